@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 enum { MOST_LINKS = 40, MOST_TRIES = 100 };
@@ -71,10 +72,23 @@ void file_enter_working_directory(void) {
     }
 }
 
+/* Whether it is /dev/zero, /dev/full, /dev/random or /dev/urandom. */
+static bool is_endless(int descriptor) {
+    struct stat info;
+    if (fstat(descriptor, &info) != 0 || !S_ISCHR(info.st_mode) || major(info.st_rdev) != 1) {
+        return false;
+    }
+    unsigned number = minor(info.st_rdev);
+    return number == 5 || number == 7 || number == 8 || number == 9;
+}
+
 /* Reads into *text, which grows, until the end of the file or more than limit bytes. */
 static enum status read_descriptor(int descriptor, size_t limit, char **text, size_t *size,
                                    const char *path, struct error *error) {
     size_t capacity = 0;
+    if (is_endless(descriptor)) {
+        return error_set(error, STATUS_TOO_LONG, "%s: never ends; give a file", path);
+    }
     for (;;) {
         if (*size + 1 >= capacity) {
             size_t grown = capacity == 0 ? 65536 : capacity * 2;
@@ -161,6 +175,15 @@ static int named_descriptor(const char *path) {
         }
     }
     return -1;
+}
+
+/* Sets errno if not. */
+static bool is_writable(int descriptor) {
+    int flags = fcntl(descriptor, F_GETFL);
+    if (flags >= 0 && (flags & O_ACCMODE) == O_RDONLY) {
+        errno = EBADF;
+    }
+    return flags >= 0 && (flags & O_ACCMODE) != O_RDONLY;
 }
 
 /* Whether it exists and is no regular file: a device, a pipe, a socket. Links are followed. */
@@ -265,6 +288,20 @@ enum status file_write(const char *path, const void *data, size_t size, struct e
     return replace(path, target, data, size, error);
 }
 
+enum status file_open_append(const char *path, int *descriptor, struct error *error) {
+    int named = named_descriptor(path);
+    int flags = is_special(path) ? O_WRONLY : O_WRONLY | O_CREAT | O_APPEND;
+    *descriptor = named < 0            ? open(path, flags | O_CLOEXEC, 0666)
+                  : is_writable(named) ? fcntl(named, F_DUPFD_CLOEXEC, 0)
+                                       : -1;
+    return *descriptor >= 0 ? STATUS_OK : file_error(error, path, "append");
+}
+
+bool file_is_regular(const char *path) {
+    struct stat found;
+    return named_descriptor(path) < 0 && stat(path, &found) == 0 && S_ISREG(found.st_mode);
+}
+
 /* The folder of a path, as it is written there. */
 static void folder_of(char *path) {
     char *slash = strrchr(path, '/');
@@ -280,7 +317,7 @@ enum status file_check_writable(const char *path, struct error *error) {
     struct stat found;
     int named = named_descriptor(path);
     if (named >= 0) {
-        return fcntl(named, F_GETFL) >= 0 ? STATUS_OK : file_error(error, path, "write");
+        return is_writable(named) ? STATUS_OK : file_error(error, path, "write");
     }
     if (is_special(path)) {
         return access(path, W_OK) == 0 ? STATUS_OK : file_error(error, path, "write");

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_COMMON_BASE_FILE_H_
 #define WARPBOOK_COMMON_BASE_FILE_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
@@ -68,6 +69,20 @@ MUST_CHECK enum status file_write(const char *path, const void *data, size_t siz
  * @return STATUS_OK, or what file_write() would return
  */
 MUST_CHECK enum status file_check_writable(const char *path, struct error *error);
+
+/**
+ * @brief Opens a file to append to it, and makes it if it is missing: /dev/fd/3, devices, pipes and
+ *        links as for file_write().
+ * @param descriptor receives the descriptor, which the caller closes; -1 on failure
+ * @return STATUS_OK, STATUS_NOT_FOUND (no such folder), STATUS_IO; the message begins with the path
+ */
+MUST_CHECK enum status file_open_append(const char *path, int *descriptor, struct error *error);
+
+/**
+ * @return whether @p path itself names a regular file: no device, pipe, or descriptor as
+ *         /dev/fd/3, whose earlier content is not ours to read or to cut.
+ */
+bool file_is_regular(const char *path);
 
 #ifdef __cplusplus
 }

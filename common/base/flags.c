@@ -38,11 +38,14 @@ static const struct flag *find_letter(const struct flags *flags, char letter) {
     return NULL;
 }
 
-static bool parse_int(const char *text, int *out) {
+/* *wanted receives what is accepted, for the message. */
+static bool parse_int(const char *text, int *out, const char **wanted) {
     char *end;
     errno = 0;
     long value = strtol(text, &end, 10);
-    if (end == text || *end != '\0' || errno != 0 || value < INT_MIN || value > INT_MAX) {
+    bool number = end != text && *end == '\0';
+    *wanted = number ? "a whole number from -2147483648 to 2147483647" : "a whole number";
+    if (!number || errno != 0 || value < INT_MIN || value > INT_MAX) {
         return false;
     }
     *out = (int)value;
@@ -88,8 +91,7 @@ static enum status set_value(const struct flag *flag, const char *text, struct e
         wanted = "true or false";
         break;
     case FLAG_INT:
-        good = parse_int(text, flag->value);
-        wanted = "a whole number";
+        good = parse_int(text, flag->value, &wanted);
         break;
     case FLAG_U64:
         good = parse_u64(text, flag->value);

@@ -112,7 +112,8 @@ C_TEST(flags, unknown_flags_are_named) {
 C_TEST(flags, values_are_checked_whole) {
     expect_refused("-n 12x", "--steps wants a whole number, not '12x'");
     expect_refused("-n ", "--steps wants a whole number, not ''");
-    expect_refused("-n 2147483648", "--steps wants a whole number, not '2147483648'");
+    expect_refused("-n 2147483648",
+                   "--steps wants a whole number from -2147483648 to 2147483647, not '2147483648'");
     expect_refused("-n 1.5", "--steps wants a whole number, not '1.5'");
     expect_refused("-s -1", "--seed wants a whole number, 0 or more, not '-1'");
     expect_refused("-s 18446744073709551616",

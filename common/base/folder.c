@@ -1,5 +1,6 @@
 #include "common/base/folder.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
 
@@ -29,5 +30,5 @@ bool folder_exists(const char *path) {
 
 bool path_exists(const char *path) {
     struct stat info;
-    return stat(path, &info) == 0;
+    return stat(path, &info) == 0 || (errno != ENOENT && errno != ENOTDIR);
 }

@@ -36,7 +36,10 @@ MUST_CHECK enum status folder_write(const char *folder, const char *name, const 
 /** @return whether @p path is a folder. */
 bool folder_exists(const char *path);
 
-/** @return whether a file, folder or device exists at @p path. */
+/**
+ * @return whether a file, folder or device exists at @p path, or may: without permission to look,
+ *         the answer is true, so that opening it says "Permission denied".
+ */
 bool path_exists(const char *path);
 
 #ifdef __cplusplus

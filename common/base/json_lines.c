@@ -2,12 +2,13 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include "common/base/file.h"
 
 /* Creates the folders before the last slash, as mkdir -p does. */
 static bool make_folders(const char *path) {
@@ -26,39 +27,42 @@ static bool make_folders(const char *path) {
     return good;
 }
 
-static enum status append_line(const char *path, const char *line, size_t size,
-                               struct error *error) {
-    int descriptor = -1;
-    if (make_folders(path)) {
-        descriptor = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    }
-    if (descriptor < 0) {
-        return error_set(error, STATUS_IO, "%s: cannot append: %s", path, strerror(errno));
-    }
-    ssize_t written = write(descriptor, line, size);
-    int code = errno;
-    close(descriptor);
-    if (written != (ssize_t)size) {
-        return error_set(error, STATUS_IO, "%s: cannot append: %s", path,
-                         written < 0 ? strerror(code) : "disk full");
-    }
-    return STATUS_OK;
-}
-
-enum status json_lines_append(const char *path, const struct cJSON *object, struct error *error) {
+/* Prints an object as one line, with its line feed; NULL: out of memory. The caller frees it. */
+static char *print_line(const cJSON *object, size_t *size) {
     char *text = cJSON_PrintUnformatted(object);
-    if (text == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
-    }
-    size_t length = strlen(text);
-    char *line = realloc(text, length + 2);
+    size_t length = text != NULL ? strlen(text) : 0;
+    char *line = text != NULL ? realloc(text, length + 2) : NULL;
     if (line == NULL) {
         free(text);
+        return NULL;
+    }
+    memcpy(line + length, "\n", 2);
+    *size = length + 1;
+    return line;
+}
+
+enum status json_lines_write(int descriptor, const char *path, const cJSON *object,
+                             struct error *error) {
+    size_t size;
+    char *line = print_line(object, &size);
+    if (line == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
     }
-    line[length] = '\n';
-    line[length + 1] = '\0';
-    enum status status = append_line(path, line, length + 1, error);
+    ssize_t written = write(descriptor, line, size);
+    int code = written < 0 ? errno : ENOSPC;
     free(line);
+    return written == (ssize_t)size
+               ? STATUS_OK
+               : error_set(error, STATUS_IO, "%s: cannot append: %s", path, strerror(code));
+}
+
+enum status json_lines_append(const char *path, const cJSON *object, struct error *error) {
+    if (!make_folders(path)) {
+        return error_set(error, STATUS_IO, "%s: cannot append: %s", path, strerror(errno));
+    }
+    int descriptor;
+    TRY(file_open_append(path, &descriptor, error));
+    enum status status = json_lines_write(descriptor, path, object, error);
+    close(descriptor);
     return status;
 }

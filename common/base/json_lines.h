@@ -19,10 +19,18 @@ struct cJSON;
  *
  * Missing folders of the path are created.
  *
- * @return STATUS_OK, STATUS_IO or STATUS_OUT_OF_MEMORY, with the path
+ * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the failure of file_open_append(), with the path
  */
 MUST_CHECK enum status json_lines_append(const char *path, const struct cJSON *object,
                                          struct error *error);
+
+/**
+ * @brief json_lines_append() to a file that file_open_append() opened, for programs that append
+ *        often: the reader of a pipe sees its end only once.
+ * @param path for the message
+ */
+MUST_CHECK enum status json_lines_write(int descriptor, const char *path,
+                                        const struct cJSON *object, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -114,6 +114,14 @@ C_TEST(json_lines, a_path_that_cannot_be_written_is_named) {
     test_temporary_path("a_file", path, sizeof path);
     ASSERT_OK(file_write(path, "x", 1, NULL));
     test_temporary_path("a_file/results.jsonl", path, sizeof path);
-    EXPECT_ERROR_CONTAINS(
-        STATUS_IO, "a_file/results.jsonl: cannot append: ", append_number(path, "x", 1, &error));
+    EXPECT_ERROR_CONTAINS(STATUS_NOT_FOUND, "a_file/results.jsonl: cannot append: Not a directory",
+                          append_number(path, "x", 1, &error));
+}
+
+C_TEST(json_lines, a_device_is_written_to) {
+    struct stat found;
+    EXPECT_OK(append_number("/dev/null", "gone", 1, NULL));
+    EXPECT_TRUE(stat("/dev/null", &found) == 0 && S_ISCHR(found.st_mode));
+    EXPECT_ERROR(STATUS_IO, "/dev/full: cannot append: No space left on device",
+                 append_number("/dev/full", "x", 1, &error));
 }

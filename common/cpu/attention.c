@@ -68,7 +68,7 @@ static void pack_keys(float *to, const float *k, const int32_t *number, size_t c
     count = count < PANEL ? count : PANEL;
     if ((size_t)(number[count - 1] - number[0]) + 1 == count) { /* none between is masked */
         const struct strided keys = {k + (size_t)number[0] * a->kv_stride, 1, a->kv_stride};
-        pack_panel(to, keys, a->HS, count, PANEL);
+        cpu_pack_panel(to, keys, a->HS, count, PANEL);
         return;
     }
     for (size_t i = 0; i < PANEL; i++) {
@@ -152,7 +152,7 @@ static void attend_rows(const struct workspace *w, const struct sequence *s, siz
     for (size_t r = 0; r < rows; r++) {
         float *scores = w->scores + r * stride;
         size_t seen = seen_keys(w, s, keys, first + r);
-        sums[r] = attention_exponentiate(scores, a->scale, seen, &max);
+        sums[r] = cpu_attention_exponentiate(scores, a->scale, seen, &max);
         if (s->lse != NULL) {
             s->lse[(first + r) * a->NH + head] = max + logf(sums[r]);
         }
@@ -216,7 +216,7 @@ static void attend_items(void *arguments, int thread, size_t begin, size_t end) 
         struct sequence s = sequence_of(call, item / call->a->KVH);
         size_t kv_head = item % call->a->KVH;
         if (s.T * (call->a->NH / call->a->KVH) < ATTENTION_FEW) {
-            attend_few(memory, &s, kv_head);
+            cpu_attend_few(memory, &s, kv_head);
         } else {
             attend_packed(memory, &s, kv_head);
         }
@@ -229,6 +229,6 @@ enum status cpu_attention(int threads, struct cpu_scratch *scratch, float *out, 
     TRY(attention_floats(a, &call.floats));
     TRY(cpu_scratch_reserve(scratch, (size_t)threads, call.floats));
     call.memory = scratch->memory;
-    parallel_for(threads, a->B * a->KVH, 1, attend_items, &call);
+    cpu_parallel_for(threads, a->B * a->KVH, 1, attend_items, &call);
     return STATUS_OK;
 }

@@ -9,7 +9,7 @@
 #include "common/cpu/vector_math.h"
 
 CPU_CLONES
-float attention_exponentiate(float *scores, float scale, size_t keys, float *largest) {
+float cpu_attention_exponentiate(float *scores, float scale, size_t keys, float *largest) {
     float max = -INFINITY, sum = 0.0f;
 #pragma omp simd reduction(max : max)
     for (size_t s = 0; s < keys; s++) {
@@ -128,7 +128,7 @@ static void attend_one(float *scores, const struct sequence *s, size_t head, siz
     for (size_t i = 0; s->mask != NULL && i < keys; i++) {
         scores[i] = s->mask[i] != 0 ? scores[i] : -INFINITY;
     }
-    float max, sum = attention_exponentiate(scores, a->scale, keys, &max);
+    float max, sum = cpu_attention_exponentiate(scores, a->scale, keys, &max);
     if (s->lse != NULL) {
         s->lse[t * a->NH + head] = max + logf(sum);
     }
@@ -142,7 +142,7 @@ static void attend_one(float *scores, const struct sequence *s, size_t head, siz
     }
 }
 
-void attend_few(float *scores, const struct sequence *s, size_t kv_head) {
+void cpu_attend_few(float *scores, const struct sequence *s, size_t kv_head) {
     size_t group = s->a->NH / s->a->KVH;
     for (size_t head = kv_head * group; head < (kv_head + 1) * group; head++) {
         for (size_t t = 0; t < s->T; t++) {

@@ -25,9 +25,9 @@ enum { ATTENTION_FEW = 8 };
  * @param max receives that maximum, 0 without keys
  * @return their sum
  */
-float attention_exponentiate(float *scores, float scale, size_t keys, float *max);
+float cpu_attention_exponentiate(float *scores, float scale, size_t keys, float *max);
 
 /** All queries of the heads that read @p kv_head. @param scores scratch, (S) */
-void attend_few(float *scores, const struct sequence *s, size_t kv_head);
+void cpu_attend_few(float *scores, const struct sequence *s, size_t kv_head);
 
 #endif

@@ -19,7 +19,7 @@ static void release(void *own) {
 
 /* Threads for `count` elements of `operations` vector operations each. */
 static int threads_for(const struct cpu_engine *cpu, size_t count, size_t operations) {
-    return count > TEAM_LEAST_OPERATIONS / operations ? team_threads(&cpu->team) : 1;
+    return count > TEAM_LEAST_OPERATIONS / operations ? cpu_team_threads(&cpu->team) : 1;
 }
 
 /* Operations an element, roughly. */
@@ -32,9 +32,9 @@ static enum status cpu_matmul_entry(void *context, float *out, const float *in, 
     if (products < TEAM_LEAST_PRODUCTS) {
         return cpu->matmul(out, in, weight, M, N, K, 1);
     }
-    double start = team_now();
-    TRY(cpu->matmul(out, in, weight, M, N, K, team_threads(&cpu->team)));
-    team_add(&cpu->team, team_kind_of(M, N, K), products, start, team_now());
+    double start = cpu_team_now();
+    TRY(cpu->matmul(out, in, weight, M, N, K, cpu_team_threads(&cpu->team)));
+    cpu_team_add(&cpu->team, cpu_team_kind_of(M, N, K), products, start, cpu_team_now());
     return STATUS_OK;
 }
 
@@ -160,7 +160,7 @@ static enum status cpu_embedding_entry(void *context, float *out, const float *t
 enum status cpu_engine_create(struct engine *engine, const char *name, cpu_engine_matmul *matmul,
                               int threads) {
     struct engine reference;
-    const struct cpu_engine cpu = {.matmul = matmul, .team = team_create(threads)};
+    const struct cpu_engine cpu = {.matmul = matmul, .team = cpu_team_create(threads)};
     *engine = (struct engine){0};
     TRY(engine_reference_create(&reference));
     TRY(engine_layer_create_copy(engine, name, &reference, &cpu, sizeof cpu, release, NULL));

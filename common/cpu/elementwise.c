@@ -83,13 +83,13 @@ static void bias_rows(void *arguments, int thread, size_t begin, size_t end) {
 
 void cpu_bias_add(int threads, float *x, const float *bias, size_t rows, size_t C) {
     struct elementwise e = {.out = x, .b = bias, .C = C};
-    parallel_for(threads, rows, rows_of_a_chunk(C), bias_rows, &e);
+    cpu_parallel_for(threads, rows, rows_of_a_chunk(C), bias_rows, &e);
 }
 
 void cpu_bias_activation(int threads, float *x, const float *bias, size_t rows, size_t C,
                          enum nn_activation f) {
     struct elementwise e = {.out = x, .b = bias, .C = C, .active = true, .f = f};
-    parallel_for(threads, rows, rows_of_a_chunk(C), bias_rows, &e);
+    cpu_parallel_for(threads, rows, rows_of_a_chunk(C), bias_rows, &e);
 }
 
 static void activation_range(void *arguments, int thread, size_t begin, size_t end) {
@@ -100,7 +100,7 @@ static void activation_range(void *arguments, int thread, size_t begin, size_t e
 
 void cpu_activation(int threads, float *out, const float *in, size_t count, enum nn_activation f) {
     struct elementwise e = {.out = out, .a = in, .f = f};
-    parallel_for(threads, count, CHUNK, activation_range, &e);
+    cpu_parallel_for(threads, count, CHUNK, activation_range, &e);
 }
 
 static void silu_gate_range(void *arguments, int thread, size_t begin, size_t end) {
@@ -111,7 +111,7 @@ static void silu_gate_range(void *arguments, int thread, size_t begin, size_t en
 
 void cpu_silu_gate(int threads, float *out, const float *gate, const float *up, size_t count) {
     struct elementwise e = {.out = out, .a = gate, .b = up};
-    parallel_for(threads, count, CHUNK, silu_gate_range, &e);
+    cpu_parallel_for(threads, count, CHUNK, silu_gate_range, &e);
 }
 
 static void residual_range(void *arguments, int thread, size_t begin, size_t end) {
@@ -122,7 +122,7 @@ static void residual_range(void *arguments, int thread, size_t begin, size_t end
 
 void cpu_residual(int threads, float *out, const float *a, const float *b, size_t count) {
     struct elementwise e = {.out = out, .a = a, .b = b};
-    parallel_for(threads, count, CHUNK, residual_range, &e);
+    cpu_parallel_for(threads, count, CHUNK, residual_range, &e);
 }
 
 static void embedding_rows(void *arguments, int thread, size_t begin, size_t end) {
@@ -142,5 +142,5 @@ static void embedding_rows(void *arguments, int thread, size_t begin, size_t end
 void cpu_embedding(int threads, float *out, const float *table, const int32_t *ids, size_t T,
                    size_t C, bool accumulate) {
     struct elementwise e = {.out = out, .a = table, .C = C, .ids = ids, .accumulate = accumulate};
-    parallel_for(threads, T, rows_of_a_chunk(C), embedding_rows, &e);
+    cpu_parallel_for(threads, T, rows_of_a_chunk(C), embedding_rows, &e);
 }

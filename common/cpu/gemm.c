@@ -42,12 +42,12 @@ static void pack(const struct block *block, const struct gemm *g, size_t k, size
     for (size_t r = 0; r < block->rows; r += ROWS) {
         const struct strided a = {g->a.at + (block->m + r) * g->a.row + k * g->a.column,
                                   g->a.column, g->a.row};
-        pack_panel(block->a + r * DEPTH, a, depth, least(ROWS, block->rows - r), ROWS);
+        cpu_pack_panel(block->a + r * DEPTH, a, depth, least(ROWS, block->rows - r), ROWS);
     }
     for (size_t n = 0; n < block->columns; n += COLUMNS) {
         const struct strided b = {g->b.at + k * g->b.row + (block->n + n) * g->b.column, g->b.row,
                                   g->b.column};
-        pack_panel(block->b + n * DEPTH, b, depth, least(COLUMNS, block->columns - n), COLUMNS);
+        cpu_pack_panel(block->b + n * DEPTH, b, depth, least(COLUMNS, block->columns - n), COLUMNS);
     }
 }
 
@@ -154,6 +154,6 @@ enum status cpu_gemm(int threads, struct cpu_scratch *scratch, const struct gemm
     TRY(cpu_scratch_reserve(scratch, (size_t)threads, SCRATCH));
     call.scratch = scratch->memory;
     divide(&call, threads);
-    parallel_for(threads, ceil_div(g->M, call.block_m) * call.across, 1, multiply_items, &call);
+    cpu_parallel_for(threads, ceil_div(g->M, call.block_m) * call.across, 1, multiply_items, &call);
     return STATUS_OK;
 }

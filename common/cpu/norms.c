@@ -64,7 +64,7 @@ static void layernorm_rows(void *arguments, int thread, size_t begin, size_t end
 
 void cpu_layernorm(int threads, const struct cpu_layernorm *call) {
     struct cpu_layernorm copy = *call;
-    parallel_for(threads, call->rows, rows_of_a_chunk(call->C), layernorm_rows, &copy);
+    cpu_parallel_for(threads, call->rows, rows_of_a_chunk(call->C), layernorm_rows, &copy);
 }
 
 /* The arguments of RMSNorm and softmax. */
@@ -100,7 +100,7 @@ static void rmsnorm_rows(void *arguments, int thread, size_t begin, size_t end) 
 void cpu_rmsnorm(int threads, float *out, const float *in, const float *weight, size_t rows,
                  size_t C, float eps) {
     struct rows r = {out, in, weight, C, eps};
-    parallel_for(threads, rows, rows_of_a_chunk(C), rmsnorm_rows, &r);
+    cpu_parallel_for(threads, rows, rows_of_a_chunk(C), rmsnorm_rows, &r);
 }
 
 CPU_CLONES
@@ -134,5 +134,5 @@ static void softmax_rows(void *arguments, int thread, size_t begin, size_t end) 
 
 void cpu_softmax(int threads, float *out, const float *in, size_t rows, size_t C) {
     struct rows r = {.out = out, .in = in, .C = C};
-    parallel_for(threads, rows, rows_of_a_chunk(C), softmax_rows, &r);
+    cpu_parallel_for(threads, rows, rows_of_a_chunk(C), softmax_rows, &r);
 }

@@ -42,7 +42,7 @@ static void pack_transposed(float *to, struct strided from, size_t depth, size_t
     }
 }
 
-void pack_panel(float *to, struct strided from, size_t depth, size_t count, size_t width) {
+void cpu_pack_panel(float *to, struct strided from, size_t depth, size_t count, size_t width) {
     if (from.row == 1 && from.column != 1) {
         pack_transposed(to, from, depth, count, width);
         return;

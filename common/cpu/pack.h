@@ -18,6 +18,6 @@ struct strided {
  * @param from  element (k, i) is column i of row k; one of its strides should be 1
  * @param count at most @p width
  */
-void pack_panel(float *to, struct strided from, size_t depth, size_t count, size_t width);
+void cpu_pack_panel(float *to, struct strided from, size_t depth, size_t count, size_t width);
 
 #endif

@@ -17,7 +17,8 @@ static size_t end_of(size_t begin, size_t chunk, size_t count) {
     return count - begin < chunk ? count : begin + chunk;
 }
 
-void parallel_for(int threads, size_t count, size_t chunk, parallel_body *body, void *arguments) {
+void cpu_parallel_for(int threads, size_t count, size_t chunk, cpu_parallel_body *body,
+                      void *arguments) {
     size_t chunks = count / chunk + (count % chunk != 0);
     if (threads <= 1 || chunks <= 1) {
         for (size_t begin = 0; begin < count; begin = end_of(begin, chunk, count)) {

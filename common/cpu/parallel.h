@@ -16,7 +16,7 @@
  * Works on the items begin .. end - 1.
  * @param thread the number of the thread, 0 .. threads - 1: two calls at a time never have the same
  */
-typedef void parallel_body(void *arguments, int thread, size_t begin, size_t end);
+typedef void cpu_parallel_body(void *arguments, int thread, size_t begin, size_t end);
 
 /**
  * @brief Calls @p body for all of @p count items, at most @p chunk of them a call.
@@ -27,6 +27,7 @@ typedef void parallel_body(void *arguments, int thread, size_t begin, size_t end
  * @param threads at least 1
  * @param chunk   at least 1
  */
-void parallel_for(int threads, size_t count, size_t chunk, parallel_body *body, void *arguments);
+void cpu_parallel_for(int threads, size_t count, size_t chunk, cpu_parallel_body *body,
+                      void *arguments);
 
 #endif

@@ -28,7 +28,7 @@ C_TEST(parallel, every_item_is_visited_once) {
         for (size_t i = 0; i < 5 * 3; i++) {
             static struct visits v;
             v = (struct visits){.most_thread = threads - 1, .most_chunk = chunks[i % 3]};
-            parallel_for(threads, counts[i / 3], chunks[i % 3], visit, &v);
+            cpu_parallel_for(threads, counts[i / 3], chunks[i % 3], visit, &v);
             for (size_t item = 0; item < ITEMS; item++) {
                 EXPECT_INT_EQ(item < counts[i / 3], v.items[item]);
             }

@@ -15,7 +15,7 @@ static const double TRIALS_IN_TIME = 50.0;  /* a trial is at most one part of so
 static const double GAIN = 0.95;            /* what a trial must reach to be kept */
 enum { TRIAL_CALLS = 4, STEADY_CALLS = 8 }; /* least of a trial; of a mean that can be trusted */
 
-struct team team_create(int most) {
+struct team cpu_team_create(int most) {
     return (struct team){.most = most, .now = most, .wait = {SHORTEST_WAIT, SHORTEST_WAIT}};
 }
 
@@ -120,7 +120,7 @@ static void add_steady(struct team *team, struct team_kind *kind, double work, d
     }
 }
 
-void team_add(struct team *team, uint64_t key, double work, double start, double end) {
+void cpu_team_add(struct team *team, uint64_t key, double work, double start, double end) {
     if (team->most == 1) {
         return;
     }
@@ -132,7 +132,7 @@ void team_add(struct team *team, uint64_t key, double work, double start, double
     }
 }
 
-double team_now(void) {
+double cpu_team_now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;

@@ -53,29 +53,29 @@ struct team {
 };
 
 /** @param most at least 1 */
-struct team team_create(int most);
+struct team cpu_team_create(int most);
 
 /** @return how many threads the next call is to use. */
-static inline int team_threads(const struct team *team) {
+static inline int cpu_team_threads(const struct team *team) {
     return team->trial.threads > 0 ? team->trial.threads : team->now;
 }
 
 /**
- * @brief Learns from a call that used team_threads().
+ * @brief Learns from a call that used cpu_team_threads().
  * @param key   of its kind, such as the shape of its weight
  * @param work  its amount of work, above 0
  * @param start when it started and ended, in seconds of any clock that does not go back
  */
-void team_add(struct team *team, uint64_t key, double work, double start, double end);
+void cpu_team_add(struct team *team, uint64_t key, double work, double start, double end);
 
 /** @return the key of a matmul: its weight's shape, and the number of rows up to a factor of two.
  */
-static inline uint64_t team_kind_of(size_t M, size_t N, size_t K) {
+static inline uint64_t cpu_team_kind_of(size_t M, size_t N, size_t K) {
     uint64_t bits = M > 0 ? 64 - (uint64_t)__builtin_clzll((unsigned long long)M) : 0;
     return (bits << 58) ^ ((uint64_t)N << 29) ^ (uint64_t)K;
 }
 
 /** @return seconds of a clock that does not go back */
-double team_now(void);
+double cpu_team_now(void);
 
 #endif

@@ -22,17 +22,17 @@ static struct machine machine_create(int cores, int busy, double call) {
                             .busy = busy,
                             .call = call,
                             .rng = rng_create(1),
-                            .team = team_create(cores)};
+                            .team = cpu_team_create(cores)};
 }
 
 /* Where threads share a core with other work, one call in eight waits 4 ms for the late one. */
 static void one_call(struct machine *m) {
-    int threads = team_threads(&m->team);
+    int threads = cpu_team_threads(&m->team);
     double seconds = m->call / threads + (threads > 1 ? 5e-6 : 0.0);
     if (threads > m->cores - m->busy && rng_below(&m->rng, 8) == 0) {
         seconds += 0.004;
     }
-    team_add(&m->team, 7, 1.0, m->now, m->now + seconds);
+    cpu_team_add(&m->team, 7, 1.0, m->now, m->now + seconds);
     m->now += seconds;
     m->used += m->call;
 }
@@ -49,12 +49,12 @@ static double speed(struct machine *m, double seconds) {
 C_TEST(team, one_thread_never_changes) {
     struct machine m = machine_create(1, 0, 1e-4);
     EXPECT_NEAR(1.0, speed(&m, 1.0), 1e-9);
-    EXPECT_INT_EQ(1, team_threads(&m.team));
+    EXPECT_INT_EQ(1, cpu_team_threads(&m.team));
 }
 
 C_TEST(team, an_idle_machine_gets_all_threads) {
     struct machine m = machine_create(2, 0, 1e-4), large = machine_create(16, 0, 1e-3);
-    EXPECT_INT_EQ(2, team_threads(&m.team));
+    EXPECT_INT_EQ(2, cpu_team_threads(&m.team));
     EXPECT_TRUE(speed(&m, 5.0) > 0.97 * 1e-4 / (0.5e-4 + 5e-6));
     EXPECT_TRUE(speed(&large, 5.0) > 0.97 * 1e-3 / (1e-3 / 16 + 5e-6));
 }
@@ -90,7 +90,7 @@ C_TEST(team, load_that_comes_and_goes_is_followed) {
 C_TEST(team, one_interruption_changes_nothing) {
     struct machine m = machine_create(2, 0, 1e-4);
     speed(&m, 1.0);
-    team_add(&m.team, 7, 1.0, m.now, m.now + 0.004);
+    cpu_team_add(&m.team, 7, 1.0, m.now, m.now + 0.004);
     m.now += 0.004;
     EXPECT_TRUE(speed(&m, 0.5) > 1.7);
 }

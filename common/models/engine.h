@@ -179,7 +179,8 @@ struct engine {
      * one from the logits of the token before it, returns it in @p token and feeds it at
      * @p position. It may work ahead of the calls; results for positions that the caller never asks
      * for have no effect. Either both entries are set or none. The first call of decoder_next()
-     * comes after decoder_begin() and a decoder_run() for position - 1.
+     * comes after decoder_begin() and a decoder_run() for position - 1. STATUS_BAD_FORMAT: one of
+     * the logits is NaN, or the largest is not finite.
      */
     enum status (*decoder_begin)(void *context, void *decoder,
                                  const struct llama2_sampling *sampling);

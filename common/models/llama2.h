@@ -71,7 +71,8 @@ MUST_CHECK enum status llama2_begin(struct llama2 *model, const struct llama2_sa
  * @brief Samples the token that follows the one at position - 1 and feeds it at @p position.
  * @param position at least 1
  * @return STATUS_OK, STATUS_TOO_LONG when position is not below T, STATUS_UNSUPPORTED when the
- *         engine does not sample, or the engine's status
+ *         engine does not sample, STATUS_BAD_FORMAT when the logits are not finite, or the engine's
+ *         status
  */
 MUST_CHECK enum status llama2_next(struct llama2 *model, size_t position, int32_t *token);
 

@@ -1,5 +1,6 @@
 #include "common/models/sampler.h"
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
@@ -108,7 +109,7 @@ static int32_t draw_from_nucleus(struct sampler *sampler, const float *probabili
     /* No token below the cutoff can be in the nucleus, so few are sorted. */
     float cutoff = (1.0f - sampler->top_p) * all / (float)(sampler->V - 1);
     size_t count = collect_candidates(sampler, probabilities, cutoff);
-    if (count == 0) { /* the logits are NaN */
+    if (count == 0) { /* the temperature is so low that quotients overflowed */
         return most_likely(probabilities, sampler->V);
     }
     float mass = 0.0f;
@@ -131,7 +132,24 @@ static int32_t draw_from_nucleus(struct sampler *sampler, const float *probabili
     return sampler->candidates[last].token;
 }
 
+/* Whether none is NaN, and the largest is finite. (A logit of -infinity is a token that never
+   comes.) */
+static bool are_usable(const float *logits, size_t V) {
+    bool number = false;
+    for (size_t i = 0; i < V; i++) {
+        if (!(logits[i] < INFINITY)) {
+            return false;
+        }
+        number |= logits[i] > -INFINITY;
+    }
+    return number;
+}
+
 int32_t sampler_next(struct sampler *sampler, float *logits) {
+    if (!are_usable(logits, sampler->V)) {
+        sampler->state = 0;
+        return 0;
+    }
     if (sampler->temperature == 0.0f) {
         return most_likely(logits, sampler->V);
     }

@@ -28,10 +28,10 @@ struct sampler_candidate {
 
 struct sampler {
     size_t V;
-    float temperature; /**< 0: greedy */
-    float top_p;       /**< nucleus (Holtzman et al. 2020); <= 0 or >= 1: off */
-    size_t top_k;      /**< 0: off */
-    uint64_t state;
+    float temperature;                    /**< 0: greedy */
+    float top_p;                          /**< nucleus (Holtzman et al. 2020); <= 0 or >= 1: off */
+    size_t top_k;                         /**< 0: off */
+    uint64_t state;                       /**< 0: the last logits could not be sampled from */
     struct sampler_candidate *candidates; /**< (V) scratch */
 };
 
@@ -41,7 +41,12 @@ MUST_CHECK enum status sampler_create(struct sampler *sampler, size_t V,
 
 void sampler_free(struct sampler *sampler);
 
-/** @param logits host, (V); overwritten unless greedy @return the chosen token */
+/**
+ * @brief Samples a token. If a logit is NaN, or the largest is not finite, `state` becomes 0, which
+ *        no seed leads to, and the token is 0.
+ * @param logits host, (V); overwritten unless greedy
+ * @return the chosen token
+ */
 int32_t sampler_next(struct sampler *sampler, float *logits);
 
 /** Advances the generator as sampler_next() does, after an engine has drawn with its state. */

@@ -36,13 +36,27 @@ const char *program_where(const char *stage, enum nn_dtype dtype,
 /** Appends a stage's name to a list "01_a, 02_b". @param list text of @p room bytes, "" at first */
 void stage_list_add(char *list, size_t room, const char *name);
 
-/** @return STATUS_INVALID_ARGUMENT, with a message that names the stages in @p list. */
-enum status stage_flag_unknown(const char *value, const char *list, struct error *error);
+/**
+ * @brief Finds a stage by name ("08_bert_classifier"), by the beginning of its name ("08_b") or by
+ *        its number ("8", "08").
+ * @param table  array of structs whose first member is the stage's name
+ * @param stride bytes of one struct
+ * @return index; @p count if there is none, or if several names begin so
+ */
+size_t stage_find(const void *table, size_t count, size_t stride, const char *name);
 
 /**
- * @brief Watches for SIGINT and SIGTERM, and ignores SIGPIPE, so that writing to a closed pipe
- *        returns an error. A program calls it before interrupt_seen(), which it calls between two
- *        steps of its work to stop cleanly after a first signal; a second one kills it.
+ * @brief stage_find() for the value of --stage.
+ * @return STATUS_OK; STATUS_INVALID_ARGUMENT, with a message that lists the stages
+ */
+MUST_CHECK enum status stage_flag_find(const void *table, size_t count, size_t stride,
+                                       const char *value, size_t *found, struct error *error);
+
+/**
+ * @brief Watches for SIGINT, SIGTERM and SIGHUP, and ignores SIGPIPE, so that writing to a closed
+ *        pipe returns an error. A program calls it before interrupt_seen(), which it calls between
+ *        two steps of its work to stop cleanly after a first signal; a second one kills it, except
+ *        a second SIGHUP: when a terminal closes, both the kernel and the shell send one.
  *
  * A signal that the parent process ignores stays ignored. A waiting read() ends with EINTR.
  */
@@ -50,6 +64,15 @@ void interrupt_watch(void);
 
 /** @return the signal that came; 0: none. */
 int interrupt_seen(void);
+
+/**
+ * @brief The exit status of a program, after its work.
+ *
+ * Prints the error, if the work failed. After a signal it prints only a recorded message.
+ *
+ * @return 0; 1 after a failure; 128 + the signal, as in shells, for STATUS_INTERRUPTED
+ */
+int program_exit_status(const char *program, const struct error *error, enum status status);
 
 /** Flushes standard output. @return STATUS_OK; STATUS_IO when any output could not be written */
 MUST_CHECK enum status program_output_end(struct error *error);

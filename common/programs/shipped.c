@@ -12,7 +12,7 @@ _Static_assert(PATH_MAX <= FOLDER_PATH_BYTES, "every path of the system fits");
 /* Whether ROOT/datasets/NAME exists; path receives it. */
 static bool found_in(const char *root, const char *name, char path[FOLDER_PATH_BYTES]) {
     int length = snprintf(path, FOLDER_PATH_BYTES, "%s/datasets/%s", root, name);
-    return length > 0 && length < FOLDER_PATH_BYTES && path_exists(path);
+    return length > 0 && length < FOLDER_PATH_BYTES && access(path, F_OK) == 0;
 }
 
 static bool found_in_workspace(const char *name, char path[FOLDER_PATH_BYTES]) {
@@ -45,7 +45,7 @@ static bool found_in_runfiles(const char *name, char path[FOLDER_PATH_BYTES]) {
 /* Whether the folder contains the file. */
 static bool holds(const char *folder, const char *file) {
     char path[FOLDER_PATH_BYTES];
-    return folder_join(path, folder, file, "", NULL) == STATUS_OK && path_exists(path);
+    return folder_join(path, folder, file, "", NULL) == STATUS_OK && access(path, F_OK) == 0;
 }
 
 /* Goes up from the folder to the first one that contains the file, and looks only there. The folder

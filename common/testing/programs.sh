@@ -50,7 +50,7 @@ bare() {
 # start PROGRAM ARGS: runs it in the background, where Ctrl-C is not ignored; leaves out, err, pid.
 start() {
     : >out
-    env --default-signal=INT,TERM,PIPE "$@" >out 2>err <in &
+    env --default-signal=HUP,INT,TERM,PIPE "$@" >out 2>err <in &
     pid=$!
 }
 
@@ -66,8 +66,8 @@ await() {
     done
 }
 
-# watching SIGNAL_BIT: whether the started program has a handler for the signal: 2 is SIGINT, 4000
-# SIGTERM.
+# watching SIGNAL_BIT: whether the started program has a handler for the signal: 1 is SIGHUP, 2
+# SIGINT, 4000 SIGTERM.
 watching() {
     local caught
     caught=$(sed -n 's/^SigCgt:[[:space:]]*//p' "/proc/$pid/status")
@@ -90,6 +90,35 @@ ends() {
     wait "$pid"
     code=$?
     [ "$code" -eq "$1" ] || fail "exit status $code, want $1: $(cat err)"
+}
+
+# writes_well PROGRAM ARGS... FLAG: a program that writes the file of its last flag. A file that
+# cannot be written is refused before the work; what is no regular file is written into, not
+# replaced; a full disk at the end does not cost what the program prints.
+writes_well() {
+    rm -rf written && mkdir written
+    refuses "absent/file: cannot write: No such file or directory" "$@" absent/file
+    refuses "written: cannot write: Is a directory" "$@" written
+    (umask 027 && run "$@" written/plain)
+    [ "$(stat -c %a written/plain)" = 640 ] || fail "the umask is not heeded: $*"
+    ln -s plain written/link && : >written/plain
+    accepts "$@" written/link
+    { [ -L written/link ] && [ -s written/plain ]; } || fail "a link was replaced: $*"
+    mkfifo written/pipe
+    cat written/pipe >written/through &
+    local reader=$!
+    accepts "$@" written/pipe
+    [ -p written/pipe ] || { fail "a pipe was replaced: $*" && kill "$reader"; }
+    wait "$reader"
+    [ -s written/through ] || fail "nothing came through the pipe: $*"
+    : >written/third
+    accepts "$@" /dev/fd/3 3>written/third
+    [ -s written/third ] || fail "nothing in /dev/fd/3: $*"
+    accepts "$@" /dev/null
+    [ -c /dev/null ] || fail "/dev/null was replaced: $*"
+    run "$@" /dev/full
+    { [ "$code" -eq 1 ] && [ -s out ]; } || fail "a full disk: status $code, printed '$(cat out)': $*"
+    says "/dev/full: cannot write: No space left on device" err
 }
 
 finish() {

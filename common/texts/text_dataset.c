@@ -179,6 +179,11 @@ static void cut(struct text_list *list, const struct text_dataset_options *optio
 static enum status check_labels(const struct text_list *list, const struct kind *kind,
                                 const char *path, const struct text_dataset_options *options,
                                 struct error *error) {
+    if (list->count == 0 && kind == &kinds[TEXT_DATASET_IMDB] && options->skip == 0) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "%s: there are no texts of the split '%s'; --split names another", path,
+                         options->split);
+    }
     if (list->count == 0) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: no texts after the first %zu", path,
                          options->skip);

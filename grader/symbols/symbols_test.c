@@ -68,6 +68,7 @@ static const char *const refusals[][2] = {
     {"cublasSgemm_v2", "a library would do your work"},
     {"cudnnCreate", "a library would do your work"},
     {"cblas_sgemm", "a library would do your work"},
+    {"cpu_gemm", "a library would do your work"},
     {"nn_matmul", "reference operator"},
     {"message_send", "belongs to the grader or to a bench"},
     {"worker", "belongs to the grader or to a bench"},

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/file.h"
 #include "common/bench/device/device_peaks.h"
 #include "common/bench/ladder/ladder_columns.h"
 
@@ -84,6 +85,9 @@ static enum status check(void *argument, struct error *error) {
     }
     if (d->setup->shape_text != NULL) {
         TRY(b->parse_shape(d->setup, &d->shape, error));
+    }
+    if (d->setup->plot != NULL) {
+        TRY(file_check_writable(d->setup->plot, error));
     }
     return d->setup->step != NULL ? bench_program_check_step(d->setup->step, b->step, error)
                                   : STATUS_OK;

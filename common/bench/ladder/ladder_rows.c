@@ -96,6 +96,7 @@ static void print_unmeasured(const struct ladder_row *row, int width) {
 enum status ladder_report(const struct ladder_row *rows, size_t count, int width,
                           ladder_row_function *show, void *argument, struct error *error) {
     bool wrong = false;
+    enum status shown = STATUS_OK; /* a row that cannot be recorded does not hide the others */
     double first_ms = NAN, last_ms = NAN;
     for (size_t i = 0; i < count; i++) {
         wrong = wrong || rows[i].wrong[0] != '\0';
@@ -103,10 +104,13 @@ enum status ladder_report(const struct ladder_row *rows, size_t count, int width
             print_unmeasured(&rows[i], width);
             continue;
         }
-        TRY(show(argument, &rows[i], last_ms, first_ms, error));
+        enum status status =
+            show(argument, &rows[i], last_ms, first_ms, shown == STATUS_OK ? error : NULL);
+        shown = shown == STATUS_OK ? status : shown;
         last_ms = rows[i].timing.median_ms;
         first_ms = isnan(first_ms) ? last_ms : first_ms;
     }
+    TRY(shown);
     return wrong ? error_set(error, STATUS_MISMATCH, "a step of the ladder gives wrong results")
                  : STATUS_OK;
 }

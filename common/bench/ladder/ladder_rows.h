@@ -85,7 +85,7 @@ typedef enum status ladder_row_function(void *argument, const struct ladder_row 
 /**
  * @brief Prints the rows: those that were measured with @p show, of the others why they were not.
  * @param width of the first column
- * @return STATUS_MISMATCH, after all rows, when one is wrong; the first failure of @p show
+ * @return after all rows: the first failure of @p show; STATUS_MISMATCH when a row is wrong
  */
 MUST_CHECK enum status ladder_report(const struct ladder_row *rows, size_t count, int width,
                                      ladder_row_function *show, void *argument,

@@ -121,6 +121,19 @@ static enum status load_weights(struct bert_checkpoint *checkpoint, struct bert_
     return bert_tensors_visit(c, heads, weights, copy_tensor, loader);
 }
 
+/* A file with more layers would give a model that computes something else. */
+static enum status check_layers(const struct loader *loader, size_t L) {
+    char next[NAME_BYTES];
+    snprintf(next, sizeof next, "%sencoder.layer.%zu.attention.self.query.weight", loader->prefix,
+             L);
+    return safetensors_find(loader->file, next) == NULL
+               ? STATUS_OK
+               : error_set(loader->error, STATUS_MISMATCH,
+                           "there is a tensor \"%s\", but \"num_hidden_layers\" in config.json is "
+                           "%zu",
+                           next, L);
+}
+
 enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
                                  const struct bert_config *config, const struct safetensors *file,
                                  struct error *error) {
@@ -135,7 +148,8 @@ enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
     if (!heads.classifier) {
         checkpoint->config.labels = 0;
     }
-    enum status status = load_weights(checkpoint, heads, &loader);
+    enum status status = check_layers(&loader, config->L);
+    status = status == STATUS_OK ? load_weights(checkpoint, heads, &loader) : status;
     if (status != STATUS_OK) {
         bert_checkpoint_close(checkpoint);
     }

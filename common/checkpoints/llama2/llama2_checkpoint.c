@@ -80,7 +80,29 @@ static enum status point_weights(struct llama2_checkpoint *checkpoint, struct ll
     return STATUS_OK;
 }
 
+/* A file with more layers, or with tables for other heads, would give a model that computes
+   something else. (Only old checkpoints have the tables.) */
+static enum status check_config(const struct llama2_config *c, const struct loader *loader) {
+    static const char table[] = "model.layers.0.self_attn.rotary_emb.inv_freq";
+    char next[64];
+    snprintf(next, sizeof next, "model.layers.%zu.self_attn.q_proj.weight", c->L);
+    if (llama2_shards_find(loader->shards, next) != NULL) {
+        return error_set(loader->error, STATUS_MISMATCH,
+                         "%s: there is a tensor \"%s\", but \"num_hidden_layers\" in config.json "
+                         "is %zu",
+                         loader->shards->path, next, c->L);
+    }
+    const struct llama2_located *found = llama2_shards_find(loader->shards, table);
+    return found == NULL || found->tensor->count == c->HS / 2
+               ? STATUS_OK
+               : error_set(loader->error, STATUS_MISMATCH,
+                           "%s: tensor \"%s\" is for heads of %zu, \"num_attention_heads\" in "
+                           "config.json gives heads of %zu",
+                           loader->shards->path, table, 2 * found->tensor->count, c->HS);
+}
+
 static enum status load_weights(struct llama2_checkpoint *checkpoint, struct loader *loader) {
+    TRY(check_config(&checkpoint->config, loader));
     TRY(llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier, NULL, NULL,
                              check_tensor, loader));
     return point_weights(checkpoint, NULL, point_tensor, loader, loader->error);

@@ -540,18 +540,34 @@ FILE_TEST(integer_weights_are_refused_and_unrelated_ones_ignored, false) {
     llama2_checkpoint_close(&checkpoint);
 }
 
-/* One more layer, and values that old exports have. */
-FILE_TEST(more_tensors_than_needed, false) {
-    struct safetensors_tensor *last =
-        tensor_file_find(&f->file, "model.layers.1.mlp.up_proj.weight");
-    ASSERT_TRUE(last != NULL);
-    tensor_file_rename(last, "model.layers.0.self_attn.rotary_emb.inv_freq");
-    ASSERT_TRUE(tensor_file_write_again(&f->file));
+FILE_TEST(a_layer_more_than_configured, false) {
     struct llama2_config config = small;
     config.L = 1;
     struct llama2_checkpoint checkpoint;
-    ASSERT_OK(load(&checkpoint, &config, false, f->file.data, f->file.size, NULL));
+    EXPECT_ERROR(STATUS_MISMATCH,
+                 "FILE: there is a tensor \"model.layers.1.self_attn.q_proj.weight\", but "
+                 "\"num_hidden_layers\" in config.json is 1",
+                 load(&checkpoint, &config, false, f->file.data, f->file.size, &error));
+}
+
+/* Values that old exports have, which tell how wide the heads are. */
+FILE_TEST(tables_of_rope, false) {
+    struct llama2_config config = small;
+    struct safetensors_tensor *unneeded = tensor_file_find(&f->file, "lm_head.weight");
+    ASSERT_TRUE(unneeded != NULL);
+    tensor_file_rename(unneeded, "model.layers.0.self_attn.rotary_emb.inv_freq");
+    unneeded->rank = 1;
+    unneeded->shape[0] = unneeded->count = config.HS / 2;
+    unneeded->bytes = unneeded->count * sizeof(float);
+    ASSERT_TRUE(tensor_file_write_again(&f->file));
+    struct llama2_checkpoint checkpoint;
+    ASSERT_OK(load(&checkpoint, &config, true, f->file.data, f->file.size, NULL));
     llama2_checkpoint_close(&checkpoint);
+    config.HS *= 2;
+    EXPECT_ERROR(STATUS_MISMATCH,
+                 "FILE: tensor \"model.layers.0.self_attn.rotary_emb.inv_freq\" is for heads of 6, "
+                 "\"num_attention_heads\" in config.json gives heads of 12",
+                 load(&checkpoint, &config, true, f->file.data, f->file.size, &error));
 }
 
 /* Sizes near the limits: refused because the file's tensors differ, before memory is allocated. */
@@ -902,7 +918,7 @@ static const struct index_case index_cases[] = {
     {"{\"weight_map\":{\"model.embed_tokens.weight\":\"" SHARD("1") "\"}}",
      "model.safetensors.index.json", STATUS_BAD_FORMAT, "\" is missing"},
     {"{\"weight_map\":{\"a\":\"config.json\"}}", "config.json", STATUS_BAD_FORMAT,
-     "is this a safetensors file?"},
+     "this is a text file; a safetensors file belongs here"},
 };
 
 C_TEST(llama2_checkpoint, bad_indexes_are_refused) {

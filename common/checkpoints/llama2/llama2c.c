@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/file_kind.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "checkpoints are read in place: the host must be little-endian"
@@ -241,8 +242,10 @@ enum status llama2c_open(struct llama2c_checkpoint *checkpoint, const char *path
     TRY(file_view_open(&view, path, error));
     enum status status = llama2c_parse(checkpoint, view.data, view.size, error);
     if (status != STATUS_OK) {
+        status = file_kind_explain(error, status, path, view.data, view.size,
+                                   "give llama2.c's .bin, or a folder as Hugging Face stores it");
         file_view_close(&view);
-        return error_prefix(error, status, path);
+        return status;
     }
     checkpoint->view = view;
     return STATUS_OK;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/file_kind.h"
 #include "common/base/json_object.h"
 
 #if __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -340,8 +341,10 @@ enum status safetensors_open(struct safetensors *file, const char *path, struct 
     TRY(file_view_open(&view, path, error));
     enum status status = safetensors_parse(file, view.data, view.size, error);
     if (status != STATUS_OK) {
+        status = file_kind_explain(error, status, path, view.data, view.size,
+                                   "a safetensors file belongs here");
         file_view_close(&view);
-        return error_prefix(error, status, path);
+        return status;
     }
     file->view = view;
     return STATUS_OK;

@@ -70,7 +70,7 @@ static enum status write_file(int descriptor, const struct safetensors_tensor *t
 enum status safetensors_write(const char *path, const struct safetensors_tensor *tensors,
                               size_t count, const struct safetensors_source *source,
                               struct error *error) {
-    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+    int descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
     if (descriptor < 0) {
         return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(errno));
     }

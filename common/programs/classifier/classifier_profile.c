@@ -7,6 +7,7 @@
 #include "common/base/rng.h"
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_profile_internal.h"
+#include "common/programs/program.h"
 #include "common/texts/text_flags.h"
 
 enum { RANDOM_LABELS = 2, MOST_BATCHES = 100000 };
@@ -149,10 +150,21 @@ static enum status time_batch(struct profile_run *run, struct pass *pass, size_t
     return STATUS_OK;
 }
 
+static enum status interrupted(struct error *error) {
+    return error_set(error, STATUS_INTERRUPTED,
+                     "interrupted; the files of --output-dir are not written");
+}
+
 static enum status time_pass(struct profile_run *run, struct pass *pass, struct error *error) {
     struct progress progress = progress_create("timing", run->batches);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < run->batches && status == STATUS_OK; i++) {
+        if (interrupt_seen() != 0) {
+            run->batches = i;
+            run->traced = 0;
+            status = interrupted(error);
+            break;
+        }
         status = time_batch(run, pass, i, error);
         progress_update(&progress, i + 1);
     }
@@ -175,6 +187,10 @@ static enum status trace_pass(struct profile_run *run, struct pass *pass, struct
     run->profile.observe = trace_observe;
     run->profile.observer = &run->trace;
     for (size_t i = 0; i < run->traced; i++) {
+        if (interrupt_seen() != 0) {
+            run->traced = i;
+            return interrupted(error);
+        }
         struct classifier_batch batch = lay_out(run, &pass->classifier, pass->list, i);
         double start = run->session.now();
         TRY(classifier_run(&pass->classifier, &batch, pass->logits, error));
@@ -213,6 +229,7 @@ static enum status log_batch(struct profile_run *run, struct pass *pass, size_t 
 
 static enum status log_pass(struct profile_run *run, struct pass *pass, struct error *error) {
     for (size_t i = 0; i < run->traced; i++) {
+        TRY(interrupt_seen() != 0 ? interrupted(error) : STATUS_OK);
         TRY(log_batch(run, pass, i, error));
     }
     return STATUS_OK;
@@ -250,6 +267,7 @@ static enum status measure(struct profile_run *run, const struct options *o,
     size_t labels = known > 0 ? known : RANDOM_LABELS;
     TRY(classifier_session_open(&run->session, &o->shared, stages, labels, NULL, error));
     TRY(o->data != NULL ? read_texts(run, o, error) : make_texts(run, error));
+    interrupt_watch();
     TRY(time_batches(run, (size_t)o->batches, error));
     TRY(trace_batches(run, error));
     return log_kernels(run, stages, error);
@@ -274,7 +292,7 @@ static void report_kernels(const struct profile_run *run) {
     }
 }
 
-static void report(const struct profile_run *run, const struct options *o) {
+static void report_times(const struct profile_run *run, const struct options *o) {
     char where[400];
     double total = 0.0;
     for (size_t i = 0; i < run->batches; i++) {
@@ -286,12 +304,24 @@ static void report(const struct profile_run *run, const struct options *o) {
     if (o->shared.random) {
         printf("random weights: the times are valid for these sizes, the answers mean nothing\n");
     }
-    printf("%zu batches: %.3f ms each on average, %.1f texts/s, %.0f tokens/s\n\n", run->batches,
+    printf("%zu batches: %.3f ms each on average, %.1f texts/s, %.0f tokens/s\n", run->batches,
            1e3 * total / (double)run->batches, (double)run->samples / total,
            (double)run->tokens / total);
-    printf("%zu batches with each operator timed separately:\n", run->traced);
-    profile_print(&run->profile, stdout);
-    report_kernels(run);
+}
+
+/* What was measured; after a signal some of it is missing. */
+static void report(const struct profile_run *run, const struct options *o, bool complete) {
+    report_times(run, o);
+    if (run->traced > 0) {
+        printf("\n%zu batches with each operator timed separately:\n", run->traced);
+        profile_print(&run->profile, stdout);
+    }
+    if (complete) {
+        report_kernels(run);
+    }
+}
+
+static void report_files(const struct profile_run *run, const struct options *o) {
     printf("\nwritten to %s: trace.json (for ui.perfetto.dev), kernel_statistics.json, "
            "benchmark_stats.json\n",
            o->folder);
@@ -314,9 +344,15 @@ static void run_free(struct profile_run *run) {
 
 static enum status measure_and_report(struct profile_run *run, const struct options *o,
                                       const struct classifier_stages *stages, struct error *error) {
-    TRY(measure(run, o, stages, error));
+    enum status status = measure(run, o, stages, error);
+    if (status != STATUS_OK && (status != STATUS_INTERRUPTED || run->samples == 0)) {
+        return status;
+    }
+    report(run, o, status == STATUS_OK);
+    TRY(program_output_end(error));
+    TRY(status);
     TRY(profile_write(run, o->folder, error));
-    report(run, o);
+    report_files(run, o);
     return STATUS_OK;
 }
 

@@ -21,7 +21,8 @@
  * Times are those of the stage's clock: wall time on the CPU, the device's time on a GPU, modelled
  * time on simt. Every file names the clock.
  *
- * @return exit status: 0, or 1 after one line on stderr
+ * @return exit status: 0; 1 after one line on stderr; 128 + a signal, after the times so far, with
+ *         no file written
  */
 int classifier_profile_main(int argc, char **argv, const struct classifier_stages *stages);
 

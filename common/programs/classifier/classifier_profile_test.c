@@ -5,6 +5,7 @@
 #include "common/programs/classifier/classifier_profile.h"
 
 #include <cjson/cJSON.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -295,6 +296,47 @@ C_TEST(classifier_profile, runs_kernels_that_are_measured_three_times) {
     EXPECT_INT_EQ(0, cJSON_GetArraySize(cJSON_GetObjectItem(statistics, "kernels")));
     EXPECT_INT_EQ(3, number(statistics, "kernel_runs"));
     cJSON_Delete(statistics);
+}
+
+enum { READS_BEFORE_SIGNAL = 4 };
+
+/* Reads logits; after the warm-up and three batches this program gets Ctrl-C. */
+static enum status read_and_interrupt(void *context, void *host, const void *resident,
+                                      size_t bytes) {
+    static int reads;
+    (void)context;
+    memcpy(host, resident, bytes);
+    if (++reads == READS_BEFORE_SIGNAL) {
+        raise(SIGINT);
+    }
+    return STATUS_OK;
+}
+
+static enum status create_interrupted(struct engine *engine, int threads, struct error *error) {
+    enum status status = create(engine, threads, error);
+    engine->read = read_and_interrupt;
+    return status;
+}
+
+C_TEST(classifier_profile, times_stay_after_a_signal) {
+    static const struct classifier_stage table[] = {{"stops", false, create_interrupted, NULL}};
+    const struct classifier_stages there = {.table = table, .count = 1};
+    char path[1024], *text = NULL;
+    size_t size;
+    int saved = dup(STDOUT_FILENO);
+    fflush(stdout);
+    ASSERT_TRUE(freopen(test_temporary_path("said", path, sizeof path), "w", stdout) != NULL);
+    int code = run_on(&there, "interrupted", "--max-length 16 --batch-size 2 --batches 50");
+    fflush(stdout);
+    dup2(saved, STDOUT_FILENO);
+    close(saved);
+    EXPECT_INT_EQ(130, code);
+    ASSERT_OK(file_read(path, 1 << 16, &text, &size, NULL));
+    EXPECT_TRUE(strstr(text, "\n3 batches: ") != NULL);
+    EXPECT_TRUE(strstr(text, "operator") == NULL);
+    free(text);
+    test_temporary_path("interrupted/trace.json", path, sizeof path);
+    EXPECT_TRUE(access(path, F_OK) != 0);
 }
 
 C_TEST(classifier_profile, refuses_what_it_cannot_write) {

@@ -17,9 +17,12 @@ enum { PATH_BYTES = 4096 };
 enum status profile_folder(const char *folder, struct error *error) {
     char path[PATH_BYTES];
     int length = snprintf(path, sizeof path, "%s", folder);
-    if (length <= 0 || length >= PATH_BYTES - 64) {
+    if (length == 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--output-dir: a path of %d bytes; it must have 1 to %d", length,
+                         "--output-dir '': give a folder; . is this one");
+    }
+    if (length < 0 || length >= PATH_BYTES - 64) {
+        return error_set(error, STATUS_TOO_LONG, "--output-dir: the path is longer than %d bytes",
                          PATH_BYTES - 65);
     }
     for (char *c = path + 1; *c != '\0'; c++) {

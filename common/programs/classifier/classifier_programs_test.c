@@ -3,6 +3,7 @@
  * @brief Runs classify and evaluate in this process, so that sanitizers check them: good runs, and
  *        bad ones, which must print one clear line. Shell tests of the programs are in lab 08.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,7 @@
 #include "common/base/file.h"
 #include "common/programs/classifier/classify.h"
 #include "common/programs/classifier/evaluate.h"
+#include "common/programs/program.h"
 #include "common/testing/testing.h"
 
 static enum status create(struct engine *engine, int threads, struct error *error) {
@@ -49,6 +51,27 @@ static const struct classifier_stage table[] = {
 static const struct classifier_stages stages = {
     .table = table, .count = 4, .open_device = no_device, .device_now = no_clock};
 static const struct classifier_stages no_stages = {.table = table, .count = 0};
+
+/* Reads logits, then sends this program Ctrl-C. */
+static enum status read_and_interrupt(void *context, void *host, const void *resident,
+                                      size_t bytes) {
+    (void)context;
+    memcpy(host, resident, bytes);
+    if (interrupt_seen() == 0) {
+        raise(SIGINT);
+    }
+    return STATUS_OK;
+}
+
+static enum status create_interrupted(struct engine *engine, int threads, struct error *error) {
+    enum status status = create(engine, threads, error);
+    engine->read = read_and_interrupt;
+    return status;
+}
+
+static const struct classifier_stage interrupted_table[] = {
+    {"interrupted", false, create_interrupted, NULL}};
+static const struct classifier_stages interrupted = {.table = interrupted_table, .count = 1};
 
 typedef int main_function(int argc, char **argv, const struct classifier_stages *stages);
 
@@ -163,6 +186,21 @@ C_TEST(classify, answers_a_line_a_text) {
     EXPECT_TRUE(strstr(out, "--max-length") != NULL);
 }
 
+C_TEST(classify, answers_stay_after_a_signal) {
+    char path[1024], words[1200], out[ROOM], err[ROOM];
+    test_temporary_path("logits", path, sizeof path);
+    snprintf(words, sizeof words, "--random --batch-size 2 --logits %.900s a b c d e", path);
+    EXPECT_INT_EQ(130, run(classify_main, &interrupted, words, out, err, ROOM));
+    int lines = 0;
+    for (const char *c = out; *c != '\0'; c++) {
+        lines += *c == '\n';
+    }
+    EXPECT_INT_EQ(2, lines);
+    EXPECT_TRUE(strstr(err, "classify: interrupted after 2 texts; the file of --logits is not "
+                            "written\n") != NULL);
+    EXPECT_TRUE(access(path, F_OK) != 0);
+}
+
 C_TEST(classify, prints_an_object_a_text) {
     char out[ROOM], err[ROOM];
     EXPECT_INT_EQ(0, run(classify_main, &stages, "--random --json \"one\"", out, err, ROOM));
@@ -245,4 +283,22 @@ C_TEST(evaluate, prints_figures_and_writes_answers) {
     ASSERT_OK(file_read(answers, 4096, &written, &size, NULL));
     EXPECT_TRUE(strncmp(written, "World\t", 6) == 0);
     free(written);
+}
+
+C_TEST(evaluate, figures_stay_after_a_signal) {
+    char path[1024], answers[1024], words[2048], out[ROOM], err[ROOM];
+    static const char csv[] = "1,a,b\n2,c,d\n3,e,f\n4,g,h\n1,i,j\n";
+    ASSERT_OK(file_write(test_temporary_path("some_news.csv", path, sizeof path), csv,
+                         sizeof csv - 1, NULL));
+    test_temporary_path("no_answers", answers, sizeof answers);
+    snprintf(words, sizeof words,
+             "--random --dataset agnews --data %.200s --batch-size 2 --predictions %.200s", path,
+             answers);
+    EXPECT_INT_EQ(130, run(evaluate_main, &interrupted, words, out, err, ROOM));
+    EXPECT_STR_EQ("evaluate: interrupted after 2 of 5 texts, long ones first: no figures of the "
+                  "others\n",
+                  err);
+    EXPECT_TRUE(strstr(out, "agnews, test: 2 texts") != NULL);
+    EXPECT_TRUE(strstr(out, "macro F1") != NULL);
+    EXPECT_TRUE(access(answers, F_OK) != 0);
 }

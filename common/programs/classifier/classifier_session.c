@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/bench/bench.h"
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/programs/dtype_flag.h"
@@ -36,8 +35,7 @@ static void add_shared_flags(struct classifier_options *o, struct flag *table) {
         {"batch-size", 'b', FLAG_INT, &o->batch, "N", "texts in a batch"},
         {"device", 'd', FLAG_STRING, &o->device, "WHERE",
          "cpu; gpu: a GPU or simt; auto: a GPU if there is one, else the CPU"},
-        {"stage", 0, FLAG_STRING, &o->stage, "NAME",
-         "stage of the course, for example 03_resident_weights"},
+        {"stage", 0, FLAG_STRING, &o->stage, "NAME", "stage of the course, by name or number"},
         {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
          "fp32, fp16 or bf16: type of the matmul inputs; only some stages have 16-bit types"},
         {"threads", 't', FLAG_INT, &o->threads, "N", "most CPU threads"},
@@ -137,7 +135,7 @@ int classifier_command_main(const struct classifier_command *c, int argc, char *
     file_enter_working_directory();
     enum status status = run_command(c, argc, argv, stages, work, options, &arguments, &error);
     free(arguments.values);
-    return status == STATUS_OK ? 0 : report_failure(c->program, &error, status);
+    return program_exit_status(c->program, &error, status);
 }
 
 /* ---- The engine ---- */
@@ -156,15 +154,10 @@ static const struct classifier_stage *last_stage(const struct classifier_stages 
 
 static enum status find_stage(struct classifier_session *s, const char *name,
                               const struct classifier_stages *stages, struct error *error) {
-    char names[256] = "";
-    for (size_t i = 0; i < stages->count; i++) {
-        if (strcmp(stages->table[i].name, name) == 0) {
-            s->stage = &stages->table[i];
-            return STATUS_OK;
-        }
-        stage_list_add(names, sizeof names, stages->table[i].name);
-    }
-    return stage_flag_unknown(name, names, error);
+    size_t found;
+    TRY(stage_flag_find(stages->table, stages->count, sizeof *stages->table, name, &found, error));
+    s->stage = &stages->table[found];
+    return STATUS_OK;
 }
 
 /* Whether there is a GPU; simt does not count. */

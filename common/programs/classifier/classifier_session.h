@@ -47,7 +47,7 @@ typedef enum status classifier_work(void *options, const struct arguments *argum
  * @brief main() of a program: reads the command line, checks the shared flags, finds the project's
  *        own checkpoint if none is named, then calls @p work, unless --help was given.
  * @param options passed on to @p work
- * @return exit status: 0, or 1 after one line on stderr
+ * @return exit status: 0, 1 after one line on stderr, or 128 + a signal that ended the work
  */
 int classifier_command_main(const struct classifier_command *command, int argc, char **argv,
                             const struct classifier_stages *stages, classifier_work *work,

@@ -232,7 +232,8 @@ static void logits_add(struct logits_file *file, bool first, const struct classi
     fputs("]}", file->stream);
 }
 
-/* Ends the text, and writes the file if `status`, the status so far, is STATUS_OK. */
+/* Ends the text, and writes the file if `status`, the status so far, is STATUS_OK. (After Ctrl-C an
+   older file with all texts is worth more.) */
 static enum status logits_close(struct logits_file *file, const char *path, enum status status,
                                 struct error *error) {
     if (file->stream == NULL) {
@@ -319,13 +320,21 @@ static enum status answer_batch(struct answering *a, const struct texts *t, size
     return STATUS_OK;
 }
 
+static enum status interrupted(const struct answering *a, size_t answered, struct error *error) {
+    return error_set(error, STATUS_INTERRUPTED, "interrupted after %zu texts%s", answered,
+                     a->options->logits != NULL ? "; the file of --logits is not written" : "");
+}
+
 static enum status answer_texts(struct answering *a, const struct texts *t, struct error *error) {
+    interrupt_watch();
     struct progress progress = start_progress("classifying", t->count);
     enum status status = STATUS_OK;
     size_t batch = a->classifier.batch;
     for (size_t first = 0; first < t->count && status == STATUS_OK; first += batch) {
         size_t count = t->count - first < batch ? t->count - first : batch;
-        status = answer_batch(a, t, first, count, error);
+        status = interrupt_seen() != 0 ? interrupted(a, first, error)
+                                       : answer_batch(a, t, first, count, error);
+        status = status == STATUS_OK ? program_output_end(error) : status;
         progress_update(&progress, first + count);
     }
     progress_finish(&progress);
@@ -383,15 +392,19 @@ static enum status answer_lines(struct answering *a, struct texts *t, struct err
 
 static enum status answer_stream(struct answering *a, struct texts *t, struct line_stream *stream,
                                  struct error *error) {
+    interrupt_watch();
     for (;;) {
         take_lines(t, stream, a->classifier.batch);
+        if (interrupt_seen() != 0) {
+            return interrupted(a, t->before, error);
+        }
         if (t->count > 0) {
             TRY(answer_lines(a, t, error));
         } else if (stream->ended) {
             return t->before > 0 ? STATUS_OK : no_text(NULL, error);
         } else {
             enum status status = line_stream_wait(stream, error);
-            if (status != STATUS_OK) {
+            if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
                 return error_prefix(error, status, "standard input");
             }
         }
@@ -424,6 +437,9 @@ static enum status classify(struct answering *a, struct classifier_session *sess
     if (arguments->count > 0 && o->file != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "give texts as arguments or with --file, not both");
+    }
+    if (o->logits != NULL) {
+        TRY(file_check_writable(o->logits, error));
     }
     bool stream = is_stream(o, arguments);
     t->unit = has_texts(arguments) ? "argument" : "line";

@@ -18,7 +18,7 @@
  * them before it answers the first, unless standard input is a pipe or a terminal: then it answers
  * the lines that have arrived, and flushes its output, before it waits for more.
  *
- * @return exit status: 0, or 1 after one line on stderr
+ * @return exit status: 0; 1 after one line on stderr; 128 + a signal, after the answers so far
  */
 int classify_main(int argc, char **argv, const struct classifier_stages *stages);
 

@@ -11,6 +11,7 @@
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/classifier/metrics.h"
 #include "common/programs/classifier/metrics_report.h"
+#include "common/programs/program.h"
 #include "common/programs/shipped.h"
 #include "common/texts/text_flags.h"
 
@@ -75,7 +76,7 @@ static enum status check_options(struct options *o, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--limit %d, --skip %d: must be at least 0", o->limit, o->skip);
     }
-    return STATUS_OK;
+    return o->predictions != NULL ? file_check_writable(o->predictions, error) : STATUS_OK;
 }
 
 /* ---- Preparing ---- */
@@ -112,7 +113,6 @@ static enum status encode(struct evaluation *e, struct error *error) {
         const struct text_sample *sample = &e->dataset.samples[i];
         status = classifier_encode(&e->session.model, sample->text, sample->length,
                                    e->session.max_length, &e->texts[i], error);
-        e->cut += e->texts[i].cut;
         progress_update(&progress, i + 1);
     }
     progress_finish(&progress);
@@ -188,6 +188,7 @@ static enum status run_batch(struct evaluation *e, size_t first, size_t count, b
         classifier_probabilities(e->logits + i * labels, labels, e->probabilities);
         e->answers[text] = (int32_t)answer;
         e->sureness[text] = (float)e->probabilities[answer];
+        e->cut += e->texts[text].cut;
         metrics_add(&e->metrics, (size_t)e->dataset.samples[text].label, answer);
     }
     return STATUS_OK;
@@ -198,6 +199,13 @@ static enum status run_batches(struct evaluation *e, bool padded, struct error *
     enum status status = STATUS_OK;
     size_t count = e->dataset.count;
     for (size_t first = 0; first < count && status == STATUS_OK; first += e->session.batch) {
+        if (interrupt_seen() != 0) {
+            status = error_set(error, STATUS_INTERRUPTED,
+                               "interrupted after %zu of %zu texts, long ones first: no figures of "
+                               "the others",
+                               first, count);
+            break;
+        }
         size_t some = count - first < e->session.batch ? count - first : e->session.batch;
         status = run_batch(e, first, some, padded, error);
         progress_update(&progress, first + some);
@@ -208,6 +216,11 @@ static enum status run_batches(struct evaluation *e, bool padded, struct error *
 
 /* ---- Reporting ---- */
 
+/* Number of texts that the figures are of: all, unless a signal came. */
+static size_t tested(const struct evaluation *e) {
+    return (size_t)metrics_count(&e->metrics);
+}
+
 static void report_head(const struct evaluation *e, const struct options *o) {
     char where[400];
     if (o->kind == TEXT_DATASET_FILE) {
@@ -215,7 +228,7 @@ static void report_head(const struct evaluation *e, const struct options *o) {
     } else {
         printf("%s, %s", o->dataset, o->split);
     }
-    printf(": %zu texts, %zu of them cut to %zu tokens\n", e->dataset.count, e->cut,
+    printf(": %zu texts, %zu of them cut to %zu tokens\n", tested(e), e->cut,
            e->session.max_length);
     printf("%s, batches of %zu, %s: %.1f%% of the rows are padding\n",
            classifier_session_where(&e->session, where, sizeof where), e->session.batch,
@@ -234,9 +247,8 @@ static void report(const struct evaluation *e, const struct options *o) {
     report_head(e, o);
     metrics_print(&e->metrics, e->dataset.label_names, stdout);
     if (e->seconds > 0.0) {
-        printf("\n%.1f texts/s, %.0f tokens/s (%s, model only)\n",
-               (double)e->dataset.count / e->seconds, (double)e->tokens / e->seconds,
-               is_modelled(e) ? "modelled" : "measured");
+        printf("\n%.1f texts/s, %.0f tokens/s (%s, model only)\n", (double)tested(e) / e->seconds,
+               (double)e->tokens / e->seconds, is_modelled(e) ? "modelled" : "measured");
     }
 }
 
@@ -249,7 +261,7 @@ static cJSON *describe(const struct evaluation *e, const struct options *o) {
     if (!own) {
         cJSON_AddStringToObject(object, "split", o->split);
     }
-    cJSON_AddNumberToObject(object, "texts", (double)e->dataset.count);
+    cJSON_AddNumberToObject(object, "texts", (double)tested(e));
     cJSON_AddNumberToObject(object, "cut", (double)e->cut);
     cJSON_AddNumberToObject(object, "max_length", (double)s->max_length);
     cJSON_AddStringToObject(object, "stage", s->stage->name);
@@ -258,7 +270,7 @@ static cJSON *describe(const struct evaluation *e, const struct options *o) {
     cJSON_AddBoolToObject(object, "random_weights", o->shared.random);
     if (e->seconds > 0.0) {
         cJSON_AddStringToObject(object, "time", is_modelled(e) ? "modelled" : "measured");
-        json_add_rounded(object, "texts_per_s", (double)e->dataset.count / e->seconds);
+        json_add_rounded(object, "texts_per_s", (double)tested(e) / e->seconds);
         json_add_rounded(object, "tokens_per_s", (double)e->tokens / e->seconds);
     }
     return object;
@@ -341,15 +353,18 @@ static void evaluation_free(struct evaluation *e) {
 static enum status evaluate(struct evaluation *e, const struct options *o,
                             const struct classifier_stages *stages, struct error *error) {
     TRY(prepare(e, o, stages, error));
-    TRY(run_batches(e, o->padded, error));
-    if (o->predictions != NULL) {
-        TRY(write_predictions(e, o, error));
+    interrupt_watch();
+    enum status status = run_batches(e, o->padded, error);
+    if (status != STATUS_OK && (status != STATUS_INTERRUPTED || tested(e) == 0)) {
+        return status;
     }
     if (o->json) {
-        return report_json(e, o, error);
+        TRY(report_json(e, o, error));
+    } else {
+        report(e, o);
     }
-    report(e, o);
-    return STATUS_OK;
+    TRY(program_output_end(error));
+    return status == STATUS_OK && o->predictions != NULL ? write_predictions(e, o, error) : status;
 }
 
 static enum status run(void *options, const struct arguments *arguments,

@@ -10,7 +10,7 @@
 /**
  * @brief main() of the program: accuracy, F1, confusion matrix and texts a second, to stdout; with
  * --json one object.
- * @return exit status: 0, or 1 after one line on stderr
+ * @return exit status: 0; 1 after one line on stderr; 128 + a signal, after the figures so far
  */
 int evaluate_main(int argc, char **argv, const struct classifier_stages *stages);
 

@@ -91,11 +91,7 @@ static enum status answer(struct chat *c) {
     double start = g->now();
     enum status status = write_answer(c);
     g->generated.seconds += g->now() - start;
-    if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
-        return status;
-    }
-    enum status ended = generation_end_text(g, c->error);
-    return status == STATUS_OK ? ended : status;
+    return generation_end_work(g, status, c->error);
 }
 
 static enum status turn(struct chat *c, const char *system_prompt, const char *user) {

@@ -42,6 +42,7 @@ static void adjust(struct options *options) {
         options->top_p = 0.9f;
     }
     if (options->steps < 0) {
+        fprintf(stderr, "%s: --steps %d is below 0: using 0\n", program, options->steps);
         options->steps = 0;
     }
     if (options->seed == 0) {
@@ -81,6 +82,11 @@ static enum status check_options(const struct options *options, struct error *er
                          options->mode);
     }
     TRY(check_modes(options, error));
+    bool system = options->system_prompt != NULL && options->system_prompt[0] != '\0';
+    if (system && strcmp(options->mode, "chat") != 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--system-prompt has no effect without --mode chat");
+    }
     if (options->top_k < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--top-k %d: must be at least 0",
                          options->top_k);
@@ -117,14 +123,6 @@ struct writing {
     const struct options *options;
 };
 
-static enum status end_text(struct generation *g, enum status status, struct error *error) {
-    if (status != STATUS_OK && status != STATUS_INTERRUPTED) {
-        return status;
-    }
-    enum status ended = generation_end_text(g, error);
-    return ended == STATUS_OK ? status : ended;
-}
-
 static struct answer_options answer_options(const struct options *options) {
     return (struct answer_options){
         .steps = (size_t)options->steps, .echo = !options->json, .marked = options->special_tokens};
@@ -137,7 +135,7 @@ static enum status answer_as_text(const struct writing *w, const struct prompt *
     struct generation *g = w->g;
     struct answer answer;
     enum status status = answer_write(g, &how, prompt->text, prompt->length, &answer, error);
-    status = end_text(g, status, error);
+    status = generation_end_work(g, status, error);
     if (status == STATUS_OK && answer.stop == ANSWER_CONTEXT && w->options->steps > 0) {
         fprintf(stderr,
                 "%s: stopped at the model's context of %zu tokens, --steps asks for %d; --roll "

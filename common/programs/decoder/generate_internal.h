@@ -28,6 +28,7 @@ struct text_stream {
     FILE *out;
     unsigned char pending[4]; /**< bytes of an incomplete character */
     size_t count;
+    bool begun; /**< some text was written since the last end */
 };
 
 /** Prints @p length bytes and flushes. */
@@ -109,6 +110,15 @@ MUST_CHECK enum status generation_print(struct generation *generation, int32_t p
 
 /** Ends the text with a line feed. @return STATUS_OK or STATUS_IO */
 MUST_CHECK enum status generation_end_text(struct generation *generation, struct error *error);
+
+/**
+ * @brief Ends the text after the work that wrote it: also a text that was cut short by a failure or
+ *        a signal.
+ * @param status of that work
+ * @return status, or STATUS_IO
+ */
+MUST_CHECK enum status generation_end_work(struct generation *generation, enum status status,
+                                           struct error *error);
 
 /** Why a text ended. */
 enum answer_stop { ANSWER_END, ANSWER_LENGTH, ANSWER_CONTEXT, ANSWER_INTERRUPTED };

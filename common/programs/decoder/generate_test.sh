@@ -29,6 +29,9 @@ refuses "unknown flag '-q'" "${tiny[@]}" -q
 refuses "--temperature wants a number, not 'warm'" "${tiny[@]}" -t warm
 refuses "--temperature wants a number, not 'nan'" "${tiny[@]}" -t nan
 refuses "--steps wants a whole number, not '1.5'" "${tiny[@]}" -n 1.5
+refuses "--steps wants a whole number from -2147483648 to 2147483647, not '2147483648'" \
+    "${tiny[@]}" -n 2147483648
+refuses "--system-prompt has no effect without --mode chat" "${tiny[@]}" -y hello
 refuses "-n wants a value" "${tiny[@]}" -n
 refuses "--mode is 'generate' or 'chat', not 'sing'" "${tiny[@]}" -m sing
 refuses "--threads 0: must be at least 1" "${tiny[@]}" --threads 0
@@ -51,6 +54,40 @@ refuses "ones.bin" "$generate" ones.bin -z tiny_tokenizer.bin
 refuses "ones.bin" "$generate" tiny.bin -z ones.bin
 head -c 700 tiny_tokenizer.bin >short_tokenizer.bin
 refuses "short_tokenizer.bin" "$generate" tiny.bin -z short_tokenizer.bin
+
+# Other formats are named.
+printf 'GGUF\003\000\000\000%040d' 0 >a.gguf
+refuses "a.gguf: this is a GGUF file; give llama2.c's .bin, or a folder as Hugging Face" "$generate" a.gguf
+printf 'PK\003\004%040d' 0 >pytorch_model.bin
+refuses "pytorch_model.bin: this is a zip archive (as PyTorch's .bin" "$generate" pytorch_model.bin
+printf 'the\nquick\n' >text.txt
+refuses "text.txt: this is a text file; give llama2.c's tokenizer.bin or a tokenizer.json" \
+    "$generate" tiny.bin -z text.txt
+printf 'version https://git-lfs.github.com/spec/v1\n' >pointer
+mkdir pointed && cp tiny/config.json pointed/ && cp pointer pointed/model.safetensors
+refuses "pointed/model.safetensors: this is a pointer of Git LFS" "$generate" pointed -z tiny_tokenizer.bin
+refuses "/dev/zero: not a regular file" "$generate" /dev/zero
+
+# A configuration of another model is refused.
+cp -r tiny fewer
+sed -i 's/"num_hidden_layers":\([[:space:]]*\)[0-9]*/"num_hidden_layers":\11/' fewer/config.json
+refuses 'there is a tensor "model.layers.1.self_attn.q_proj.weight", but "num_hidden_layers" in config.json is 1' \
+    "$generate" fewer -z tiny_tokenizer.bin
+sed -i 's/"num_hidden_layers":\([[:space:]]*\)[0-9]*/"num_hidden_layers":\19/' fewer/config.json
+refuses 'tensor "model.layers.' "$generate" fewer -z tiny_tokenizer.bin
+
+# One weight that is not a number makes one logit of all that is none: one line, on every stage.
+for value in '\x00\x00\xc0\x7f' '\x00\x00\x80\x7f'; do
+    cp tiny.bin nan.bin
+    printf '%b' "$value" | dd of=nan.bin bs=1 seek=$((28 + 400)) conv=notrunc status=none
+    for how in "-t 0" "-t 1 -s 5"; do
+        read -ra flags <<<"$how"
+        run "$generate" nan.bin -z tiny_tokenizer.bin -i abc -n 20 "${flags[@]}"
+        { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "a bad weight: $code: $(cat err)"
+        grep -q "^generate: the model's logits at position [0-9]* are not finite" err || fail "said: $(cat err)"
+        [ "$(tail -c 1 out | od -An -tx1)" = " 0a" ] || fail "the text has no end of line: $(cat out)"
+    done
+done
 
 # Hugging Face's folders: the same model, the same text.
 accepts "${tiny[@]}" -t 0 -n 20 -i abc

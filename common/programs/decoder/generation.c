@@ -59,6 +59,12 @@ size_t generation_room(const struct generation *g) {
 /* ---- Feeding ---- */
 
 static enum status failed(const struct generation *g, enum status status, struct error *error) {
+    if (status == STATUS_BAD_FORMAT) { /* of llama2_next(), and below */
+        return error_set(error, status,
+                         "the model's logits at position %zu are not finite: its weights are not "
+                         "usable",
+                         g->position);
+    }
     return error_set(error, status, "the model failed at position %zu: %s", g->position,
                      status_message(status));
 }
@@ -195,6 +201,9 @@ enum status generation_next(struct generation *g, int32_t *token, struct error *
     } else {
         TRY(fetch_logits(g, error));
         *token = sampler_next(&g->sampler, g->logits);
+        if (g->sampler.state == 0) {
+            return failed(g, STATUS_BAD_FORMAT, error);
+        }
         g->has_logits = false;
         g->pending = *token;
     }
@@ -227,4 +236,13 @@ enum status generation_end_text(struct generation *g, struct error *error) {
     fputc('\n', g->stream.out);
     fflush(g->stream.out);
     return check_output(g, error);
+}
+
+enum status generation_end_work(struct generation *g, enum status status, struct error *error) {
+    if (status == STATUS_OK || status == STATUS_INTERRUPTED) {
+        enum status ended = generation_end_text(g, error);
+        return ended == STATUS_OK ? status : ended;
+    }
+    /* The line that says what failed is a line of its own. */
+    return g->stream.begun && generation_end_text(g, NULL) != STATUS_OK ? STATUS_IO : status;
 }

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/bench/bench.h"
 #include "common/programs/dtype_flag.h"
 #include "common/programs/program.h"
@@ -26,14 +25,10 @@ struct llama2_options llama2_options_defaults(void) {
 
 static enum status check_stage(const struct llama2_options *o, const struct llama2_stages *stages,
                                struct error *error) {
-    if (o->stage == NULL || llama2_stage_find(stages, o->stage) != NULL) {
-        return STATUS_OK;
-    }
-    char names[300] = "";
-    for (size_t i = 0; i < stages->count; i++) {
-        stage_list_add(names, sizeof names, stages->table[i].name);
-    }
-    return stage_flag_unknown(o->stage, names, error);
+    size_t found;
+    return o->stage == NULL ? STATUS_OK
+                            : stage_flag_find(stages->table, stages->count, sizeof *stages->table,
+                                              o->stage, &found, error);
 }
 
 /* The checkpoint of the command line, or the project's own. */
@@ -126,10 +121,7 @@ int llama2_command_main(const struct llama2_command *c, const struct llama2_stag
     struct error error = {0};
     file_enter_working_directory();
     enum status status = run_command(c, stages, argc, argv, work, options, &error);
-    if (status == STATUS_INTERRUPTED) {
-        return 128 + interrupt_seen();
-    }
-    return status == STATUS_OK ? 0 : report_failure(c->program, &error, status);
+    return program_exit_status(c->program, &error, status);
 }
 
 /* ---- Files and engine ---- */

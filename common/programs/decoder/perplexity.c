@@ -33,7 +33,9 @@ static enum status add_token(struct perplexity *sum, struct llama2 *model, int32
     double nats = perplexity_nats(logits, llama2_config(model)->V, token);
     if (!isfinite(nats)) {
         return error_set(error, STATUS_BAD_FORMAT,
-                         "the model's logits for token %zu are not finite", sum->tokens);
+                         "the model's logits for token %zu are not finite: its weights are not "
+                         "usable",
+                         sum->tokens);
     }
     sum->nats += nats;
     sum->tokens++;
@@ -216,7 +218,7 @@ static enum status check_options(const struct options *o, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--context %d, --limit %d: must be at least 0", o->context, o->limit);
     }
-    return STATUS_OK;
+    return o->json != NULL ? file_check_writable(o->json, error) : STATUS_OK;
 }
 
 static enum status measure(struct measurement *m, const struct options *o, struct error *error) {
@@ -241,11 +243,8 @@ static enum status measure(struct measurement *m, const struct options *o, struc
     }
     struct figures f = figures_of(m, o);
     print(m, &f);
-    if (o->json != NULL && !interrupted) {
-        TRY(write_json(m, &f, o, error));
-    }
     TRY(program_output_end(error));
-    return status;
+    return o->json != NULL && !interrupted ? write_json(m, &f, o, error) : status;
 }
 
 static enum status prepare_and_measure(struct measurement *m, const struct options *o,

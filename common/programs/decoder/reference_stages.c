@@ -160,6 +160,7 @@ static enum status decoder_next(void *context, void *decoder, size_t position, i
     (void)context;
     memcpy(d->scratch, d->logits, d->config.V * sizeof(float));
     *token = sampler_next(&d->sampler, d->scratch);
+    TRY(d->sampler.state == 0 ? STATUS_BAD_FORMAT : STATUS_OK);
     return llama2_forward(d->model, token, 1, position, d->logits);
 }
 

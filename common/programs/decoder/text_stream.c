@@ -41,6 +41,7 @@ static void write_byte(struct text_stream *stream, unsigned char byte) {
 }
 
 void text_stream_write(struct text_stream *stream, const char *bytes, size_t length) {
+    stream->begun = true;
     for (size_t i = 0; i < length; i++) {
         write_byte(stream, (unsigned char)bytes[i]);
     }
@@ -48,6 +49,7 @@ void text_stream_write(struct text_stream *stream, const char *bytes, size_t len
 }
 
 void text_stream_finish(struct text_stream *stream) {
+    stream->begun = false;
     release(stream);
     fflush(stream->out);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/file_kind.h"
 #include "common/base/folder.h"
 
 enum { FILE_LIMIT = 64 << 20 };
@@ -31,8 +32,13 @@ static enum status open_file(struct bpe **bpe, const char *path, size_t expected
         status =
             tokenizer_json_parse(bpe, (const char *)view.data, view.size, expected_tokens, error);
     }
+    if (status != STATUS_OK) {
+        const size_t told = looks_like_json(&view) ? 0 : view.size;
+        status = file_kind_explain(error, status, path, view.data, told,
+                                   "give llama2.c's tokenizer.bin or a tokenizer.json");
+    }
     file_view_close(&view);
-    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+    return status;
 }
 
 enum status tokenizer_open(struct bpe **bpe, const char *path, size_t expected_tokens,

@@ -55,7 +55,7 @@ static enum status check_options(struct options *o, struct error *error) {
     TRY(check_numbers(o, error));
     o->sources.skip = (size_t)o->skip;
     o->sources.limit = (size_t)o->limit;
-    return STATUS_OK;
+    return file_check_writable(o->output, error);
 }
 
 static const char epilogue[] =
@@ -171,10 +171,8 @@ static enum status write_vocabulary(const struct options *o, const struct vocab_
     };
     struct vocab_pieces pieces;
     TRY(vocab_learn(&pieces, words, &rules, error));
+    report(o, words, &pieces, texts);
     enum status status = write_pieces(o, &pieces, error);
-    if (status == STATUS_OK) {
-        report(o, words, &pieces, texts);
-    }
     vocab_pieces_free(&pieces);
     return status;
 }

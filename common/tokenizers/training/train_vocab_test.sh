@@ -53,7 +53,9 @@ refuses "bad.txt: " "$train" --dataset text --data bad.txt --output vocab.txt
 refuses "more than the 1 there is room for" "${text[@]}" --size 6 --output vocab.txt
 cmp -s before vocab.txt || fail "a failure changed the file"
 [ -z "$(find . -name 'vocab.txt.*')" ] || fail "a temporary file is left"
-refuses "nowhere/vocab.txt: cannot create" "${text[@]}" --size 40 --output nowhere/vocab.txt
+
+# Where the vocabulary goes.
+writes_well "${text[@]}" --size 40 --output
 
 # Flags.
 accepts "$train" --help

@@ -28,7 +28,7 @@ static enum status convert(void *context, void *copy, const void *weights, size_
 }
 
 int train_cpu_threads(const struct train_cpu *cpu, size_t count, size_t operations) {
-    return count > TEAM_LEAST_OPERATIONS / operations ? team_threads(&cpu->team) : 1;
+    return count > TEAM_LEAST_OPERATIONS / operations ? cpu_team_threads(&cpu->team) : 1;
 }
 
 static void set_operators(struct train_engine *engine) {
@@ -63,7 +63,7 @@ enum status train_cpu_create(struct train_engine *engine, int threads) {
         train_engine_destroy(engine);
         return STATUS_OUT_OF_MEMORY;
     }
-    cpu->team = team_create(threads);
+    cpu->team = cpu_team_create(threads);
     engine->name = "cpu";
     engine->context = cpu;
     engine->activations = TRAIN_F32;

@@ -101,14 +101,14 @@ struct head {
 static void pack_columns(float *to, const float *x, size_t stride, size_t rows, size_t columns) {
     for (size_t c = 0; c < columns; c += PANEL, to += rows * PANEL) {
         size_t count = columns - c < PANEL ? columns - c : PANEL;
-        pack_panel(to, (struct strided){x + c, stride, 1}, rows, count, PANEL);
+        cpu_pack_panel(to, (struct strided){x + c, stride, 1}, rows, count, PANEL);
     }
 }
 
 static void pack_rows(float *to, const float *x, size_t stride, size_t rows, size_t columns) {
     for (size_t r = 0; r < rows; r += PANEL, to += columns * PANEL) {
         size_t count = rows - r < PANEL ? rows - r : PANEL;
-        pack_panel(to, (struct strided){x + r * stride, 1, stride}, columns, count, PANEL);
+        cpu_pack_panel(to, (struct strided){x + r * stride, 1, stride}, columns, count, PANEL);
     }
 }
 
@@ -273,7 +273,7 @@ enum status train_cpu_attention_backward(void *context,
     TRY(workspace_floats(a, &call.floats));
     TRY(cpu_scratch_reserve(&cpu->scratch, (size_t)threads, call.floats));
     call.memory = cpu->scratch.memory;
-    parallel_for(threads, a->B * a->KVH, 1, items_backward, &call);
+    cpu_parallel_for(threads, a->B * a->KVH, 1, items_backward, &call);
     return STATUS_OK;
 }
 
@@ -310,6 +310,6 @@ enum status train_cpu_rope(void *context, void *x, const int32_t *positions, siz
     }
     TRY(cpu_rope_reserve(&cpu->rope, HS, theta, last + 1));
     struct rope r = {&cpu->rope, x, positions, heads, stride, layout, back};
-    parallel_for(train_cpu_threads(cpu, rows * heads * HS, 4), rows, 16, rope_rows, &r);
+    cpu_parallel_for(train_cpu_threads(cpu, rows * heads * HS, 4), rows, 16, rope_rows, &r);
     return STATUS_OK;
 }

@@ -58,8 +58,8 @@ enum status train_cpu_activation_backward(void *context, void *din, const void *
                                           const void *in, size_t count, enum nn_activation f) {
     struct elementwise e = {.out = din, .a = dout, .b = in, .f = f};
     TRY(check(f));
-    parallel_for(train_cpu_threads(context, count, EXPONENTIAL), count, CHUNK, activation_range,
-                 &e);
+    cpu_parallel_for(train_cpu_threads(context, count, EXPONENTIAL), count, CHUNK, activation_range,
+                     &e);
     return STATUS_OK;
 }
 
@@ -84,7 +84,8 @@ static void gate_rows(void *arguments, int thread, size_t begin, size_t end) {
 enum status train_cpu_silu_gate(void *context, void *out, const void *gate_up, size_t rows,
                                 size_t hidden) {
     struct elementwise e = {.out = out, .a = gate_up, .hidden = hidden};
-    parallel_for(train_cpu_threads(context, rows * hidden, EXPONENTIAL), rows, 4, gate_rows, &e);
+    cpu_parallel_for(train_cpu_threads(context, rows * hidden, EXPONENTIAL), rows, 4, gate_rows,
+                     &e);
     return STATUS_OK;
 }
 
@@ -114,8 +115,8 @@ static void gate_rows_backward(void *arguments, int thread, size_t begin, size_t
 enum status train_cpu_silu_gate_backward(void *context, void *dgate_up, const void *dout,
                                          const void *gate_up, size_t rows, size_t hidden) {
     struct elementwise e = {.out = dgate_up, .a = dout, .b = gate_up, .hidden = hidden};
-    parallel_for(train_cpu_threads(context, rows * hidden, EXPONENTIAL), rows, 4,
-                 gate_rows_backward, &e);
+    cpu_parallel_for(train_cpu_threads(context, rows * hidden, EXPONENTIAL), rows, 4,
+                     gate_rows_backward, &e);
     return STATUS_OK;
 }
 
@@ -189,6 +190,7 @@ static void dropout_range(void *arguments, int thread, size_t begin, size_t end)
 enum status train_cpu_dropout(void *context, void *out, const void *add, const void *in,
                               size_t count, const struct train_dropout *dropout) {
     struct elementwise e = {.out = out, .a = in, .b = add, .dropout = dropout};
-    parallel_for(train_cpu_threads(context, count, EXPONENTIAL), count, CHUNK, dropout_range, &e);
+    cpu_parallel_for(train_cpu_threads(context, count, EXPONENTIAL), count, CHUNK, dropout_range,
+                     &e);
     return STATUS_OK;
 }

@@ -17,9 +17,9 @@ static enum status multiply(struct train_cpu *cpu, const struct gemm *g) {
     if (products < TEAM_LEAST_PRODUCTS) {
         return cpu_gemm(1, &cpu->scratch, g);
     }
-    double start = team_now();
-    TRY(cpu_gemm(team_threads(&cpu->team), &cpu->scratch, g));
-    team_add(&cpu->team, team_kind_of(g->M, g->N, g->K), products, start, team_now());
+    double start = cpu_team_now();
+    TRY(cpu_gemm(cpu_team_threads(&cpu->team), &cpu->scratch, g));
+    cpu_team_add(&cpu->team, cpu_team_kind_of(g->M, g->N, g->K), products, start, cpu_team_now());
     return STATUS_OK;
 }
 
@@ -74,7 +74,7 @@ enum status train_cpu_linear_backward(void *context, void *din, const void *add,
     TRY(multiply(cpu, &of_weight));
     if (dbias != NULL) {
         struct columns columns = {dbias, dout, M, N};
-        parallel_for(train_cpu_threads(cpu, M * N, 2), N, CHUNK, add_column_range, &columns);
+        cpu_parallel_for(train_cpu_threads(cpu, M * N, 2), N, CHUNK, add_column_range, &columns);
     }
     if (din == NULL) {
         return STATUS_OK;

@@ -86,7 +86,7 @@ enum status train_cpu_layernorm(void *context, void *out, void *stats, void *sum
                         .eps = (double)norm->eps,
                         .C = C,
                         .centred = true};
-    parallel_for(train_cpu_threads(context, rows * C, NORM), rows, ROWS, normalise_rows, &call);
+    cpu_parallel_for(train_cpu_threads(context, rows * C, NORM), rows, ROWS, normalise_rows, &call);
     return STATUS_OK;
 }
 
@@ -98,7 +98,7 @@ enum status train_cpu_rmsnorm(void *context, void *out, void *stats, const void 
                         .weight = norm->weight,
                         .eps = (double)norm->eps,
                         .C = C};
-    parallel_for(train_cpu_threads(context, rows * C, NORM), rows, ROWS, normalise_rows, &call);
+    cpu_parallel_for(train_cpu_threads(context, rows * C, NORM), rows, ROWS, normalise_rows, &call);
     return STATUS_OK;
 }
 
@@ -171,8 +171,8 @@ static void column_range_backward(void *arguments, int thread, size_t begin, siz
 /* The columns first: din may be dout. */
 static void backward(struct train_cpu *cpu, struct call *call) {
     int threads = train_cpu_threads(cpu, call->rows * call->C, NORM);
-    parallel_for(threads, call->C, COLUMNS, column_range_backward, call);
-    parallel_for(threads, call->rows, ROWS, rows_backward, call);
+    cpu_parallel_for(threads, call->C, COLUMNS, column_range_backward, call);
+    cpu_parallel_for(threads, call->rows, ROWS, rows_backward, call);
 }
 
 enum status train_cpu_layernorm_backward(void *context, void *din,

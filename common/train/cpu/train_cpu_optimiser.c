@@ -40,7 +40,7 @@ enum status train_cpu_clip(void *context, void *scale, void *norm, const void *g
     double sum = 0.0;
     TRY(cpu_scratch_reserve(&cpu->scratch, chunks, sizeof(double) / sizeof(float)));
     struct squares squares = {gradient, (double *)(void *)cpu->scratch.memory};
-    parallel_for(train_cpu_threads(cpu, count, CHEAP), count, CHUNK, square_range, &squares);
+    cpu_parallel_for(train_cpu_threads(cpu, count, CHEAP), count, CHUNK, square_range, &squares);
     for (size_t i = 0; i < chunks; i++) {
         sum += squares.sums[i];
     }
@@ -96,7 +96,7 @@ enum status train_cpu_adamw(void *context, const struct train_adamw *a) {
         .rate = (float)((double)a->rate / correction1),
         .correction2 = (float)(1.0 / sqrt(correction2)),
     };
-    parallel_for(train_cpu_threads(context, a->count, UPDATE), a->count, CHUNK, update_range,
-                 &step);
+    cpu_parallel_for(train_cpu_threads(context, a->count, UPDATE), a->count, CHUNK, update_range,
+                     &step);
     return STATUS_OK;
 }

@@ -48,8 +48,8 @@ static void embedding_ids(void *arguments, int thread, size_t begin, size_t end)
 enum status train_cpu_embedding_backward(void *context, void *dtable, const void *dout,
                                          const struct train_occurrences *o, size_t C) {
     struct rows r = {.out = dtable, .in = dout, .occurrences = o, .C = C};
-    parallel_for(train_cpu_threads(context, o->count * C, CHEAP), o->id_count, 1, embedding_ids,
-                 &r);
+    cpu_parallel_for(train_cpu_threads(context, o->count * C, CHEAP), o->id_count, 1, embedding_ids,
+                     &r);
     return STATUS_OK;
 }
 
@@ -65,7 +65,7 @@ static void scatter_rows(void *arguments, int thread, size_t begin, size_t end) 
 enum status train_cpu_scatter(void *context, void *out, const void *in, const int32_t *index,
                               size_t count, size_t C) {
     struct rows r = {.out = out, .in = in, .index = index, .C = C};
-    parallel_for(train_cpu_threads(context, count * C, CHEAP), count, 16, scatter_rows, &r);
+    cpu_parallel_for(train_cpu_threads(context, count * C, CHEAP), count, 16, scatter_rows, &r);
     return STATUS_OK;
 }
 
@@ -122,7 +122,7 @@ enum status train_cpu_cross_entropy(void *context, void *logits, void *loss, con
     struct train_cpu *cpu = context;
     TRY(cpu_scratch_reserve(&cpu->scratch, M, 1));
     struct loss l = {logits, cpu->scratch.memory, labels, scale, V};
-    parallel_for(train_cpu_threads(cpu, M * V, EXPONENTIAL), M, 1, cross_entropy_rows, &l);
+    cpu_parallel_for(train_cpu_threads(cpu, M * V, EXPONENTIAL), M, 1, cross_entropy_rows, &l);
     double sum = 0.0;
     for (size_t m = 0; m < M; m++) {
         sum += (double)l.losses[m];

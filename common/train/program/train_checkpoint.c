@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "common/base/hash.h"
 #include "common/base/json_object.h"
 #include "common/train/program/train_weights.h"
 #include "common/train/program/whole_folder.h"
@@ -49,7 +50,7 @@ const char *train_store_path(const struct train_store *store, uint64_t step,
 static enum status take_lock(struct train_store *store, struct error *error) {
     char path[FOLDER_PATH_BYTES];
     TRY(folder_join(path, store->folder, ".lock", "output folder", error));
-    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    store->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
     if (store->lock < 0) {
         return error_set(error, STATUS_IO, "%s: cannot create: %s", path, strerror(errno));
     }
@@ -146,6 +147,52 @@ static enum status write_model(const char *folder, const struct train_subject *s
     return status == STATUS_OK ? copy_vocabulary(folder, s->vocabulary, error) : status;
 }
 
+/* ---- Checksums ---- */
+
+/* The files of a checkpoint that training.json has checksums of. */
+static const char *const summed[] = {"model.safetensors", "optimizer.safetensors"};
+
+static enum status sum_file(const char *folder, const char *name, char sum[24],
+                            struct error *error) {
+    char path[FOLDER_PATH_BYTES];
+    struct file_view view;
+    TRY(folder_join(path, folder, name, "checkpoint", error));
+    TRY(file_view_open(&view, path, error));
+    snprintf(sum, 24, "%016" PRIx64, checksum_bytes(view.data, view.size));
+    file_view_close(&view);
+    return STATUS_OK;
+}
+
+static enum status add_sums(cJSON *root, const char *folder, struct error *error) {
+    cJSON *sums = cJSON_AddObjectToObject(root, "checksums");
+    for (size_t i = 0; i < sizeof summed / sizeof *summed; i++) {
+        char sum[24];
+        TRY(sum_file(folder, summed[i], sum, error));
+        if (cJSON_AddStringToObject(sums, summed[i], sum) == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a checkpoint");
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Checkpoints of earlier versions have no checksums. */
+static enum status check_sums(const cJSON *root, const char *folder, struct error *error) {
+    const cJSON *sums = json_member(root, "checksums");
+    for (size_t i = 0; i < sizeof summed / sizeof *summed && sums != NULL; i++) {
+        char sum[24];
+        const char *want = cJSON_GetStringValue(json_member(sums, summed[i]));
+        TRY(sum_file(folder, summed[i], sum, error));
+        if (want == NULL || strcmp(sum, want) != 0) {
+            return error_set(error, STATUS_BAD_FORMAT,
+                             "%s/%s is damaged: its checksum is %s, in training.json it is %.24s",
+                             folder, summed[i], sum, want != NULL ? want : "missing");
+        }
+    }
+    return STATUS_OK;
+}
+
+/* ---- The position ---- */
+
 /* Adds the loss since the last line of the curve. */
 static bool add_loss(cJSON *root, const struct train_point *point) {
     cJSON *loss = cJSON_AddObjectToObject(root, "loss");
@@ -167,6 +214,9 @@ static cJSON *describe(const struct train_point *point, const struct cJSON *sett
         added = best != NULL && cJSON_AddNumberToObject(best, "score", point->best) != NULL &&
                 cJSON_AddNumberToObject(best, "step", (double)point->best_step) != NULL;
     }
+    if (added && point->evaluates) {
+        added = cJSON_AddTrueToObject(root, "evaluates") != NULL;
+    }
     cJSON *copy = added ? cJSON_Duplicate(settings, true) : NULL;
     if (copy == NULL || !cJSON_AddItemToObject(root, "settings", copy)) {
         cJSON_Delete(root);
@@ -175,9 +225,8 @@ static cJSON *describe(const struct train_point *point, const struct cJSON *sett
     return root;
 }
 
-static enum status write_training(const char *folder, const struct train_point *point,
-                                  const struct cJSON *settings, struct error *error) {
-    cJSON *root = describe(point, settings);
+/* Takes the object. */
+static enum status write_object(const char *folder, cJSON *root, struct error *error) {
     char *text = root != NULL ? cJSON_Print(root) : NULL;
     cJSON_Delete(root);
     if (text == NULL) {
@@ -187,6 +236,18 @@ static enum status write_training(const char *folder, const struct train_point *
         folder_write(folder, "training.json", text, strlen(text), "checkpoint", error);
     free(text);
     return status;
+}
+
+/* After the files that it has checksums of. */
+static enum status write_training(const char *folder, const struct train_point *point,
+                                  const struct cJSON *settings, struct error *error) {
+    cJSON *root = describe(point, settings);
+    enum status status = root != NULL ? add_sums(root, folder, error) : STATUS_OK;
+    if (status != STATUS_OK) {
+        cJSON_Delete(root);
+        return status;
+    }
+    return write_object(folder, root, error);
 }
 
 static enum status write_checkpoint(const char *folder, const struct train_subject *s,
@@ -269,6 +330,7 @@ static enum status read_point(const cJSON *root, struct train_point *point, stru
     TRY(read_count(root, "epoch", &point->epoch, error));
     TRY(read_count(root, "batch", &point->batch, error));
     TRY(read_loss(root, point, error));
+    point->evaluates = cJSON_IsTrue(json_member(root, "evaluates"));
     const cJSON *best = json_member(root, "best");
     if (best == NULL) {
         return STATUS_OK;
@@ -284,11 +346,17 @@ static enum status read_object(const cJSON *root, const struct cJSON *settings,
     return train_settings_compare(settings, json_member(root, "settings"), error);
 }
 
-static enum status parse_training(const char *text, size_t size, const struct cJSON *settings,
+static enum status parse_training(const char *folder, const char *path, const char *text,
+                                  size_t size, const struct cJSON *settings,
                                   struct train_point *point, struct error *error) {
     cJSON *root;
-    TRY(json_object_parse(&root, text, size, error));
-    enum status status = read_object(root, settings, point, error);
+    enum status status = json_object_parse(&root, text, size, error);
+    if (status != STATUS_OK) {
+        return error_prefix(error, status, path);
+    }
+    status = read_object(root, settings, point, error);
+    status =
+        status == STATUS_OK ? check_sums(root, folder, error) : error_prefix(error, status, path);
     cJSON_Delete(root);
     return status;
 }
@@ -299,9 +367,9 @@ static enum status read_training(const char *folder, const struct cJSON *setting
     size_t size;
     TRY(folder_join(path, folder, "training.json", "checkpoint", error));
     TRY(file_read(path, TRAINING_LIMIT, &text, &size, error));
-    enum status status = parse_training(text, size, settings, point, error);
+    enum status status = parse_training(folder, path, text, size, settings, point, error);
     free(text);
-    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+    return status;
 }
 
 enum status train_checkpoint_read(const struct train_store *store, const struct train_subject *s,

@@ -3,7 +3,8 @@
  * @brief The folder that a run writes, and its contents.
  *
  * checkpoint-STEP  the last checkpoint: model.safetensors (fp32), config.json, the vocabulary,
- *                  optimizer.safetensors, training.json. A run resumed from it gives the same
+ *                  optimizer.safetensors, training.json, which has checksums of both tensor
+ *                  files (those of earlier versions do not). A run resumed from it gives the same
  *                  result as an uninterrupted run, bit for bit
  * best, final      models: model.safetensors in --save-dtype, config.json, the vocabulary
  *
@@ -28,6 +29,7 @@ struct train_point {
     bool has_best;
     double best; /**< the best evaluation's score; larger is better */
     uint64_t best_step;
+    bool evaluates; /**< a signal came in the evaluation after this step, which is to be repeated */
     /** Since the last line of the curve, so that the next line covers all its steps: */
     uint64_t loss_steps;
     double loss_sum;  /**< losses taken from the model */

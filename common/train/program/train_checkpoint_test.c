@@ -95,7 +95,7 @@ static bool same(const struct fixture *a, const struct fixture *b, enum train_st
 static void check_round_trip(enum train_task task, const char *folder) {
     struct fixture a, b;
     struct error error = {0};
-    const struct train_point point = {7, 2, 3, true, -1.0 / 3.0, 5, 2, 1.0 / 7.0, 0.1f};
+    const struct train_point point = {7, 2, 3, true, -1.0 / 3.0, 5, true, 2, 1.0 / 7.0, 0.1f};
     struct train_point found;
     create(&a, task, folder, 1);
     take_step(&a);

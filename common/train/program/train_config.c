@@ -91,7 +91,7 @@ static enum status take(struct train_config *config, const struct train_options 
     if (o->load == NULL) {
         return take_flags(config, o, error);
     }
-    if (!folder_exists(o->load)) {
+    if (!path_exists(o->load)) {
         return error_set(error, STATUS_NOT_FOUND, "--load-checkpoint %s: there is no such folder",
                          o->load);
     }

@@ -159,7 +159,7 @@ static enum status check_what(struct train_options *o, struct error *error) {
     if (!o->train && !o->evaluate) {
         o->train = o->evaluate = true;
     }
-    if (o->train && o->output == NULL) {
+    if (o->train && (o->output == NULL || o->output[0] == '\0')) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--output-dir DIR is needed: the folder for the model");
     }
@@ -175,6 +175,29 @@ static enum status check_what(struct train_options *o, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--vocab FILE is needed: %s",
                          o->task == TRAIN_LM ? "tokenizer.bin or tokenizer.json"
                                              : "vocab.txt, a piece a line");
+    }
+    return STATUS_OK;
+}
+
+/* Refuses flags that the task does not have. (Their defaults cannot be told from a flag.) */
+static enum status check_effects(const struct train_options *o, struct error *error) {
+    const struct train_options usual = defaults();
+    bool lm = o->task == TRAIN_LM;
+    const struct {
+        const char *flag, *task;
+        bool useless;
+    } cases[] = {
+        {"dropout", "classify or mlm: a Llama2 has none",
+         lm && o->dropout != usual.dropout && o->dropout != 0.0f},
+        {"mlm-probability", "mlm", o->task != TRAIN_MLM && o->asked != usual.asked},
+        {"kv-heads", "lm", !lm && o->kv_heads != usual.kv_heads},
+        {"tied", "lm", !lm && o->tied != usual.tied},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].useless) {
+            return error_set(error, STATUS_INVALID_ARGUMENT, "--%s has no effect without --task %s",
+                             cases[i].flag, cases[i].task);
+        }
     }
     return STATUS_OK;
 }
@@ -205,6 +228,7 @@ static enum status check(struct train_options *o, const struct arguments *argume
     TRY(check_what(o, error));
     TRY(check_sizes(o, error));
     TRY(check_rates(o, error));
+    TRY(check_effects(o, error));
     TRY(train_decay_parse(o->schedule_name, &o->schedule, error));
     TRY(dtype_flag_parse(o->dtype_name, &o->dtype, error));
     if (o->dtype == NN_F16) {

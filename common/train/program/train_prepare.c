@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/file.h"
 #include "common/bench/bench.h"
 #include "common/train/cpu/train_cpu.h"
 #include "common/train/program/train_program.h"
@@ -74,6 +75,19 @@ enum status train_places_create(const struct train_places *places, const char *n
 
 /* ---- The folder, vocabulary, texts ---- */
 
+/* Before minutes of reading texts, so that a wrong --log costs none. */
+static enum status open_log(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    struct train_report *report = &r->report;
+    if (o->log == NULL) {
+        TRY(folder_join(report->path, o->output, "log.jsonl", "curves", error));
+    } else if (snprintf(report->path, sizeof report->path, "%s", o->log) >=
+               (int)sizeof report->path) {
+        return error_set(error, STATUS_TOO_LONG, "--log: the path is too long");
+    }
+    return file_open_append(report->path, &report->file, error);
+}
+
 static enum status open_store(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
     if (!o->train) {
@@ -86,7 +100,7 @@ static enum status open_store(struct train_run *r, struct error *error) {
                          ": continue it with --resume, or give another folder",
                          o->output, r->store.step);
     }
-    return STATUS_OK;
+    return open_log(r, error);
 }
 
 static enum status read_texts(struct train_run *r, struct error *error) {
@@ -205,22 +219,12 @@ static enum status start_or_resume(struct train_run *r, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status open_report(struct train_run *r, struct error *error) {
-    const struct train_options *o = r->options;
+static enum status start_report(struct train_run *r, struct error *error) {
     struct train_report *report = &r->report;
     report->modelled = r->where.modelled;
     report->total = r->schedule.total;
     report->first_step = r->point.step;
-    if (!o->train) {
-        return STATUS_OK; /* no curves: the result is printed */
-    }
-    if (o->log == NULL) {
-        TRY(folder_join(report->path, o->output, "log.jsonl", "curves", error));
-    } else if (snprintf(report->path, sizeof report->path, "%s", o->log) >=
-               (int)sizeof report->path) {
-        return error_set(error, STATUS_TOO_LONG, "--log: the path is too long");
-    }
-    return train_report_open(report, error);
+    return r->options->train ? train_report_start(report, error) : STATUS_OK;
 }
 
 /* ---- Description ---- */
@@ -270,7 +274,7 @@ static void describe(const struct train_run *r) {
 
 enum status train_run_prepare(struct train_run *r, const struct train_places *places,
                               struct error *error) {
-    r->store.lock = -1;
+    r->store.lock = r->report.file = -1;
     r->last_loss = NAN;
     TRY(open_store(r, error));
     TRY(read_texts(r, error));
@@ -279,12 +283,12 @@ enum status train_run_prepare(struct train_run *r, const struct train_places *pl
     describe(r);
     if (!r->options->train) {
         TRY(set_weights(r, error));
-        return open_report(r, error);
+        return start_report(r, error);
     }
     TRY(plan(r, error));
     TRY(start_or_resume(r, error));
     fflush(stdout);
-    return open_report(r, error);
+    return start_report(r, error);
 }
 
 void train_run_free(struct train_run *r) {
@@ -300,6 +304,7 @@ void train_run_free(struct train_run *r) {
     train_sets_free(&r->sets);
     train_labels_free(&r->labels);
     train_vocabulary_close(&r->vocabulary);
+    train_report_close(&r->report);
     train_store_close(&r->store);
 }
 

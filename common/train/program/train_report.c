@@ -2,7 +2,6 @@
 
 #include <cjson/cJSON.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -54,7 +53,7 @@ static size_t count_kept(const char *text, size_t size, uint64_t last) {
 /* Bytes of the file to keep. */
 static enum status find_end(const struct train_report *r, size_t *end, struct error *error) {
     *end = 0;
-    if (r->first_step == 0 || !path_exists(r->path)) {
+    if (r->first_step == 0) {
         return STATUS_OK;
     }
     char *text;
@@ -65,21 +64,30 @@ static enum status find_end(const struct train_report *r, size_t *end, struct er
     return STATUS_OK;
 }
 
-enum status train_report_open(struct train_report *r, struct error *error) {
+/* Cuts the lines that the run will write again. */
+static enum status cut_file(const struct train_report *r, struct error *error) {
+    size_t end;
+    if (!file_is_regular(r->path)) {
+        return STATUS_OK;
+    }
+    TRY(find_end(r, &end, error));
+    return ftruncate(r->file, (off_t)end) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_IO, "%s: cannot write: %s", r->path, strerror(errno));
+}
+
+enum status train_report_start(struct train_report *r, struct error *error) {
     r->terminal = isatty(STDERR_FILENO);
     r->start = r->last = now();
     r->tokens = 0;
-    size_t end;
-    TRY(find_end(r, &end, error));
-    int descriptor = open(r->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
-    bool cut = descriptor >= 0 && ftruncate(descriptor, (off_t)end) == 0;
-    enum status status =
-        cut ? STATUS_OK
-            : error_set(error, STATUS_IO, "%s: cannot write: %s", r->path, strerror(errno));
-    if (descriptor >= 0) {
-        close(descriptor);
+    return cut_file(r, error);
+}
+
+void train_report_close(struct train_report *r) {
+    if (r->file >= 0) {
+        close(r->file);
     }
-    return status;
+    r->file = -1;
 }
 
 static void add_number(cJSON *object, const char *name, double value) {
@@ -92,7 +100,7 @@ static void add_number(cJSON *object, const char *name, double value) {
 
 /* Appends an object and frees it. */
 static enum status append(const struct train_report *r, cJSON *object, struct error *error) {
-    enum status status = object != NULL ? json_lines_append(r->path, object, error)
+    enum status status = object != NULL ? json_lines_write(r->file, r->path, object, error)
                                         : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     cJSON_Delete(object);
     return status;

@@ -20,7 +20,8 @@
 #include "common/train/program/train_evaluate.h"
 
 struct train_report {
-    char path[FOLDER_PATH_BYTES];
+    char path[FOLDER_PATH_BYTES]; /**< "": no file */
+    int file;                     /**< descriptor; -1: not open */
     bool terminal, modelled;
     uint64_t total;      /**< steps of the run */
     uint64_t first_step; /**< steps done before the program started */
@@ -36,10 +37,14 @@ struct train_news {
 };
 
 /**
- * @brief Starts a new file; if the run is resumed, removes the lines after its step instead.
- * @param report path, modelled, total and first_step are set
+ * @brief Empties the file; if the run is resumed, removes only the lines after its step. What is no
+ *        regular file, for example /dev/fd/3 or a pipe, is only appended to.
+ * @param report path, file (by file_open_append()), modelled, total and first_step are set
  */
-MUST_CHECK enum status train_report_open(struct train_report *report, struct error *error);
+MUST_CHECK enum status train_report_start(struct train_report *report, struct error *error);
+
+/** Closes the file, if it is open. */
+void train_report_close(struct train_report *report);
 
 /** Counts tokens, and shows on a terminal how far the run is. @param loss of the last line */
 void train_report_progress(struct train_report *report, uint64_t step, double loss,

@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "common/base/file.h"
-#include "common/base/terminal.h"
 #include "common/programs/program.h"
 #include "common/train/program/train_evaluate.h"
 #include "common/train/program/train_run_internal.h"
@@ -137,19 +136,18 @@ static enum status checkpoint(struct train_run *r, struct error *error) {
     return train_checkpoint_write(&r->store, &subject, &r->point, error);
 }
 
-/* After a step: logs a line, evaluates and writes a checkpoint, if it is time for them. */
-static enum status after_step(struct train_run *r, struct error *error) {
+/* After the line of a step: evaluates and writes a checkpoint, if it is time for them. */
+static enum status finish_step(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
     bool last = r->point.step == r->schedule.total;
     bool epoch = r->point.batch == 0;
     bool save = o->save_every > 0 ? r->point.step % o->save_every == 0 : epoch;
     bool look = o->eval_every > 0 ? r->point.step % o->eval_every == 0 : epoch;
-    if (r->point.step % o->log_every == 0 || last) {
-        TRY(report_steps(r, error));
-    }
     if (o->evaluate && (look || last)) {
         TRY(collect(r, error));
+        r->point.evaluates = true;
         TRY(evaluate(r, error));
+        r->point.evaluates = false;
     }
     if (save || last) {
         TRY(checkpoint(r, error));
@@ -158,6 +156,14 @@ static enum status after_step(struct train_run *r, struct error *error) {
         train_report_restart(&r->report);
     }
     return STATUS_OK;
+}
+
+static enum status after_step(struct train_run *r, struct error *error) {
+    bool last = r->point.step == r->schedule.total;
+    if (r->point.step % r->options->log_every == 0 || last) {
+        TRY(report_steps(r, error));
+    }
+    return finish_step(r, error);
 }
 
 /* Writes a checkpoint after a signal. */
@@ -170,14 +176,27 @@ static enum status stop(struct train_run *r, struct error *error) {
                      r->point.step, r->schedule.total);
 }
 
-static enum status train(struct train_run *r, struct error *error) {
+/* All steps that are left. @return STATUS_INTERRUPTED after a signal */
+static enum status run_steps(struct train_run *r, struct error *error) {
+    if (r->point.evaluates) { /* what the signal before the resumption cut off */
+        TRY(finish_step(r, error));
+    }
     while (r->point.step < r->schedule.total) {
         if (interrupt_seen() != 0) {
-            return stop(r, error);
+            return STATUS_INTERRUPTED;
         }
         TRY(step(r, error));
         TRY(after_step(r, error));
     }
+    return STATUS_OK;
+}
+
+static enum status train(struct train_run *r, struct error *error) {
+    enum status status = run_steps(r, error);
+    if (status == STATUS_INTERRUPTED) {
+        return stop(r, error);
+    }
+    TRY(status);
     train_report_clear(&r->report);
     const struct train_subject subject = train_run_subject(r);
     TRY(train_model_save(&r->store, &subject, "final", error));
@@ -209,8 +228,6 @@ static enum status run(const struct train_options *options, const struct train_p
 
 /* ---- The program ---- */
 
-enum { SIGNALLED = 128 }; /* exit status after a signal: 128 + its number, as in shells */
-
 static enum status parse_and_run(int argc, char **argv, const struct train_places *places,
                                  struct error *error) {
     struct train_options options;
@@ -227,9 +244,5 @@ int train_main(int argc, char **argv, const struct train_places *places) {
     file_enter_working_directory();
     signal(SIGXFSZ, SIG_IGN); /* a file at its size limit is then an error like a full disk */
     enum status status = parse_and_run(argc, argv, places, &error);
-    if (status == STATUS_OK) {
-        return 0;
-    }
-    int failed = report_failure("train", &error, status);
-    return status == STATUS_INTERRUPTED ? SIGNALLED + interrupt_seen() : failed;
+    return program_exit_status("train", &error, status);
 }

@@ -50,6 +50,7 @@ refuses "--format, --text-column and --label-column are for files of your own" "
 refuses "not 'sst2'" "$train" -t mlm --dataset sst2 --data x
 refuses "--dataset text: its texts have no labels" "$train" -t classify "${text[@]}" -o o
 refuses "--output-dir DIR is needed" "${mlm[@]}"
+refuses "--output-dir DIR is needed" "${mlm[@]}" --output-dir ""
 refuses "--do-eval without --do-train needs --load-checkpoint DIR" "${mlm[@]}" --do-eval
 refuses "--vocab FILE is needed: vocab.txt" "$train" -t mlm "${text[@]}" -o o
 refuses "--vocab FILE is needed: tokenizer.bin" "$train" -t lm "${text[@]}" -o o
@@ -63,6 +64,10 @@ refuses "--dropout 1: at least 0 and below 1" "${mlm[@]}" -o o --dropout 1
 refuses "--mlm-probability 0: more than 0 and below 1" "${mlm[@]}" -o o --mlm-probability 0
 refuses "--mlm-probability 1: more than 0 and below 1" "${mlm[@]}" -o o --mlm_probability 1
 refuses "--eps 0: more than 0" "${mlm[@]}" -o o --eps 0
+refuses "--dropout has no effect without --task classify or mlm: a Llama2 has none" "${lm[@]}" -o o --dropout 0.2
+refuses "--mlm-probability has no effect without --task mlm" "${news[@]}" -o o --mlm-probability 0.2
+refuses "--kv-heads has no effect without --task lm" "${mlm[@]}" -o o --kv-heads 1
+refuses "--tied has no effect without --task lm" "${mlm[@]}" -o o --tied=false
 refuses "--schedule is 'linear' or 'cosine', not 'step'" "${mlm[@]}" -o o --schedule step
 refuses "--dtype is 'fp32' or 'bf16', not 'fp16'" "${mlm[@]}" -o o --dtype fp16
 refuses "--save-dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${mlm[@]}" -o o --save-dtype int8
@@ -83,6 +88,35 @@ refuses "there are 80 texts, none or too few are left" "${mlm[@]}" -o o --train-
 refuses "there are 80 texts, none or too few are left" "${mlm[@]}" -o o --train-rows 70 --eval-rows 11
 grep -v MASK vocab.txt >short.txt
 refuses "short.txt: there is no [MASK]" "$train" -t mlm "${text[@]}" --vocab short.txt -o o
+
+refuses "vocab.txt: this is a text file; give llama2.c's tokenizer.bin or a tokenizer.json" \
+    "$train" -t lm "${text[@]}" --vocab vocab.txt -o o
+refuses "/dev/zero: never ends" "${mlm[@]}" --data /dev/zero -o o
+if [ "$(id -u)" -ne 0 ]; then
+    mkdir -p locked/model && chmod 0 locked
+    refuses "locked/model/config.json: cannot open: Permission denied" "${mlm[@]}" -c locked/model -o o
+    refuses "locked/run: cannot make the folder: Permission denied" "${mlm[@]}" -o locked/run
+    chmod 755 locked
+fi
+
+# A curve that cannot be written is refused before the texts are read.
+refuses "absent/log: cannot append: No such file or directory" "${mlm[@]}" -o o --log absent/log --data absent
+refuses "o: cannot append: Is a directory" "${mlm[@]}" -o o --log o --data absent
+rm -rf o
+# It goes to a device, to a pipe, whose reader sees the end once, and to a descriptor.
+short=("${mlm[@]}" --max-steps 3)
+accepts "${short[@]}" -o o1 --log /dev/null
+[ -c /dev/null ] || fail "/dev/null was replaced"
+mkfifo pipe
+cat pipe >through &
+reader=$!
+accepts "${short[@]}" -o o2 --log pipe
+[ -p pipe ] || { fail "a pipe was replaced" && kill "$reader"; }
+wait "$reader"
+[ "$(wc -l <through)" -eq 4 ] || fail "not four lines through the pipe: $(cat through)"
+echo before >third
+accepts "${short[@]}" -o o3 --log /dev/fd/3 3>>third
+[ "$(wc -l <third) $(head -n 1 third)" = "5 before" ] || fail "not appended: $(cat third)"
 
 # loss NUMBER: of the first or the last line of the curve.
 loss() {
@@ -183,6 +217,10 @@ for i in 1 2 3 4 5 6 7 8 9 10; do
     echo "good film $i" | tee "imdb/train/pos/$i.txt" "imdb/test/pos/$i.txt" >/dev/null
     echo "dull film is dull and plot is not good but the actor can act" | tee "imdb/train/neg/$i.txt" "imdb/train/unsup/$i.txt" >imdb/test/neg/$i.txt
 done
+mkdir -p labelled/train/{pos,neg} labelled/train/unsup
+cp imdb/train/pos/* labelled/train/pos/ && cp imdb/train/neg/* labelled/train/neg/
+refuses "labelled: there are no texts of the split 'unsup'; --split names another" \
+    "$train" --dataset imdb --data labelled --vocab vocab.txt --task mlm -o o
 reviews=("$train" --dataset imdb --data imdb --vocab vocab.txt "${sizes[@]}" --max-steps 1)
 accepts "${reviews[@]}" --task classify -o reviews --eval-rows 6
 says "train: imdb, train of imdb: 20 sequences" out
@@ -218,6 +256,11 @@ says "mlm/final has no head for this task: 4 tensors are initialised at random, 
 accepts "${mlm[@]}" --data same.txt -o more -e 1 -c mlm/final
 awk -v a="$(loss 1 mlm)" -v b="$(loss 1 more)" 'BEGIN { exit !(b < a) }' || fail "weights were not loaded"
 refuses "mlm/final/config.json" "${lm[@]}" -o o -c mlm/final
+accepts "${mlm[@]}" -o two --layers 2 --max-steps 1 --do-train
+sed -i 's/"num_hidden_layers":[[:space:]]*2/"num_hidden_layers": 1/' two/final/config.json
+run "${mlm[@]}" -o o -c two/final
+{ [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "a layer too many: $code, $(cat err)"
+says 'there is a tensor "bert.encoder.layer.1.attention.self.query.weight", but "num_hidden_layers" in config.json is 1' err
 refuses "--max-length 17: the model has 16 positions" "${mlm[@]}" -o o -c mlm/final -l 17
 run "${mlm[@]}" --do-eval -c news/final
 { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "no head to evaluate: $code, $(cat err)"
@@ -280,12 +323,26 @@ damaged 'echo "{" >bad/checkpoint-4/training.json' "checkpoint-4/training.json:"
 damaged 'sed -i "s/\"step\":.*/\"step\": -1,/" bad/checkpoint-4/training.json' '"step" is missing or no whole number'
 damaged 'sed -i "s/\"step\":.*/\"step\": 3,/" bad/checkpoint-4/training.json' "training.json is of step 3"
 damaged 'sed -i "s/\"schema\":.*/\"schema\": 9,/" bad/checkpoint-4/training.json' '"schema" is 9, not 2'
+# One bit, behind the header.
+flip() {
+    byte=$(od -An -tu1 -j "$2" -N 1 "$1")
+    printf "\\x$(printf %x $((byte ^ 1)))" | dd of="$1" bs=1 seek="$2" conv=notrunc status=none
+}
+for name in model optimizer; do
+    damaged "flip bad/checkpoint-4/$name.safetensors 9000" \
+        "bad/checkpoint-4/$name.safetensors is damaged: its checksum is "
+done
 damaged 'head -c 3000 whole/checkpoint-4/optimizer.safetensors >bad/checkpoint-4/optimizer.safetensors' \
-    "checkpoint-4/optimizer.safetensors"
-damaged 'cp whole/checkpoint-4/model.safetensors bad/checkpoint-4/optimizer.safetensors' \
+    "bad/checkpoint-4/optimizer.safetensors is damaged"
+damaged 'rm bad/checkpoint-4/model.safetensors' "checkpoint-4/model.safetensors: cannot open"
+# Without checksums, as earlier versions wrote it, a checkpoint is read, and its tensors are checked.
+unsummed='sed -i "s/\"checksums\"/\"unknown\"/" bad/checkpoint-4/training.json'
+rm -rf bad && cp -r whole bad && eval "$unsummed"
+grep -q checksums bad/checkpoint-4/training.json && fail "there are checksums"
+accepts "${mlm[@]}" -o bad --max-steps 4 --dropout 0 --do-train --resume
+damaged "$unsummed"'; cp whole/checkpoint-4/model.safetensors bad/checkpoint-4/optimizer.safetensors' \
     'optimizer.safetensors: tensor "m.bert.embeddings.word_embeddings.weight" is missing'
-damaged 'rm bad/checkpoint-4/model.safetensors' "checkpoint-4: neither model.safetensors nor"
-damaged 'cp news/final/model.safetensors bad/checkpoint-4/model.safetensors' \
+damaged "$unsummed"'; cp news/final/model.safetensors bad/checkpoint-4/model.safetensors' \
     'model.safetensors: tensor "cls.predictions'
 if [ -w /dev/full ]; then
     "${lm[@]}" --do-eval -c lm/final >/dev/full 2>err && fail "a full disk goes unnoticed"

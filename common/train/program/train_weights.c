@@ -103,6 +103,27 @@ static enum status load_one(struct train_model *model, const struct train_parame
                  : load_values(model, p, found, error);
 }
 
+/* Refuses a file with a layer behind the model's last one: its config.json is another model's. */
+static enum status check_layers(const struct train_parameter *list, size_t count,
+                                const struct llama2_shards *shards, struct error *error) {
+    static const char *const queries[] = {"bert.encoder.layer.%zu.attention.self.query.weight",
+                                          "model.layers.%zu.self_attn.q_proj.weight"};
+    char next[NAME_BYTES];
+    bool bert = starts_with(list[0].name, "bert.");
+    size_t L = 0;
+    for (size_t i = 0; i < count; i++) {
+        snprintf(next, sizeof next, queries[!bert], L);
+        L += strcmp(list[i].name, next) == 0;
+    }
+    snprintf(next, sizeof next, queries[!bert], L);
+    return find(shards, next) == NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH,
+                           "%s: there is a tensor \"%s\", but \"num_hidden_layers\" in config.json "
+                           "is %zu",
+                           shards->path, next, L);
+}
+
 enum status train_weights_load(struct train_model *model, const char *folder,
                                struct train_missing *missing, struct error *error) {
     struct llama2_shards shards;
@@ -110,7 +131,7 @@ enum status train_weights_load(struct train_model *model, const char *folder,
     const struct train_parameter *list = train_model_parameters(model, &count);
     *missing = (struct train_missing){0};
     TRY(llama2_shards_open(&shards, folder, error));
-    enum status status = STATUS_OK;
+    enum status status = check_layers(list, count, &shards, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = load_one(model, &list[i], &shards, missing, error);
     }

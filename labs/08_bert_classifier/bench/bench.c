@@ -16,26 +16,27 @@
 #include "common/checkpoints/bert/bert_example.h"
 #include "common/programs/classifier/classifier_session.h"
 #include "common/programs/dtype_flag.h"
+#include "common/programs/program.h"
 #include "labs/08_bert_classifier/bench/bench_internal.h"
 #include "labs/08_bert_classifier/given/stages.h"
 
 /* ---- The command line ---- */
 
-static enum status check_stage(const char *wanted, const struct classifier_stages *stages,
-                               struct error *error) {
-    for (size_t i = 0; i < stages->count; i++) {
-        if (wanted == NULL || strcmp(wanted, stages->table[i].name) == 0) {
-            return STATUS_OK;
-        }
+/* Completes the name of --stage, which may be a number. */
+static enum status find_stage(struct options *o, const struct classifier_stages *stages,
+                              struct error *error) {
+    if (o->stage != NULL) {
+        size_t found;
+        TRY(stage_flag_find(stages->table, stages->count, sizeof *stages->table, o->stage, &found,
+                            error));
+        o->stage = stages->table[found].name;
     }
-    return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--stage '%s': unknown stage; choose one from %s to %s", wanted,
-                     stages->table[0].name, stages->table[stages->count - 1].name);
+    return STATUS_OK;
 }
 
 static enum status check_options(struct ladder_setup *driver, struct error *error) {
     struct bench *b = driver->options;
-    const struct options *o = &b->options;
+    struct options *o = &b->options;
     struct bert_config config;
     enum nn_dtype dtype;
     b->driver = driver;
@@ -58,7 +59,7 @@ static enum status check_options(struct ladder_setup *driver, struct error *erro
     if (o->shape != NULL) {
         TRY(bert_shape_parse(o->shape, &config, error));
     }
-    return check_stage(o->stage, b->stages, error);
+    return find_stage(o, b->stages, error);
 }
 
 /* --lengths */
@@ -241,7 +242,8 @@ int main(int argc, char **argv) {
     struct options *o = &bench.options;
     struct ladder_setup driver = {.options = &bench};
     const struct flag flags[] = {
-        {"stage", 's', FLAG_STRING, &o->stage, "NAME", "only this stage, as 03_resident_weights"},
+        {"stage", 's', FLAG_STRING, &o->stage, "NAME",
+         "only this stage, as 03_resident_weights, or 3"},
         {"shape", 0, FLAG_STRING, &o->shape, "NAME", "tiny or base; without: base, on simt tiny"},
         {"batch-size", 'b', FLAG_INT, &o->batch, "N", "only batches of N texts; 0: 1 to 32"},
         {"max-length", 'l', FLAG_INT, &o->tokens, "N", "only N tokens; 0: 128 and 512"},

@@ -17,7 +17,7 @@ for flag in stage shape dtype batch-size max-length threads quick seconds length
 done
 refuses "unknown flag '--colour'" "$bench" --colour
 refuses "unexpected argument 'more'" "$bench" more
-refuses "--stage '99_magic': unknown stage; choose one from 01_cpu_matmul to " "$bench" --stage 99_magic
+refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul, 02_" "$bench" --stage 99_magic
 refuses "--shape is 'tiny' or 'base', not 'huge'" "$bench" --shape huge
 refuses "--batch-size 33: from 1 to 32, or 0" "$bench" -b 33
 refuses "--max-length 2: at least 3, or 0" "$bench" -l 2

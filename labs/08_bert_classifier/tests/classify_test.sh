@@ -34,6 +34,15 @@ refuses "--stage '99_magic': unknown stage; choose one of 01_cpu_matmul" "$class
 refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -- text
 refuses "give texts as arguments or with --file, not both" "${cpu[@]}" --file in -
 
+# Stages by number.
+for stage in 1 01 01_c; do
+    accepts "${cpu[@]}" --stage "$stage" -- text
+done
+refuses "--stage '0': unknown stage" "${cpu[@]}" --stage 0 -- text
+
+# What never ends is refused at once.
+refuses "/dev/zero: never ends" "${cpu[@]}" -f /dev/zero
+
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r model course/datasets/reviews_bert && : >course/WORKSPACE
 accepts "${cpu[@]}" -- "a fine film"
@@ -60,6 +69,9 @@ cmp -s model/config.json bad/config.json && fail "the configuration was not chan
 refuses "bad/model.safetensors" "$classify" -c bad -- text
 sed 's/"num_hidden_layers":\t*[0-9]*/"num_hidden_layers": 5/' model/config.json >bad/config.json
 refuses 'bad/model.safetensors: tensor "bert.encoder.layer.2' "$classify" -c bad -- text
+sed 's/"num_hidden_layers":\t*[0-9]*/"num_hidden_layers": 1/' model/config.json >bad/config.json
+refuses 'bad/model.safetensors: there is a tensor "bert.encoder.layer.1.attention.self.query.weight", but "num_hidden_layers" in config.json is 1' \
+    "$classify" -c bad -- text
 sed '/"hidden_size"/d' model/config.json >bad/config.json
 refuses 'bad/config.json: "hidden_size" is missing' "$classify" -c bad -- text
 sed 's/"hidden_size":\t*[0-9]*/"hidden_size": "wide"/' model/config.json >bad/config.json
@@ -72,6 +84,8 @@ grep -q id2label bad/config.json && fail "the labels were not taken away"
 refuses 'tensor "classifier.weight" has shape (3, 64), the configuration says (2, 64)' \
     "$classify" -c bad -- text
 cp model/config.json bad/config.json
+printf 'GGUF\003\000\000\000%040d' 0 >bad/model.safetensors
+refuses "bad/model.safetensors: this is a GGUF file; a safetensors file belongs here" "$classify" -c bad -- text
 head -c 100000 model/model.safetensors >bad/model.safetensors
 refuses "bad/model.safetensors: tensor" "$classify" -c bad -- text
 says "end behind the file's" err
@@ -125,9 +139,7 @@ sed -n 's/.*"logits":\[\(.*\)\]},*$/\1/p' logits.json | awk -F , '{ s = exp($1) 
     printf "%.4f %.4f %.4f\n", exp($1) / s, exp($2) / s, exp($3) / s }' >softmax
 awk -F '[\t ]' '{ print $3, $5, $7 }' three | cmp -s softmax - ||
     fail "logits are not those of the probabilities: $(cat softmax three)"
-run "${cpu[@]}" --file in --logits absent/logits.json
-{ [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "unwritable logits: $code: $(cat err)"
-says "absent/logits.json: cannot" err
+writes_well "${cpu[@]}" --file in --logits
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'fp64'" "${cpu[@]}" --dtype fp64 -- text
 refuses "--dtype bf16: it computes in fp32 only; stages with bf16: " "${cpu[@]}" --dtype bf16 -- text
 sed 's/LABEL_0/bad/; s/LABEL_1/so-so/; s/LABEL_2/good/' model/config.json >bad/config.json

@@ -116,7 +116,7 @@ for how in "-b 1" "-b 8" "-b 1 --padded" "-b 8 --padded" "-b 5 --padded"; do
     cmp -s want got || fail "other answers with $how"
 done
 says "padding" out
-refuses "absent/file: cannot" "${imdb[@]}" --predictions absent/file
+writes_well "${imdb[@]}" --device cpu --limit 2 -l 8 --predictions
 
 # Own labels: the checkpoint's names, in three formats, with columns by name.
 sed 's/LABEL_0/refund, please/; s/LABEL_1/bug/' two/config.json >named.json && cp named.json two/config.json

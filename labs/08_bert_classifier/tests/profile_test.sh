@@ -24,7 +24,7 @@ refuses "--stage 'x': unknown stage; choose one of 01_cpu_matmul" "${random[@]}"
 refuses "--dataset imdb: give its --data, too, or neither" "$profile" --random --dataset imdb
 refuses "file: not a folder" "${random[@]}" --output-dir file
 refuses "file/out: cannot make the folder: Not a directory" "${random[@]}" --output-dir file/out
-refuses "--output-dir: a path of 0 bytes; it must have 1 to" "${random[@]}" --output-dir ""
+refuses "--output-dir '': give a folder" "${random[@]}" --output-dir ""
 refuses "absent.csv: cannot open" "${random[@]}" --dataset agnews --data absent.csv
 if [ "$(id -u)" -ne 0 ]; then
     mkdir -p locked && chmod 555 locked
@@ -40,6 +40,12 @@ for name in trace.json kernel_statistics.json benchmark_stats.json; do
 done
 [ "$(find a/b -type f | wc -l)" -eq 3 ] || fail "more than three files: $(ls a/b)"
 says '"modelled":	false' a/b/benchmark_stats.json
+
+# A full disk at the end does not cost the times.
+mkdir full && ln -s /dev/full full/trace.json
+run "${random[@]}" --device cpu -o full
+{ [ "$code" -eq 1 ] && grep -q matmul out; } || fail "a full disk: status $code, $(cat out)"
+says "full/trace.json: cannot write: No space left on device" err
 
 awk 'BEGIN { for (i = 0; i < 5; i++) printf "%d,Title %d,some text\n", i % 4 + 1, i }' >news.csv
 accepts "${random[@]}" --device cpu --dataset agnews --data news.csv --padded -o c

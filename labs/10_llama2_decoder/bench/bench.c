@@ -17,6 +17,7 @@
 #include "common/bench/device/device_peaks.h"
 #include "common/bench/models/decode_model.h"
 #include "common/programs/dtype_flag.h"
+#include "common/programs/program.h"
 #include "labs/10_llama2_decoder/bench/bench_internal.h"
 #include "labs/10_llama2_decoder/given/stages.h"
 
@@ -71,10 +72,10 @@ static enum status check_options(struct ladder_setup *driver, struct error *erro
     if (o->dtype != NULL) {
         TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
-    if (o->stage != NULL && llama2_stage_find(stages, o->stage) == NULL) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "--stage '%s': unknown stage; choose one from %s to %s", o->stage,
-                         stages->table[0].name, stages->table[stages->count - 1].name);
+    if (o->stage != NULL) {
+        size_t found;
+        TRY(stage_flag_find(stages->table, stages->count, sizeof *stages->table, o->stage, &found,
+                            error));
     }
     b->driver = driver;
     return o->checkpoint != NULL ? check_checkpoint(o->checkpoint, error) : STATUS_OK;

@@ -204,14 +204,13 @@ static enum status stage_decoder_next(void *context, void *decoder, size_t posit
         TRY(start_step(m, position));
     }
     m->ahead = position + 1 < m->model.T;
-    if (m->ahead) {
-        TRY(start_step(m, position + 1));
-    }
+    enum status ahead = m->ahead ? start_step(m, position + 1) : STATUS_OK;
     TRY(check(cudaEventSynchronize(m->events[position % SLOTS]), NULL));
     m->last = m->slots[position % SLOTS];
     m->position = position;
     *token = m->last.token;
-    return STATUS_OK;
+    /* That comes first: a step after such logits may fail itself. */
+    return m->last.sampling.state == 0 ? STATUS_BAD_FORMAT : ahead;
 }
 
 /* ---- Feeding ---- */

@@ -33,15 +33,21 @@ static constexpr unsigned DIGITS = 3;
 
 /* ---- The largest logit ---- */
 
-/* Orders logits as unsigned numbers, then lower tokens before higher ones. A NaN ranks below all
- * other logits, but as token 0 above them, as in a comparison from left to right. */
+/* Orders logits as unsigned numbers, then lower tokens before higher ones. NaN ranks highest. */
 static __device__ __forceinline__ u64 rank_of(float x, size_t i) {
     unsigned bits = __float_as_uint(x + 0.0f); /* -0 becomes 0 */
     unsigned key = bits >> 31 != 0 ? ~bits : bits | 0x80000000u;
     if (x != x) {
-        key = i == 0 ? ~0u : 0u;
+        key = ~0u;
     }
     return (u64)key << 32 | (unsigned)~i;
+}
+
+/* Whether the highest rank is of a finite logit: then none is NaN, and the largest is finite. */
+static __device__ __forceinline__ bool is_usable(u64 best) {
+    const unsigned key = (unsigned)(best >> 32);
+    const unsigned infinite = 0x7f800000u; /* as bits of a float */
+    return key > ~(infinite | 0x80000000u) && key < (infinite | 0x80000000u);
 }
 
 static __device__ __forceinline__ size_t token_of_rank(u64 rank) {
@@ -174,8 +180,8 @@ static __device__ __forceinline__ u64 mass_in(const struct draw *s, unsigned bin
     return (u64)s->high[bin] << 32 | s->low[bin];
 }
 
-/* Softmax weights as keys, and the first histogram. @return the mass of all; 0 if a logit is NaN or
- * the largest is not finite */
+/* Softmax weights as keys, and the first histogram. @return the mass of all; 0 if the temperature
+ * is so low that a quotient overflowed */
 static __device__ u64 compute_weights(const struct drawing *d, const float *logits, float largest,
                                       float temperature) {
     clear_bins(d->s);
@@ -314,7 +320,7 @@ static __device__ __forceinline__ u64 share_of(float coin, u64 mass) {
     return (mass >> 24) * bits + ((mass & 0xffffff) * bits >> 24);
 }
 
-/* The token; for logits that are NaN the same one as sampler.c's. */
+/* The token; for quotients that overflowed the same one as sampler.c's. */
 static __device__ size_t draw_token(const struct drawing *d, const struct sampling *how, float coin,
                                     u64 all) {
     bool nucleus = how->top_p > 0.0f && how->top_p < 1.0f && d->V > 1;
@@ -361,10 +367,16 @@ static __global__ void __launch_bounds__(THREADS)
                 const u64 *block_bests, unsigned count, unsigned *keys, float scale) {
     __shared__ struct draw shared;
     dependent_launch_begin();
-    const size_t best = token_of_rank(best_of_blocks(&shared, block_bests, count));
+    const u64 rank = best_of_blocks(&shared, block_bests, count);
+    const size_t best = token_of_rank(rank);
     const float temperature = sampling->temperature;
     size_t drawn = best;
-    if (temperature != 0.0f) { /* uniform over the block */
+    if (!is_usable(rank)) { /* uniform over the block, as the next condition */
+        drawn = 0;
+        if (threadIdx.x == 0) {
+            sampling->state = 0;
+        }
+    } else if (temperature != 0.0f) {
         const struct sampling how = *sampling;
         struct sampling next = how;
         const struct drawing d = {&shared, keys, V, scale, how.top_k > 0 && how.top_k < V};

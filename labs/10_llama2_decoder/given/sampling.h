@@ -17,8 +17,8 @@ extern "C" {
 
 /** How tokens are drawn. Device memory, so that a graph of the launch serves all settings. */
 struct sampling {
-    uint64_t state; /**< of the generator of common/models/sampler.h, not 0; each draw moves it on,
-                       a greedy one does not */
+    uint64_t state;    /**< of the generator of common/models/sampler.h; each draw moves it on, a
+                          greedy one does not. 0: the logits could not be sampled from */
     float temperature; /**< 0: greedy, the lowest of the best tokens */
     float top_p;       /**< <= 0 or >= 1: off */
     uint32_t top_k;    /**< 0: off */
@@ -31,8 +31,10 @@ size_t sample_workspace_bytes(size_t V);
  * @brief Starts drawing a token; does not wait for it.
  *
  * As sampler_next() with the same state, but for how sums are rounded: a coin that falls on the
- * edge between two tokens may give the other one. With top_k, only the k most likely tokens, equal
- * ones by number, keep their probability, and top_p is a share of theirs.
+ * edge between two tokens may give the other one. So, too, the state becomes 0 and the token is 0
+ * if a logit is NaN, or the largest is not finite: the host reads the state, and ends. With top_k,
+ * only the k most likely tokens, equal ones by number, keep their probability, and top_p is a share
+ * of theirs.
  *
  * @param sampling device; its state moves on
  * @param logits   device, (V); not changed

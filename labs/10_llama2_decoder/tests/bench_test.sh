@@ -30,7 +30,7 @@ helps stage shape checkpoint dtype prompt context steps threads quick
 refuses_strangers
 refuses "--shape is 260k, 15m, 110m, 1.1b or 7b, not '13b'" --shape 13b
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" --dtype int8
-refuses "--stage '99': unknown stage; choose one from 01_cpu_matmul to 10_llama2_decoder" --stage 99
+refuses "--stage '99': unknown stage; choose one of 01_cpu_matmul, 02_" --stage 99
 refuses "--steps -1: at least 1, or 0" --steps=-1
 refuses "--context -5: at least 1, or 0" --context=-5
 refuses "--prompt -2: at least 1, or 0" --prompt=-2
