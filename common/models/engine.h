@@ -162,8 +162,8 @@ struct engine {
      * before the engine. Either the first three entries are set or none. An engine_layer does not
      * pass them on.
      *
-     * The model has nothing that llama2_extra() names: relatives of Llama2 run operator by
-     * operator. decoder_run() waits for the work if logits are wanted.
+     * A decoder that computes Llama2 alone declines a model for which llama2_extra() names
+     * something. decoder_run() waits for the work if logits are wanted.
      *
      * @param decoder receives the handle that the other entries take; NULL with STATUS_OK: the
      *                decoder does not support this model, which then runs operator by operator

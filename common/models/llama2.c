@@ -184,7 +184,7 @@ static enum status view_tensor(void *context, const struct llama2_tensor *tensor
 /* Creates a decoder with fp32 weights, if the engine has one that supports this model. */
 static enum status try_decoder(struct llama2 *m, const struct llama2_weights *weights,
                                struct error *error) {
-    if (m->engine->decoder_create == NULL || llama2_extra(&m->config) != NULL) {
+    if (m->engine->decoder_create == NULL) {
         return STATUS_OK;
     }
     struct llama2_weights plain = *weights;
@@ -234,22 +234,19 @@ enum status llama2_create_stored(struct llama2 **model, const struct llama2_conf
                          "weights as they are stored",
                          engine->name);
     }
-    if (llama2_extra(config) != NULL) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "the decoder of engine %s does not support a model with %s", engine->name,
-                         llama2_extra(config));
-    }
     TRY(new_model(&m, config, engine, batch, error));
     enum status status = create_decoder(m, weights, dtype, error);
     if (status != STATUS_OK) {
         return give_up(m, status, error);
     }
     if (m->decoder == NULL) {
+        const char *extra = llama2_extra(config);
         llama2_free(m);
         return error_set(error, STATUS_UNSUPPORTED,
                          "the decoder of engine %s does not support a model with heads of %zu "
-                         "channels, C %zu, hidden %zu",
-                         engine->name, config->HS, config->C, config->hidden);
+                         "channels, C %zu, hidden %zu%s%s",
+                         engine->name, config->HS, config->C, config->hidden,
+                         extra != NULL ? ", and " : "", extra != NULL ? extra : "");
     }
     *model = m;
     return STATUS_OK;

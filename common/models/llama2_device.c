@@ -8,7 +8,7 @@
 #include "common/base/checked.h"
 
 enum {
-    LAYER_MATRICES = 6,
+    LAYER_MATRICES = 10,
     OTHER_MATRICES = 3,
     MOST_TENSORS = 3,
     ALIGNMENT = 256,
@@ -43,6 +43,11 @@ static bool is_shared(const struct llama2_stored_weights *w) {
     return w->classifier.data == w->embedding.data;
 }
 
+/* A tensor that may be absent. */
+static const struct llama2_stored_tensor *present(const struct llama2_stored_tensor *tensor) {
+    return tensor->data != NULL ? tensor : NULL;
+}
+
 static void list_layer(struct matrix matrices[LAYER_MATRICES], const struct llama2_stored_layer *w,
                        struct llama2_device_layer *layer, enum nn_dtype dtype) {
     const struct matrix list[LAYER_MATRICES] = {
@@ -52,6 +57,10 @@ static void list_layer(struct matrix matrices[LAYER_MATRICES], const struct llam
         {{&w->ffn_norm}, NN_F32, (const void **)&layer->ffn_norm},
         {{&w->w1, &w->w3}, dtype, &layer->gate_up},
         {{&w->w2}, dtype, &layer->down},
+        {{present(&w->bq), &w->bk, &w->bv}, NN_F32, (const void **)&layer->qkv_bias},
+        {{present(&w->bo)}, NN_F32, (const void **)&layer->out_bias},
+        {{present(&w->b1), &w->b3}, NN_F32, (const void **)&layer->gate_up_bias},
+        {{present(&w->b2)}, NN_F32, (const void **)&layer->down_bias},
     };
     memcpy(matrices, list, sizeof list);
 }

@@ -20,6 +20,12 @@ struct llama2_device_layer {
     const float *ffn_norm;       /**< (C) */
     const void *gate_up;         /**< (2 * hidden, C): rows of the gate (w1), then of up (w3) */
     const void *down;            /**< (C, hidden) */
+
+    /* Biases, fp32; NULL: there are none. */
+    const float *qkv_bias;     /**< ((NH + 2 KVH) * HS): of q, then k, then v */
+    const float *out_bias;     /**< (C) */
+    const float *gate_up_bias; /**< (2 * hidden): of the gate, then of up */
+    const float *down_bias;    /**< (C) */
 };
 
 struct llama2_device {

@@ -108,12 +108,29 @@ static enum status load_weights(struct llama2_checkpoint *checkpoint, struct loa
     return point_weights(checkpoint, NULL, point_tensor, loader, loader->error);
 }
 
+/* Biases that the weights have count, though the configuration may not name them. */
+static void find_biases(struct llama2_config *c, const struct llama2_shards *shards) {
+    static const char layer[] = "model.layers.0.";
+    const struct {
+        const char *projection;
+        bool *has;
+    } biases[] = {{"self_attn.q_proj.bias", &c->qkv_bias},
+                  {"self_attn.o_proj.bias", &c->out_bias},
+                  {"mlp.gate_proj.bias", &c->mlp_bias}};
+    for (size_t i = 0; i < sizeof biases / sizeof *biases; i++) {
+        char name[64];
+        snprintf(name, sizeof name, "%s%s", layer, biases[i].projection);
+        *biases[i].has = *biases[i].has || llama2_shards_find(shards, name) != NULL;
+    }
+}
+
 enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
                                    const struct llama2_config *config, bool shared_classifier,
                                    struct llama2_shards *shards, struct error *error) {
     *checkpoint = (struct llama2_checkpoint){
         .config = *config, .shared_classifier = shared_classifier, .shards = *shards};
     *shards = (struct llama2_shards){0};
+    find_biases(&checkpoint->config, &checkpoint->shards);
     struct loader loader = {.shards = &checkpoint->shards, .error = error};
     enum status status = load_weights(checkpoint, &loader);
     if (status != STATUS_OK) {

@@ -65,7 +65,8 @@ MUST_CHECK enum status llama2_config_parse(struct llama2_config *config, bool *s
                                            const char *json, size_t size, struct error *error);
 
 /**
- * @brief Finds the tensors that @p config asks for in open files.
+ * @brief Finds the tensors that @p config asks for in open files. Biases that the files have in the
+ *        first layer are used, too; checkpoint->config says so.
  *
  * @param shards after llama2_shards_join(); the checkpoint becomes their owner, and closes them on
  *        failure

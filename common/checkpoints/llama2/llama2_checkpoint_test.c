@@ -164,6 +164,34 @@ C_TEST(llama2_checkpoint, round_trips) {
     }
 }
 
+/* The configuration written is Llama2's, which has none. */
+C_TEST(llama2_checkpoint, biases_that_the_weights_have_are_used) {
+    static const float bias[32] = {0.5f, -1.0f, [7] = 0.25f};
+    struct llama2_config config = small;
+    struct llama2_random model;
+    struct llama2_checkpoint checkpoint;
+    struct llama2_fp32 fp32;
+    char folder[4096];
+    checkpoint_folder("llama2_biases", folder, sizeof folder);
+    ASSERT_TRUE(make_model(&model, &small, false));
+    config.qkv_bias = config.mlp_bias = true;
+    for (size_t l = 0; l < small.L; l++) {
+        struct llama2_layer *layer = &model.weights.layers[l];
+        layer->bq = layer->bk = layer->bv = layer->b1 = layer->b2 = layer->b3 = bias;
+    }
+    const struct llama2_write_options options = {NN_F32, 1};
+    ASSERT_OK(llama2_checkpoint_write(folder, &config, &model.weights, &options, NULL));
+    ASSERT_OK(llama2_checkpoint_open(&checkpoint, folder, NULL));
+    EXPECT_TRUE(checkpoint.config.qkv_bias && checkpoint.config.mlp_bias);
+    EXPECT_TRUE(!checkpoint.config.out_bias && checkpoint.weights.layers[1].bo.data == NULL);
+    ASSERT_OK(llama2_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
+    EXPECT_NEAR(0.25, fp32.weights.layers[1].bq[7], 0.0);
+    EXPECT_NEAR(-1.0, fp32.weights.layers[1].b3[1], 0.0);
+    llama2_fp32_free(&fp32);
+    llama2_checkpoint_close(&checkpoint);
+    llama2_random_free(&model);
+}
+
 /* If a folder has both, the single file is used, as in transformers. */
 C_TEST(llama2_checkpoint, single_file_goes_before_an_index) {
     char folder[4096];

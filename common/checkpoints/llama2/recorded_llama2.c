@@ -81,26 +81,47 @@ static void compare(const struct recorded_llama2 *r, const char *stage, int posi
     }
 }
 
-void recorded_llama2_check(const struct recorded_llama2 *r, const struct engine *engine,
-                           size_t batch) {
-    const struct llama2_config *config = &r->checkpoint.config;
+static void feed(const struct recorded_llama2 *r, const struct engine *engine, size_t batch,
+                 struct llama2 *model) {
     size_t count = (size_t)cJSON_GetArraySize(r->tokens);
     int32_t tokens[MOST_TOKENS];
     float logits[MOST_LOGITS] = {0};
-    struct llama2 *model;
-    struct error error = {0};
-    ASSERT_TRUE(config->V <= MOST_LOGITS && count <= MOST_TOKENS);
+    ASSERT_TRUE(r->checkpoint.config.V <= MOST_LOGITS && count <= MOST_TOKENS);
     for (size_t i = 0; i < count; i++) {
         tokens[i] = cJSON_GetArrayItem(r->tokens, (int)i)->valueint;
-    }
-    if (llama2_create(&model, config, &r->fp32.weights, engine, batch, &error) != STATUS_OK) {
-        TEST_FAIL("%s, %s: %s", r->name, engine->name, error.message);
-        return;
     }
     for (size_t first = 0; first < count; first += batch) {
         size_t some = count - first < batch ? count - first : batch;
         EXPECT_OK(llama2_forward(model, tokens + first, some, first, logits));
         compare(r, engine->name, (int)(first + some - 1), logits);
     }
+}
+
+static void check_model(const struct recorded_llama2 *r, const struct engine *engine, size_t batch,
+                        enum status status, struct llama2 *model, const struct error *error) {
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s, %s: %s", r->name, engine->name, error->message);
+        return;
+    }
+    feed(r, engine, batch, model);
     llama2_free(model);
+}
+
+void recorded_llama2_check(const struct recorded_llama2 *r, const struct engine *engine,
+                           size_t batch) {
+    struct llama2 *model;
+    struct error error = {0};
+    enum status status =
+        llama2_create(&model, &r->checkpoint.config, &r->fp32.weights, engine, batch, &error);
+    check_model(r, engine, batch, status, model, &error);
+}
+
+void recorded_llama2_check_stored(const struct recorded_llama2 *r, const struct engine *engine,
+                                  size_t batch) {
+    const struct llama2_checkpoint *c = &r->checkpoint;
+    struct llama2 *model;
+    struct error error = {0};
+    enum status status = llama2_create_stored(&model, &c->config, &c->weights,
+                                              c->weights.layers[0].wq.dtype, engine, batch, &error);
+    check_model(r, engine, batch, status, model, &error);
 }

@@ -32,4 +32,8 @@ int recorded_llama2_visit(recorded_llama2_visitor *visit, void *context);
 void recorded_llama2_check(const struct recorded_llama2 *recorded, const struct engine *engine,
                            size_t batch);
 
+/** The same for a model of the weights as they are stored, on an engine with a decoder for it. */
+void recorded_llama2_check_stored(const struct recorded_llama2 *recorded,
+                                  const struct engine *engine, size_t batch);
+
 #endif

@@ -1,4 +1,4 @@
-/* Chat mode, with Llama2's chat template as in llama2.c, run.c. */
+/* Chat mode. With the template llama2 it writes what llama2.c's run.c does. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,76 +23,86 @@ static char *ask(const char *question) {
     return line;
 }
 
-/* Puts the user's text into the template; the caller frees the result. */
-static char *render_turn(const char *system_prompt, const char *user) {
-    size_t size = strlen(user) + strlen(system_prompt) + 64;
-    char *text = malloc(size);
-    if (text != NULL && system_prompt[0] != '\0') {
-        snprintf(text, size, "[INST] <<SYS>>\n%s\n<</SYS>>\n\n%s [/INST]", system_prompt, user);
-    } else if (text != NULL) {
-        snprintf(text, size, "[INST] %s [/INST]", user);
-    }
-    return text;
-}
+/* A conversation. */
+struct chat {
+    struct generation *g;
+    const struct chat_template *template;
+    size_t most; /* tokens of an answer */
+    bool begun;  /* there has been a turn */
+    bool cut;    /* the last answer did not end by itself */
+    struct error *error;
+};
 
-static enum status feed_turn(struct generation *g, const char *text, struct error *error) {
+static enum status feed_turn(struct chat *c, const char *system_prompt, const char *user) {
+    struct generation *g = c->g;
+    struct bpe_part parts[CHAT_PARTS];
     int32_t *tokens;
-    size_t count;
+    size_t count,
+        part_count = chat_template_turn(c->template, system_prompt, user, !c->begun, c->cut, parts);
+    bool bos = !c->begun || c->template->begins_each_turn;
     enum status status =
-        bpe_encode(g->tokenizer, text, strlen(text), true, false, &tokens, &count, error);
+        bpe_encode_parts(g->tokenizer, parts, part_count, bos, &tokens, &count, c->error);
     if (status != STATUS_OK) {
-        return error_prefix(error, status, "prompt");
+        return error_prefix(c->error, status, "prompt");
     }
     if (count > generation_room(g)) {
-        status = error_set(error, STATUS_TOO_LONG,
+        status = error_set(c->error, STATUS_TOO_LONG,
                            "the turn has %zu tokens, %zu of the context's %zu are left; --roll "
                            "continues beyond them",
                            count, generation_room(g), g->context);
     } else {
-        status = generation_prompt(g, tokens, count, error);
+        status = generation_prompt(g, tokens, count, c->error);
     }
     free(tokens);
+    c->begun = true;
     return status;
 }
 
-/* Writes until the context is full or the model ends its turn with EOS, which is also fed. */
-static enum status write_answer(struct generation *g, size_t most, struct error *error) {
+/* Whether a token ends an answer: the model's, or the template's own. */
+static bool ends_answer(const struct chat *c, int32_t token) {
+    const char *end = c->template->end;
+    return llama2_ends_has(&c->g->ends, token) ||
+           (end != NULL && bpe_added(c->g->tokenizer, end) == token);
+}
+
+/* Writes until the context is full or the model ends its turn with a token, which is also fed. */
+static enum status write_answer(struct chat *c) {
+    struct generation *g = c->g;
     int32_t previous = -1;
     bool room = true;
-    for (size_t i = 0; room && i < most; i++) {
+    c->cut = true;
+    for (size_t i = 0; room && i < c->most; i++) {
         int32_t token;
         room = generation_room(g) > 0;
-        TRY(generation_next(g, &token, error));
-        if (token == BPE_EOS) {
+        TRY(generation_next(g, &token, c->error));
+        if (ends_answer(c, token)) {
+            c->cut = false;
             break;
         }
-        TRY(generation_print(g, previous, token, error));
+        TRY(generation_print(g, previous, token, c->error));
         previous = token;
     }
     return STATUS_OK;
 }
 
-static enum status answer(struct generation *g, size_t most, struct error *error) {
+static enum status answer(struct chat *c) {
+    struct generation *g = c->g;
     fputs("Assistant: ", stdout);
     double start = g->now();
-    enum status status = write_answer(g, most, error);
+    enum status status = write_answer(c);
     g->generated.seconds += g->now() - start;
-    return generation_end_work(g, status, error);
+    return generation_end_work(g, status, c->error);
 }
 
-static enum status turn(struct generation *g, size_t most_answer, const char *system_prompt,
-                        const char *user, struct error *error) {
-    char *text = render_turn(system_prompt, user);
-    if (text == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the prompt");
-    }
-    enum status status = feed_turn(g, text, error);
-    free(text);
-    return status == STATUS_OK ? answer(g, most_answer, error) : status;
+static enum status turn(struct chat *c, const char *system_prompt, const char *user) {
+    TRY(feed_turn(c, system_prompt, user));
+    return answer(c);
 }
 
-enum status generation_chat(struct generation *g, size_t most_answer, const char *system_prompt,
-                            const char *first_prompt, struct error *error) {
+enum status generation_chat(struct generation *g, const struct chat_template *template,
+                            size_t most_answer, const char *system_prompt, const char *first_prompt,
+                            struct error *error) {
+    struct chat chat = {.g = g, .template = template, .most = most_answer, .error = error};
     char *asked = NULL;
     if (system_prompt == NULL) {
         asked = ask("Enter system prompt (optional): ");
@@ -105,10 +115,9 @@ enum status generation_chat(struct generation *g, size_t most_answer, const char
         if (user == NULL) {
             break;
         }
-        status = turn(g, most_answer, system_prompt, user, error);
+        status = turn(&chat, system_prompt, user);
         free(line);
         first_prompt = NULL;
-        system_prompt = ""; /* only the first turn contains it */
     }
     free(asked);
     return status == STATUS_OK && interrupt_seen() != 0 ? STATUS_INTERRUPTED : status;

@@ -15,6 +15,10 @@ struct options {
     const char *prompt;
     const char *mode;
     const char *system_prompt;
+    const char *chat_template;
+    const char *prompt_file;
+    bool json;
+    bool special_tokens;
     float temperature;
     float top_p;
     int top_k;
@@ -46,11 +50,38 @@ static void adjust(struct options *options) {
     }
 }
 
+/* Flags of one mode have no effect in the other. */
+static enum status check_modes(const struct options *options, struct error *error) {
+    bool chat = strcmp(options->mode, "chat") == 0;
+    if (chat && (options->json || options->prompt_file != NULL || options->special_tokens)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%s is not for --mode chat",
+                         options->json                  ? "--json"
+                         : options->prompt_file != NULL ? "--prompt-file"
+                                                        : "--special-tokens");
+    }
+    if (options->prompt != NULL && options->prompt_file != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--prompt and --prompt-file: give one of them");
+    }
+    if (options->chat_template == NULL) {
+        return STATUS_OK;
+    }
+    if (!chat) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--chat-template has no effect without --mode chat");
+    }
+    return chat_template_find(options->chat_template) != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT, "--chat-template is %s, not '%s'",
+                           chat_template_names(), options->chat_template);
+}
+
 static enum status check_options(const struct options *options, struct error *error) {
     if (strcmp(options->mode, "generate") != 0 && strcmp(options->mode, "chat") != 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--mode is 'generate' or 'chat', not '%s'",
                          options->mode);
     }
+    TRY(check_modes(options, error));
     bool system = options->system_prompt != NULL && options->system_prompt[0] != '\0';
     if (system && strcmp(options->mode, "chat") != 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -66,109 +97,120 @@ static enum status check_options(const struct options *options, struct error *er
 static const char epilogue[] =
     "The text goes to standard output token by token, the speed to standard error. The\n"
     "text ends after --steps tokens, at the end of the context, or when the model ends\n"
-    "it (</s> or <s>). Ctrl-C stops after the current token (exit status 130), a second\n"
-    "Ctrl-C stops at once. A prompt is plain text: \"</s>\" in it is four characters, not\n"
-    "a token. --mode chat puts your lines between [INST] and [/INST], as Llama2's chat\n"
-    "checkpoints expect; there --steps limits the whole chat, with --roll each answer.\n"
+    "it (</s> or <s>, or what the folder's eos_token_id names). Ctrl-C stops after the\n"
+    "current token (exit status 130), a second Ctrl-C stops at once. A prompt is plain\n"
+    "text: \"</s>\" in it is four characters, not a token, without --special-tokens.\n"
     "\n"
-    "example:\n"
-    "  generate stories260K.bin -z tok512.bin -t 0 -n 200 -i \"Once upon a time\"";
+    "The prompts of --prompt-file are answered one after the other, each with the same\n"
+    "seed and as if it were alone; lines of standard input are answered as they arrive.\n"
+    "An object of --json has prompt, text, tokens (ids), prompt_tokens, generated_tokens,\n"
+    "prompt_seconds, seconds, stop (end, length, context or interrupted), stage, modelled\n"
+    "(whether the seconds are), and the id that its line of --prompt-file had.\n"
+    "\n"
+    "--mode chat puts your lines into the template that the checkpoint was trained with.\n"
+    "There --steps limits the whole chat, with --roll each answer.\n"
+    "\n"
+    "examples:\n"
+    "  generate stories260K.bin -z tok512.bin -t 0 -n 200 -i \"Once upon a time\"\n"
+    "  generate folder --prompt-file prompts.txt --json >answers.jsonl";
 
 /* ---- Writing ---- */
 
-/* Samples and prints up to @p most tokens, or until the model ends the text, which sets *ended. */
-static enum status write_tokens(struct generation *g, int32_t previous, size_t most, bool *ended,
-                                struct error *error) {
-    *ended = false;
-    for (size_t i = 0; i < most; i++) {
-        int32_t token;
-        TRY(generation_next(g, &token, error));
-        if (token == BPE_BOS || token == BPE_EOS) {
-            *ended = true;
-            g->generated.tokens--;
-            return STATUS_OK;
-        }
-        TRY(generation_print(g, previous, token, error));
-        previous = token;
-    }
-    return STATUS_OK;
+/* What prompts are answered with. */
+struct writing {
+    struct generation *g;
+    const struct llama2_session *session;
+    const struct options *options;
+};
+
+static struct answer_options answer_options(const struct options *options) {
+    return (struct answer_options){
+        .steps = (size_t)options->steps, .echo = !options->json, .marked = options->special_tokens};
 }
 
-static enum status time_tokens(struct generation *g, int32_t previous, size_t most, bool *ended,
-                               struct error *error) {
-    double start = g->now();
-    enum status status = write_tokens(g, previous, most, ended, error);
-    g->generated.seconds += g->now() - start;
-    return status;
-}
-
-/* @return limit of the tokens written, including the prompt. *cut: the context is shorter than
-   --steps */
-static size_t most_tokens(const struct options *options, size_t context, bool *cut) {
-    size_t steps = options->steps > 0 ? (size_t)options->steps : SIZE_MAX;
-    *cut = !options->roll && options->steps > 0 && steps > context;
-    return options->roll || steps < context ? steps : context;
-}
-
-/* Prints the prompt, then up to most - count tokens of the model. */
-static enum status write_prompt(struct generation *g, const int32_t *tokens, size_t count,
-                                size_t most, bool *ended, struct error *error) {
-    size_t shown = count - 1 < most ? count - 1 : most;
-    if (count <= most) {
-        TRY(generation_prompt(g, tokens, count, error));
-    }
-    for (size_t i = 0; i < shown; i++) {
-        TRY(generation_print(g, tokens[i], tokens[i + 1], error));
-    }
-    return count <= most ? time_tokens(g, tokens[count - 1], most - shown, ended, error)
-                         : STATUS_OK;
-}
-
-static enum status continue_prompt(struct generation *g, const struct options *options,
-                                   const int32_t *tokens, size_t count, struct error *error) {
-    bool cut, ended = true;
-    size_t most = most_tokens(options, g->context, &cut);
-    enum status status = write_prompt(g, tokens, count, most, &ended, error);
-    TRY(generation_end_work(g, status, error));
-    if (cut && !ended) {
+/* Prints the text as it comes. */
+static enum status answer_as_text(const struct writing *w, const struct prompt *prompt,
+                                  struct error *error) {
+    const struct answer_options how = answer_options(w->options);
+    struct generation *g = w->g;
+    struct answer answer;
+    enum status status = answer_write(g, &how, prompt->text, prompt->length, &answer, error);
+    status = generation_end_work(g, status, error);
+    if (status == STATUS_OK && answer.stop == ANSWER_CONTEXT && w->options->steps > 0) {
         fprintf(stderr,
                 "%s: stopped at the model's context of %zu tokens, --steps asks for %d; --roll "
                 "continues beyond it\n",
-                program, g->context, options->steps);
+                program, g->context, w->options->steps);
     }
-    return STATUS_OK;
-}
-
-static enum status generate(struct generation *g, const struct options *options,
-                            struct error *error) {
-    const char *prompt = options->prompt != NULL ? options->prompt : "";
-    int32_t *tokens;
-    size_t count;
-    enum status status =
-        bpe_encode(g->tokenizer, prompt, strlen(prompt), true, false, &tokens, &count, error);
-    if (status != STATUS_OK) {
-        return error_prefix(error, status, "prompt");
-    }
-    if (count > g->context && !g->roll) {
-        status = error_set(error, STATUS_TOO_LONG,
-                           "the prompt has %zu tokens, the model's context is %zu; --roll "
-                           "continues beyond it",
-                           count, g->context);
-    } else {
-        status = continue_prompt(g, options, tokens, count, error);
-    }
-    free(tokens);
+    answer_free(&answer);
     return status;
 }
 
-static enum status chat(struct generation *g, const struct options *options, struct error *error) {
+/* Prints an object when the text is complete. */
+static enum status answer_as_json(const struct writing *w, const struct prompt *prompt,
+                                  struct error *error) {
+    const struct answer_options how = answer_options(w->options);
+    struct answer answer = {.count = 0};
+    char *text = NULL;
+    size_t size;
+    w->g->stream.out = open_memstream(&text, &size);
+    if (w->g->stream.out == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the text");
+    }
+    enum status status = answer_write(w->g, &how, prompt->text, prompt->length, &answer, error);
+    text_stream_finish(&w->g->stream);
+    fclose(w->g->stream.out);
+    w->g->stream.out = stdout;
+    if (status == STATUS_OK || status == STATUS_INTERRUPTED) {
+        enum status printed = answer_print_json(&answer, prompt, text, w->session->stage->name,
+                                                w->session->device.modelled, error);
+        status = printed == STATUS_OK ? status : printed;
+    }
+    free(text);
+    answer_free(&answer);
+    return status;
+}
+
+static enum status answer_prompt(void *context, const struct prompt *prompt, struct error *error) {
+    const struct writing *w = context;
+    generation_restart(w->g, w->options->seed);
+    return w->options->json ? answer_as_json(w, prompt, error) : answer_as_text(w, prompt, error);
+}
+
+static enum status generate(struct generation *g, const struct llama2_session *session,
+                            const struct options *options, struct error *error) {
+    struct writing writing = {g, session, options};
+    if (options->prompt_file != NULL) {
+        return prompts_read(options->prompt_file, answer_prompt, &writing, error);
+    }
+    const char *text = options->prompt != NULL ? options->prompt : "";
+    const struct prompt prompt = {.text = text, .length = strlen(text)};
+    return answer_prompt(&writing, &prompt, error);
+}
+
+static enum status choose_template(const struct chat_template **template,
+                                   const struct llama2_session *session,
+                                   const struct options *options, struct error *error) {
+    if (options->chat_template != NULL) {
+        *template = chat_template_find(options->chat_template); /* checked */
+        return STATUS_OK;
+    }
+    return chat_template_recognise(template, session->folder ? options->shared.checkpoint : NULL,
+                                   session->tokenizer, error);
+}
+
+static enum status chat(struct generation *g, const struct llama2_session *session,
+                        const struct options *options, struct error *error) {
+    const struct chat_template *template;
+    TRY(choose_template(&template, session, options, error));
     bool given = options->prompt != NULL && options->prompt[0] != '\0';
     size_t most = options->roll && options->steps > 0 ? (size_t)options->steps : SIZE_MAX;
-    TRY(generation_chat(g, most, options->system_prompt, given ? options->prompt : NULL, error));
+    TRY(generation_chat(g, template, most, options->system_prompt, given ? options->prompt : NULL,
+                        error));
     if (generation_room(g) == 0) {
         fprintf(stderr, "%s: the chat has used its %zu tokens%s; --roll continues beyond them\n",
                 program, g->context,
-                g->context < llama2_config(g->model)->T ? " (--steps)" : ", the model's context");
+                g->context < g->longest ? " (--steps)" : ", the model's context");
     }
     return STATUS_OK;
 }
@@ -197,15 +239,10 @@ static void report(const struct llama2_session *session, const struct generation
 
 static enum status open_generation(struct generation *g, const struct llama2_session *session,
                                    const struct options *options, struct error *error) {
-    size_t context = session->checkpoint.config.T;
-    size_t steps = (size_t)options->steps;
-    bool limited = strcmp(options->mode, "chat") == 0 && !options->roll;
+    size_t context = session->context;
     if (options->roll && context < 2) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "--roll: a model with a context of %zu token cannot roll", context);
-    }
-    if (limited && steps > 0 && steps < context) {
-        context = steps;
     }
     const struct llama2_sampling sampling = {.temperature = options->temperature,
                                              .top_p = options->top_p,
@@ -218,8 +255,8 @@ static enum status write_text(struct generation *g, const struct llama2_session 
                               const struct options *options, struct error *error) {
     TRY(open_generation(g, session, options, error));
     interrupt_watch();
-    enum status status =
-        strcmp(options->mode, "chat") == 0 ? chat(g, options, error) : generate(g, options, error);
+    enum status status = strcmp(options->mode, "chat") == 0 ? chat(g, session, options, error)
+                                                            : generate(g, session, options, error);
     if (status == STATUS_OK || status == STATUS_INTERRUPTED) {
         report(session, g);
         if (options->shared.profile) {
@@ -229,6 +266,13 @@ static enum status write_text(struct generation *g, const struct llama2_session 
     return status;
 }
 
+/* What --steps leaves of the context: a chat's tokens, or a text's and BOS. */
+static size_t most_positions(const struct options *options) {
+    bool chat = strcmp(options->mode, "chat") == 0;
+    bool limited = !options->roll && options->steps > 0;
+    return limited ? (size_t)options->steps + (chat ? 0 : 1) : 0;
+}
+
 static enum status run(void *work_options, const struct llama2_stages *stages,
                        struct error *error) {
     struct options *options = work_options;
@@ -236,6 +280,7 @@ static enum status run(void *work_options, const struct llama2_stages *stages,
     struct generation generation = {0};
     TRY(check_options(options, error));
     adjust(options);
+    options->shared.positions = most_positions(options);
     TRY(llama2_session_open(&session, &options->shared, stages, 0, error));
     enum status status = write_text(&generation, &session, options, error);
     generation_free(&generation);
@@ -268,16 +313,26 @@ int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
         {"roll", 0, FLAG_SWITCH, &options.roll, NULL,
          "when the context is full, forget its older half and continue"},
         {"prompt", 'i', FLAG_STRING, &options.prompt, "TEXT", "text to continue; default: none"},
+        {"prompt-file", 0, FLAG_STRING, &options.prompt_file, "FILE",
+         "texts to continue, one a line, as text or as JSON with the key \"prompt\"; -: standard "
+         "input"},
+        {"json", 0, FLAG_SWITCH, &options.json, NULL,
+         "print one JSON object for each prompt, when its text is complete"},
+        {"special-tokens", 0, FLAG_SWITCH, &options.special_tokens, NULL,
+         "text in a prompt that spells an added token, as <|eot_id|>, is that token"},
         {"mode", 'm', FLAG_STRING, &options.mode, "MODE", "generate or chat"},
         {"system-prompt", 'y', FLAG_STRING, &options.system_prompt, "TEXT",
          "chat: the system prompt"},
+        {"chat-template", 0, FLAG_STRING, &options.chat_template, "NAME",
+         "llama2, llama3, chatml, mistral or zephyr; default: what the checkpoint's files ask for"},
         {"profile", 0, FLAG_SWITCH, &options.shared.profile, NULL,
          "print time by operator to stderr at the end"},
     };
     const struct llama2_command command = {
         .program = program,
-        .summary = "writes text with a Llama2 checkpoint: a file of llama2.c, or a Hugging Face\n"
-                   "folder with config.json, safetensors and tokenizer.json",
+        .summary = "writes text with a checkpoint of Llama 1 to 3, Mistral or Qwen2: a file of\n"
+                   "llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
+                   "tokenizer.json",
         .options = &options.shared,
         .own = table,
         .own_count = sizeof table / sizeof *table,

@@ -13,6 +13,7 @@
 #include "common/base/status.h"
 #include "common/models/llama2.h"
 #include "common/models/sampler.h"
+#include "common/programs/decoder/chat_template.h"
 #include "common/programs/decoder/llama2_session.h"
 #include "common/tokenizers/bpe/bpe.h"
 
@@ -49,11 +50,13 @@ struct generation_speed {
 struct generation {
     struct llama2 *model;
     const struct bpe *tokenizer;
+    struct llama2_ends ends; /**< tokens that end a text */
     double (*now)(void);
     struct sampler sampler;
     struct text_stream stream;
     size_t batch;    /**< most tokens of one forward call */
     size_t context;  /**< positions that may be used */
+    size_t longest;  /**< the checkpoint's context, at least as many */
     bool roll;       /**< when the context is full, forget its older half instead of ending */
     int32_t *tokens; /**< (context): the tokens fed at positions 0 .. position - 1 */
     size_t position; /**< of the next token */
@@ -78,6 +81,9 @@ MUST_CHECK enum status generation_create(struct generation *generation,
 
 /** Frees; a zero-initialised one is allowed. */
 void generation_free(struct generation *generation);
+
+/** Begins a new text, as a new generation would, but counts on. @param seed as for creation */
+void generation_restart(struct generation *generation, uint64_t seed);
 
 /** @return positions that are left before the context is full; SIZE_MAX when it rolls. */
 size_t generation_room(const struct generation *generation);
@@ -114,14 +120,73 @@ MUST_CHECK enum status generation_end_text(struct generation *generation, struct
 MUST_CHECK enum status generation_end_work(struct generation *generation, enum status status,
                                            struct error *error);
 
+/** Why a text ended. */
+enum answer_stop { ANSWER_END, ANSWER_LENGTH, ANSWER_CONTEXT, ANSWER_INTERRUPTED };
+
+/** How a prompt is answered. */
+struct answer_options {
+    size_t
+        steps; /**< most tokens, the prompt's included, BOS not; 0: as many as there is room for */
+    bool echo; /**< print the prompt before the text */
+    bool marked; /**< what spells an added token in the prompt is that token */
+};
+
+/** What was written. */
+struct answer {
+    size_t prompt_tokens; /**< BOS included */
+    int32_t *tokens;      /**< (count): written after the prompt; without the one that ended it */
+    size_t count, capacity;
+    double prompt_seconds, seconds;
+    enum answer_stop stop;
+};
+
 /**
- * @brief Chat as llama2.c formats it, until standard input or the context ends.
+ * @brief Continues a prompt from the beginning of a context, and prints to the generation's stream.
+ * @param answer receives what was written, also if a signal came; free with answer_free()
+ * @return STATUS_INTERRUPTED when a signal came; STATUS_TOO_LONG for a prompt beyond the context;
+ *         STATUS_UNSUPPORTED for an empty prompt if the tokenizer has no BOS
+ */
+MUST_CHECK enum status answer_write(struct generation *generation,
+                                    const struct answer_options *options, const char *prompt,
+                                    size_t length, struct answer *answer, struct error *error);
+
+/** Frees; a zero-initialised one is allowed. */
+void answer_free(struct answer *answer);
+
+/** A prompt of a file. */
+struct prompt {
+    const char *text;       /**< @p length bytes */
+    size_t length, line;    /**< line counts from 1 */
+    const struct cJSON *id; /**< "id" of its JSON object, or NULL */
+};
+
+/** Called for each prompt. */
+typedef enum status prompt_visitor(void *context, const struct prompt *prompt, struct error *error);
+
+/**
+ * @brief Reads a file with a prompt a line, or "-", standard input, whose lines are taken as they
+ *        arrive. A line that begins with { is a JSON object with the key "prompt". Empty lines are
+ *        skipped.
+ * @return STATUS_OK; the first other status of @p visit, or STATUS_BAD_FORMAT, with file and line;
+ *         STATUS_NOT_FOUND; STATUS_IO; STATUS_INTERRUPTED when a signal came
+ */
+MUST_CHECK enum status prompts_read(const char *path, prompt_visitor *visit, void *context,
+                                    struct error *error);
+
+/** Prints an answer to standard output as a line of JSON. @param text what was written */
+MUST_CHECK enum status answer_print_json(const struct answer *answer, const struct prompt *prompt,
+                                         const char *text, const char *stage, bool modelled,
+                                         struct error *error);
+
+/**
+ * @brief Chat in a template, until standard input or the context ends.
  * @param most_answer   tokens of an answer
  * @param system_prompt NULL: ask for it
  * @param first_prompt  the first thing the user says; NULL: ask for it
  * @return STATUS_INTERRUPTED when a signal came
  */
-MUST_CHECK enum status generation_chat(struct generation *generation, size_t most_answer,
+MUST_CHECK enum status generation_chat(struct generation *generation,
+                                       const struct chat_template *template, size_t most_answer,
                                        const char *system_prompt, const char *first_prompt,
                                        struct error *error);
 

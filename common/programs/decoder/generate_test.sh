@@ -145,6 +145,32 @@ head -c 4 tiny_tokenizer.bin >few.bin && tail -c +5 tiny_tokenizer.bin | head -c
 refuses "few.bin: tokenizer has 285 tokens, the model 286" "$generate" tiny.bin -z few.bin
 refuses "few.bin: tokenizer has 285 tokens, the model 286" "$generate" tiny -z few.bin
 
+# A relative of Llama2, with a byte-level tokenizer.
+accepts "$generate" qwen2 -t 0 -n 40 -i "caf$(printf '\303\251') abc"
+[ "$(head -c 9 out)" = "caf$(printf '\303\251') abc" ] || fail "without BOS the prompt is not printed: $(cat out)"
+refuses "the prompt is empty, and the tokenizer has no token that begins a text" "$generate" qwen2
+refuses "computes models with scaled rotary embedding in fp32 only" "$generate" qwen2 --dtype bf16 -i a
+accepts "$generate" qwen2 -t 0 -n 20 -i "<|im_end|>" --json
+says '"prompt_tokens":10,' out
+accepts "$generate" qwen2 -t 0 -n 20 -i "<|im_end|>" --json --special-tokens
+says '"prompt_tokens":1,' out
+printf 'hello\nagain\n' | "$generate" qwen2 -m chat -t 0 -y brief -n 60 >chatml 2>err || fail "chatml: $(cat err)"
+says "prompt 39 tokens" err # each marker is one of them
+printf 'hello\nagain\n' | "$generate" qwen2 -m chat -t 0 -y brief -n 60 --chat-template chatml >out 2>err
+cmp -s out chatml || fail "the added tokens do not tell the template"
+cp -r qwen2 unknown && printf '{"chat_template":"{{ strange }}"}' >unknown/tokenizer_config.json
+refuses "unknown/tokenizer_config.json: the chat template is none that is known" "$generate" unknown -m chat
+change_relative() {
+    rm -rf changed && cp -r qwen2 changed && sed "$1" "qwen2/$2" >"changed/$2"
+    cmp -s "qwen2/$2" "changed/$2" && fail "$2 was not changed by $1"
+}
+change_relative 's/"qwen2"/"qwen2_moe"/' config.json
+refuses 'changed/config.json: "model_type" is "qwen2_moe", which needs mixture of experts' "$generate" changed -i a
+change_relative 's/\[256,258\]/"<>"/' config.json
+refuses 'changed/config.json: "eos_token_id" is neither a token nor a list of tokens' "$generate" changed -i a
+change_relative 's/"ByteLevel","add_prefix_space":false/"Whitespace"/' tokenizer.json
+refuses "changed/tokenizer.json: " "$generate" changed -i a
+
 # Prompts.
 refuses "UTF-8" "${tiny[@]}" -i "$(printf 'abc\xff')"
 refuses "the prompt has 102 tokens, the model's context is 64" "${tiny[@]}" -i "$(printf 'a%.0s' {1..100})"
@@ -188,6 +214,55 @@ accepts "${tiny[@]}" -t 0 -i abcdef -n 3
 accepts "${tiny[@]}" -n 10 --profile
 grep -Eq 'matmul|decoder' err || fail "--profile prints no operator"
 
+# Flags of one mode.
+refuses "--json is not for --mode chat" "${tiny[@]}" -m chat --json
+refuses "--prompt-file is not for --mode chat" "${tiny[@]}" -m chat --prompt-file in
+refuses "--prompt and --prompt-file: give one of them" "${tiny[@]}" -i a --prompt-file in
+refuses "--chat-template has no effect without --mode chat" "${tiny[@]}" --chat-template llama3
+refuses "--chat-template is llama2, llama3, chatml, mistral or zephyr, not 'alpaca'" "${tiny[@]}" -m chat --chat-template alpaca
+
+# Prompts of a file: each is answered as if it were alone.
+printf 'abc\r\n\n{"prompt":"b c","id":[7,"x"]}\nd' >prompts
+accepts "${tiny[@]}" -t 1 -s 5 -n 12 -i abc && cp out together
+accepts "${tiny[@]}" -t 1 -s 5 -n 12 -i "b c" && cat out >>together
+accepts "${tiny[@]}" -t 1 -s 5 -n 12 -i d && cat out >>together
+accepts "${tiny[@]}" -t 1 -s 5 -n 12 --prompt-file prompts
+cmp -s out together || fail "a file of prompts gives '$(cat out)', alone they give '$(cat together)'"
+says "prompt 13 tokens" err
+cp prompts in
+accepts "${tiny[@]}" -t 1 -s 5 -n 12 --prompt-file -
+: >in
+cmp -s out together || fail "standard input gives other texts than the file"
+refuses "absent: cannot open: No such file" "${tiny[@]}" --prompt-file absent
+printf 'a\n{"text":"b"}\n' >bad_prompts
+run "${tiny[@]}" -n 5 --prompt-file bad_prompts
+[ "$code" -eq 1 ] || fail "an object without a prompt is accepted"
+says 'bad_prompts, line 2: "prompt" is missing or not a string' err
+[ -s out ] || fail "the answer before a bad line is lost"
+printf 'a\n%s\n' "$(printf 'a%.0s' {1..100})" >bad_prompts
+run "${tiny[@]}" -n 5 --prompt-file bad_prompts
+says "bad_prompts, line 2: the prompt has 102 tokens, the model's context is 64" err
+
+# JSON: one object a prompt, flushed when it is done.
+accepts "${tiny[@]}" -t 1 -s 5 -n 12 --json --prompt-file prompts
+[ "$(wc -l <out)" -eq 3 ] || fail "--json prints $(wc -l <out) lines for three prompts"
+says '{"prompt":"b c","text":"' out
+says '"prompt_tokens":5,' out
+says ',"stop":"length","stage":"' out
+says '"id":[7,"x"]}' out
+texts=$(sed -n 's/^{"prompt":"\([^"]*\)","text":"\(.*\)","tokens":.*/\1\2/p' out | sed 's/\\n/\n/g; s/\\"/"/g; s/\\\\/\\/g; s/\\t/\t/g')
+[ -n "$texts" ] || fail "--json has no texts: $(cat out)"
+accepts "${tiny[@]}" -t 0 -n 0 -i abc --json
+says '"stop":"context"' out
+mkfifo pipe
+"${tiny[@]}" -n 5 --json --prompt-file - <pipe >streamed 2>err &
+writer=$!
+exec 7>pipe
+echo abc >&7
+await grep -q '"prompt":"abc"' streamed
+exec 7>&-
+wait "$writer" || fail "answers to a pipe: $(cat err)"
+
 # Paths are relative to the folder that bazel run was called in.
 mkdir -p elsewhere
 (cd elsewhere && BUILD_WORKING_DIRECTORY=$TEST_TMPDIR "${tiny[@]}" -n 5 >../out 2>../err) ||
@@ -201,6 +276,15 @@ run "${tiny[@]}" -m chat -i "$(printf 'a%.0s' {1..100})" -y ""
 says "are left" err
 printf 'ab\n' | "${tiny[@]}" -m chat -y "be short" -s 3 >out 2>err
 grep -q 'Assistant: ' out || fail "chat with a system prompt: $(cat out err)"
+
+printf '\nab\ncd\n' | "${tiny[@]}" -m chat -s 3 >llama2 2>err
+for template in llama2 mistral chatml; do
+    printf '\nab\ncd\n' | "${tiny[@]}" -m chat -s 3 --chat-template $template >out 2>err || fail "$template: $(cat err)"
+    case $template:$(cmp -s out llama2; echo $?) in
+    llama2:0 | chatml:1 | mistral:*) ;;
+    *) fail "--chat-template $template writes '$(cat out)', the default '$(cat llama2)'" ;;
+    esac
+done
 
 # Output that cannot be written is an error.
 if [ -w /dev/full ]; then

@@ -14,10 +14,12 @@ enum status generation_create(struct generation *g, const struct llama2_session 
     *g = (struct generation){
         .model = session->model,
         .tokenizer = session->tokenizer,
+        .ends = session->ends,
         .now = session->now,
         .stream = {.out = stdout},
         .batch = session->batch,
         .context = context,
+        .longest = session->checkpoint.config.T,
         .roll = roll,
         .pending = -1,
         .draws = llama2_draws(session->model),
@@ -37,6 +39,13 @@ void generation_free(struct generation *g) {
     free(g->tokens);
     free(g->logits);
     *g = (struct generation){0};
+}
+
+void generation_restart(struct generation *g, uint64_t seed) {
+    g->sampler.state = seed;
+    g->position = 0;
+    g->pending = -1;
+    g->has_logits = g->begun = false;
 }
 
 size_t generation_room(const struct generation *g) {

@@ -36,6 +36,7 @@ static enum status open_bed(struct bed *b, bool draws, size_t batch) {
     TRY(llama2_random_create(&b->random, &small, 11));
     TRY(draws ? engine_drawing_create(&b->engine) : engine_reference_create(&b->engine));
     b->session.checkpoint.config = small;
+    b->session.context = CONTEXT;
     b->session.now = bench_now;
     return llama2_create(&b->session.model, &small, &b->random.weights, &b->engine, CONTEXT, NULL);
 }

@@ -129,10 +129,9 @@ int llama2_command_main(const struct llama2_command *c, const struct llama2_stag
 /* Opens the tokenizer that is named, else the folder's own, else tokenizer.bin. */
 static enum status open_tokenizer(struct llama2_session *s, const struct llama2_options *o,
                                   struct error *error) {
-    bool folder = s->checkpoint.llama2c.weights.layers == NULL;
-    bool guessed = o->tokenizer == NULL && !folder;
+    bool guessed = o->tokenizer == NULL && !s->folder;
     const char *path = o->tokenizer != NULL ? o->tokenizer
-                       : folder             ? o->checkpoint
+                       : s->folder          ? o->checkpoint
                                             : "tokenizer.bin";
     struct error cause = {0};
     enum status status = tokenizer_open(&s->tokenizer, path, s->checkpoint.config.V, &cause);
@@ -145,7 +144,11 @@ static enum status open_tokenizer(struct llama2_session *s, const struct llama2_
 static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
                               struct error *error) {
     TRY(llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
-    return open_tokenizer(s, o, error);
+    s->folder = s->checkpoint.llama2c.weights.layers == NULL;
+    TRY(open_tokenizer(s, o, error));
+    TRY(s->folder ? llama2_ends_open(&s->ends, o->checkpoint, error) : STATUS_OK);
+    llama2_ends_add(&s->ends, bpe_eos(s->tokenizer));
+    return STATUS_OK;
 }
 
 /* The last stage on the CPU; NULL: there is none. */
@@ -166,13 +169,18 @@ static bool real_gpu(const struct llama2_stages *stages) {
 }
 
 static const struct llama2_stage *choose_stage(const struct llama2_options *o,
-                                               const struct llama2_stages *stages) {
+                                               const struct llama2_stages *stages,
+                                               const struct llama2_config *config) {
     const struct llama2_stage *last = &stages->table[stages->count - 1];
     if (o->stage != NULL) {
         return llama2_stage_find(stages, o->stage);
     }
     bool both = last->on_device && last_on_cpu(stages) != NULL;
-    return both && !real_gpu(stages) ? last_on_cpu(stages) : last;
+    if (both && !real_gpu(stages)) {
+        return last_on_cpu(stages);
+    }
+    bool relative = stages->relatives != NULL && llama2_extra(config) != NULL;
+    return relative ? llama2_stage_find(stages, stages->relatives) : last;
 }
 
 static enum status create_engine(struct llama2_session *s, const struct llama2_options *o,
@@ -187,7 +195,7 @@ static enum status create_engine(struct llama2_session *s, const struct llama2_o
 
 static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
                                 const struct llama2_stages *stages, struct error *error) {
-    s->stage = choose_stage(o, stages);
+    s->stage = choose_stage(o, stages, &s->checkpoint.config);
     s->now = bench_now;
     snprintf(s->device.name, sizeof s->device.name, "%s",
              s->stage->on_device ? "a GPU" : "the CPU");
@@ -231,12 +239,18 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
+static struct llama2_config config_of(const struct llama2_session *s) {
+    struct llama2_config config = s->checkpoint.config;
+    config.T = s->context;
+    return config;
+}
+
 static enum status make_fp32(struct llama2_session *s, const struct engine *engine,
                              struct error *error) {
     s->dtype = NN_F32;
     TRY(llama2_checkpoint_convert(&s->checkpoint, 0, &s->fp32, error));
-    return llama2_create(&s->model, &s->checkpoint.config, &s->fp32.weights, engine, s->batch,
-                         error);
+    const struct llama2_config config = config_of(s);
+    return llama2_create(&s->model, &config, &s->fp32.weights, engine, s->batch, error);
 }
 
 /* Makes the model with the engine's decoder. Without a decoder, or if it does not support this
@@ -250,18 +264,23 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
     }
     if (engine->decoder_create != NULL) {
         struct error cause = {0};
-        enum status status =
-            llama2_create_stored(&s->model, &s->checkpoint.config, &s->checkpoint.weights, s->dtype,
-                                 engine, s->batch, &cause);
+        const struct llama2_config config = config_of(s);
+        enum status status = llama2_create_stored(&s->model, &config, &s->checkpoint.weights,
+                                                  s->dtype, engine, s->batch, &cause);
         if (status != STATUS_UNSUPPORTED) {
             return status == STATUS_OK ? STATUS_OK
                                        : error_set(error, status, "%s", error_text(&cause, status));
         }
     }
     if (o->dtype != NULL && s->dtype != NN_F32) {
-        return error_set(error, STATUS_UNSUPPORTED, "--dtype %s: stage %s computes %s in fp32 only",
-                         o->dtype, s->stage->name,
-                         engine->decoder_create != NULL ? "this model" : "Llama2");
+        const char *extra = llama2_extra(&s->checkpoint.config);
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--dtype %s: stage %s computes %s%s in fp32 only", o->dtype,
+                         s->stage->name,
+                         extra != NULL                    ? "models with "
+                         : engine->decoder_create != NULL ? "this model"
+                                                          : "Llama2",
+                         extra != NULL ? extra : "");
     }
     return make_fp32(s, engine, error);
 }
@@ -272,6 +291,8 @@ static enum status open_all(struct llama2_session *s, const struct llama2_option
     TRY(open_files(s, o, error));
     TRY(start_engine(s, o, stages, error));
     size_t longest = s->checkpoint.config.T;
+    longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
+    s->context = longest;
     s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
     s->batch = s->batch < longest ? s->batch : longest;
     return make_model(s, o, error);

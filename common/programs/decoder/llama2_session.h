@@ -12,6 +12,7 @@
 #include "common/base/folder.h"
 #include "common/base/status.h"
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
+#include "common/checkpoints/llama2/llama2_ends.h"
 #include "common/models/engine.h"
 #include "common/models/llama2.h"
 #include "common/models/profile.h"
@@ -26,6 +27,7 @@ struct llama2_options {
     const char *tokenizer;           /**< NULL: the folder's, or tokenizer.bin */
     const char *stage; /**< NULL: the last if there is a GPU, else the last one on the CPU */
     const char *dtype; /**< NULL: as the checkpoint, if the stage supports it */
+    size_t positions;  /**< the most that the program will use; 0: the model's whole context */
     int threads;
     bool profile; /**< times operators; not a shared flag, as only some programs have it */
 };
@@ -59,7 +61,9 @@ int llama2_command_main(const struct llama2_command *command, const struct llama
 /** Checkpoint, tokenizer, engine and model. */
 struct llama2_session {
     struct llama2_checkpoint checkpoint;
+    bool folder; /**< the checkpoint is a folder, not a file of llama2.c */
     struct bpe *tokenizer;
+    struct llama2_ends ends; /**< tokens that end a text: the folder's and the tokenizer's */
     const struct llama2_stage *stage;
     struct program_device device; /**< of a stage on the device; else named "the CPU" */
     double (*now)(void);          /**< clock for this stage: the device's, or wall time */
@@ -69,7 +73,8 @@ struct llama2_session {
     struct profile profile;
     struct llama2_fp32 fp32; /**< empty if the engine uses the weights as they are stored */
     struct llama2 *model;
-    size_t batch; /**< most tokens of one llama2_forward() */
+    size_t context; /**< positions that the model was made for, at most its whole context */
+    size_t batch;   /**< most tokens of one llama2_forward() */
 };
 
 /**
@@ -78,7 +83,9 @@ struct llama2_session {
  * Without --stage: the last stage if there is a GPU, else the last stage on the CPU, because simt
  * is slow. If no stage is on the CPU, the last stage.
  *
- * An engine with a decoder gets the weights as they are stored, without an fp32 copy.
+ * The model is made for options->positions: a context of 131,072, as Llama 3.1 has it, would take
+ * gigabytes for a cache that a short text does not need. An engine with a decoder gets the weights
+ * as they are stored, without an fp32 copy.
  *
  * @param most_batch most tokens of one forward call; 0: a batch suitable for prompts
  * @return also STATUS_UNSUPPORTED when options ask for a 16-bit type and the stage has only fp32

@@ -76,6 +76,27 @@ C_TEST(session, an_engine_with_a_decoder_gets_the_weights_as_they_are_stored) {
     }
 }
 
+C_TEST(session, a_model_is_made_for_the_positions_that_are_used) {
+    static const char *const stages[] = {"03_drawing", "04_reference"};
+    for (size_t i = 0; i < 4; i++) {
+        char folder[1024];
+        struct llama2_session session;
+        struct llama2_options options = llama2_options_defaults();
+        test_temporary_path("positions", folder, sizeof folder);
+        ASSERT_OK(write_folder(folder, NN_F32));
+        options.checkpoint = folder;
+        options.stage = stages[i % 2];
+        options.positions = i < 2 ? 3 : 1 << 20;
+        ASSERT_OK(llama2_session_open(&session, &options, reference_stages(), 5, NULL));
+        size_t want = i < 2 ? 3 : small.T;
+        EXPECT_INT_EQ(want, llama2_config(session.model)->T);
+        EXPECT_INT_EQ(want, session.context);
+        EXPECT_INT_EQ(small.T, session.checkpoint.config.T);
+        EXPECT_INT_EQ(want < 5 ? want : 5, session.batch);
+        llama2_session_close(&session);
+    }
+}
+
 C_TEST(session, where_names_stage_type_and_device) {
     static const struct llama2_stage stage = {.name = "10_llama2_decoder", .on_device = true};
     struct llama2_session session = {.stage = &stage, .dtype = NN_BF16};

@@ -22,6 +22,8 @@ struct llama2_stage {
 struct llama2_stages {
     const struct llama2_stage *table; /**< in the order of the course */
     size_t count;                     /**< at least 1 */
+    /** The stage on the device for relatives of Llama2 without --stage; NULL: the last. */
+    const char *relatives;
     /** Opens the GPU or simt: program_device_open(); NULL if no stage is on the device. */
     enum status (*open_device)(struct program_device *device, struct error *error);
     /** The device's clock, device_now(); NULL if open_device is. */

@@ -5,9 +5,11 @@
  *   FOLDER/tiny                the same model as Hugging Face stores it, in two shards
  *   FOLDER/tiny_bf16           the same in bf16, with the tokenizer
  *   FOLDER/narrow              a model with heads of two channels
+ *   FOLDER/qwen2               biases, a window, YaRN, a byte-level tokenizer, ChatML's tokens
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "common/base/file.h"
@@ -16,6 +18,7 @@
 #include "common/checkpoints/llama2/llama2c.h"
 #include "common/models/llama2_random.h"
 #include "common/tokenizers/bpe/bpe.h"
+#include "common/tokenizers/bpe/tokenizer_testing.h"
 
 enum { LETTERS = 27, TOKENS = 259 + LETTERS };
 
@@ -83,6 +86,51 @@ static enum status write_narrow(const char *folder, struct error *error) {
     return status;
 }
 
+/* Qwen2's keys; the sizes are tiny's. Token 258 is <|im_end|>. */
+static const char qwen2_config[] =
+    "{\"model_type\":\"qwen2\",\"hidden_size\":32,\"intermediate_size\":48,\"num_hidden_layers\":2,"
+    "\"num_attention_heads\":4,\"num_key_value_heads\":2,\"vocab_size\":286,"
+    "\"max_position_embeddings\":64,\"rms_norm_eps\":1e-05,\"tie_word_embeddings\":true,"
+    "\"use_sliding_window\":true,\"sliding_window\":6,\"max_window_layers\":1,"
+    "\"rope_theta\":10000.0,\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
+    "\"original_max_position_embeddings\":16},\"eos_token_id\":[256,258]}";
+
+static enum status write_qwen2_files(const char *folder, struct error *error) {
+    static const char settings[] =
+        "\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"ByteLevel\","
+        "\"add_prefix_space\":false},\"decoder\":{\"type\":\"ByteLevel\"}";
+    static const char added[] = "{\"id\":256,\"content\":\"<|endoftext|>\"},"
+                                "{\"id\":257,\"content\":\"<|im_start|>\"},"
+                                "{\"id\":258,\"content\":\"<|im_end|>\"}";
+    char path[4096];
+    char *json = tokenizer_testing_byte_level(settings, "", "", added);
+    if (json == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    snprintf(path, sizeof path, "%s/qwen2/tokenizer.json", folder);
+    enum status status = file_write(path, json, strlen(json), error);
+    free(json);
+    TRY(status);
+    snprintf(path, sizeof path, "%s/qwen2/config.json", folder);
+    return file_write(path, qwen2_config, strlen(qwen2_config), error);
+}
+
+static enum status write_qwen2(const char *folder, struct error *error) {
+    const struct llama2_write_options options = {.dtype = NN_BF16, .shards = 1};
+    static const float bias[32] = {0.5f, -0.25f, 0.125f, [17] = -0.5f};
+    struct llama2_random model;
+    TRY(llama2_random_create(&model, &tiny, 8));
+    model.config.qkv_bias = true;
+    for (size_t l = 0; l < tiny.L; l++) {
+        struct llama2_layer *layer = &model.weights.layers[l];
+        layer->bq = layer->bk = layer->bv = bias;
+    }
+    enum status status =
+        write_folder(folder, "qwen2", &options, &model.config, &model.weights, error);
+    llama2_random_free(&model);
+    return status == STATUS_OK ? write_qwen2_files(folder, error) : status;
+}
+
 static enum status write_tokenizer_files(const char *folder, const void *data, size_t size,
                                          struct error *error) {
     char path[4096];
@@ -116,6 +164,7 @@ static enum status write_tokenizer(const char *folder, struct error *error) {
 static enum status write_all(const char *folder, struct error *error) {
     TRY(write_tiny(folder, error));
     TRY(write_narrow(folder, error));
+    TRY(write_qwen2(folder, error));
     return write_tokenizer(folder, error);
 }
 

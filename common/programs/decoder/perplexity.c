@@ -42,17 +42,25 @@ static enum status add_token(struct perplexity *sum, struct llama2 *model, int32
     return STATUS_OK;
 }
 
-enum status perplexity_add(struct perplexity *sum, struct llama2 *model, const int32_t *tokens,
-                           size_t count, size_t window, float *logits, struct error *error) {
+/* Whether token i is predicted: of a window without BOS the first one is not. */
+static bool is_predicted(size_t i, size_t window, int32_t bos) {
+    return bos >= 0 || i % window > 0;
+}
+
+enum status perplexity_add(struct perplexity *sum, struct llama2 *model, int32_t bos,
+                           const int32_t *tokens, size_t count, size_t window, float *logits,
+                           struct error *error) {
     struct progress progress = progress_create("tokens", count);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         size_t position = i % window;
         sum->windows += position == 0 ? 1 : 0;
-        status = interrupt_seen() != 0
-                     ? STATUS_INTERRUPTED
-                     : add_token(sum, model, position == 0 ? BPE_BOS : tokens[i - 1], tokens[i],
-                                 position, logits, error);
+        if (interrupt_seen() != 0) {
+            status = STATUS_INTERRUPTED;
+        } else if (is_predicted(i, window, bos)) {
+            status = add_token(sum, model, position == 0 ? bos : tokens[i - 1], tokens[i],
+                               bos >= 0 ? position : position - 1, logits, error);
+        }
         progress_update(&progress, i + 1);
     }
     progress_finish(&progress);
@@ -104,7 +112,9 @@ static enum status read_text(struct measurement *m, const struct options *o, str
 
 static enum status prepare(struct measurement *m, const struct options *o,
                            const struct llama2_stages *stages, struct error *error) {
-    TRY(llama2_session_open(&m->session, &o->shared, stages, 1, error));
+    struct llama2_options shared = o->shared;
+    shared.positions = (size_t)o->context;
+    TRY(llama2_session_open(&m->session, &shared, stages, 1, error));
     const struct llama2_config *config = &m->session.checkpoint.config;
     m->window = o->context > 0 ? (size_t)o->context : config->T;
     if (m->window > config->T) {
@@ -122,10 +132,14 @@ static enum status prepare(struct measurement *m, const struct options *o,
 /* Bytes of the predicted tokens; if they are the whole text, the bytes of the file. */
 static size_t text_bytes(const struct measurement *m, bool whole) {
     size_t bytes = 0, length;
-    int32_t previous = BPE_BOS;
-    for (size_t i = 0; i < m->sum.tokens && !whole; i++) {
-        (void)bpe_decode(m->session.tokenizer, previous, m->tokens[i], &length);
-        bytes += length;
+    int32_t bos = bpe_bos(m->session.tokenizer), previous = bos;
+    size_t left = m->sum.tokens;
+    for (size_t i = 0; left > 0 && !whole; i++) {
+        if (is_predicted(i, m->window, bos)) {
+            (void)bpe_decode(m->session.tokenizer, previous, m->tokens[i], &length);
+            bytes += length;
+            left--;
+        }
         previous = m->tokens[i];
     }
     return whole ? m->size : bytes;
@@ -210,13 +224,19 @@ static enum status check_options(const struct options *o, struct error *error) {
 static enum status measure(struct measurement *m, const struct options *o, struct error *error) {
     interrupt_watch();
     double start = m->session.now();
-    enum status status =
-        perplexity_add(&m->sum, m->session.model, m->tokens, m->count, m->window, m->logits, error);
+    int32_t bos = bpe_bos(m->session.tokenizer);
+    enum status status = perplexity_add(&m->sum, m->session.model, bos, m->tokens, m->count,
+                                        m->window, m->logits, error);
     m->seconds = m->session.now() - start;
     bool interrupted = status == STATUS_INTERRUPTED;
     if (interrupted) {
         fprintf(stderr, "%s: interrupted after %zu of %zu tokens\n", program, m->sum.tokens,
                 m->count);
+    }
+    if (status == STATUS_OK && m->sum.tokens == 0) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the tokenizer has no token that begins a text, and a window of one token "
+                         "predicts none");
     }
     if ((status != STATUS_OK && !interrupted) || m->sum.tokens == 0) {
         return status;
@@ -247,7 +267,8 @@ static enum status run(void *options, const struct llama2_stages *stages, struct
 static const char epilogue[] =
     "The text's tokens are split into windows of --context tokens. Each window begins\n"
     "with BOS and is independent of the others: every token is predicted once, from BOS\n"
-    "and the earlier tokens of its window. The program prints the mean of -log p per\n"
+    "and the earlier tokens of its window. If the tokenizer has no BOS, the first token\n"
+    "of a window is not predicted. The program prints the mean of -log p per\n"
     "token (nats), the perplexity, which is exp of that mean, and the sum of -log2 p\n"
     "divided by the bytes of the text, which compares models with different tokenizers.\n"
     "\n"

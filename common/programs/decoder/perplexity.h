@@ -5,7 +5,8 @@
  * Windows. A text of tokens t(0) .. t(n-1) is split into windows of N tokens; the last may be
  * shorter. A window begins with BOS and is independent of the windows before it: token k is
  * predicted from BOS and the earlier tokens of its window. So N positions are used, and each token
- * of the text is predicted once.
+ * of the text is predicted once. Without BOS (Qwen2's tokenizer) the first token of a window is not
+ * predicted, and the others are predicted from it on.
  *
  *     perplexity = exp(1/n * sum over i of -log p(t(i) | BOS, earlier tokens of its window))
  */
@@ -29,13 +30,14 @@ struct perplexity {
  * @brief Adds the tokens of a text, token by token, with progress on a terminal.
  *
  * @param sum     zero-initialised; after a failure it holds the sums until then
+ * @param bos     -1: the tokenizer has none
  * @param tokens  (count), without BOS
  * @param window  N, 1 .. the model's context
  * @param logits  (V), scratch
  * @return STATUS_INTERRUPTED when a signal came (after interrupt_watch()); STATUS_BAD_FORMAT when a
  *         logit is not finite; or the failure of llama2_forward()
  */
-MUST_CHECK enum status perplexity_add(struct perplexity *sum, struct llama2 *model,
+MUST_CHECK enum status perplexity_add(struct perplexity *sum, struct llama2 *model, int32_t bos,
                                       const int32_t *tokens, size_t count, size_t window,
                                       float *logits, struct error *error);
 

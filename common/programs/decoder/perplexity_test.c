@@ -7,7 +7,7 @@
 #include "common/programs/program.h"
 #include "common/testing/testing.h"
 
-enum { CONTEXT = 16, VOCABULARY = 50, COUNT = 45 };
+enum { BOS = 1, CONTEXT = 16, VOCABULARY = 50, COUNT = 45 };
 
 static const struct llama2_config small = {.C = 16,
                                            .hidden = 24,
@@ -77,13 +77,30 @@ C_TEST(perplexity, windows_as_recomputed) {
     for (size_t window = 1; window <= CONTEXT; window += 5) {
         for (size_t count = 1; count <= COUNT; count += 11) {
             struct perplexity sum = {0};
-            EXPECT_OK(perplexity_add(&sum, b.model, tokens, count, window, logits, NULL));
+            EXPECT_OK(perplexity_add(&sum, b.model, BOS, tokens, count, window, logits, NULL));
             double want = recompute(b.model, tokens, count, window);
             EXPECT_NEAR(want, sum.nats, 1e-5 * want);
             EXPECT_INT_EQ(count, sum.tokens);
             EXPECT_INT_EQ((count + window - 1) / window, sum.windows);
         }
     }
+    close_bed(&b);
+}
+
+C_TEST(perplexity, windows_without_bos) {
+    const int32_t tokens[] = {1, 9, 3, 1, 8, 2, 1};
+    float logits[VOCABULARY];
+    struct bed b;
+    struct perplexity with = {0}, without = {0};
+    ASSERT_OK(open_bed(&b));
+    for (size_t i = 0; i < 7; i += 3) { /* each window of three begins with 1, as with BOS */
+        size_t count = i + 3 <= 7 ? 2 : 0;
+        EXPECT_OK(perplexity_add(&with, b.model, 1, tokens + i + 1, count, 3, logits, NULL));
+    }
+    EXPECT_OK(perplexity_add(&without, b.model, -1, tokens, 7, 3, logits, NULL));
+    EXPECT_INT_EQ(4, without.tokens);
+    EXPECT_INT_EQ(3, without.windows);
+    EXPECT_NEAR(with.nats, without.nats, 1e-9);
     close_bed(&b);
 }
 
@@ -108,16 +125,16 @@ C_TEST(perplexity, failures_are_reported) {
     struct perplexity sum = {0};
     ASSERT_OK(open_bed(&b));
     EXPECT_ERROR(STATUS_TOO_LONG, "the model failed at token 16: too long",
-                 perplexity_add(&sum, b.model, (const int32_t[CONTEXT + 1]){0}, CONTEXT + 1,
+                 perplexity_add(&sum, b.model, BOS, (const int32_t[CONTEXT + 1]){0}, CONTEXT + 1,
                                 CONTEXT + 1, logits, &error));
     sum = (struct perplexity){0};
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  perplexity_add(&sum, b.model, tokens, 3, CONTEXT, logits, &error));
+                  perplexity_add(&sum, b.model, BOS, tokens, 3, CONTEXT, logits, &error));
     EXPECT_INT_EQ(2, sum.tokens);
     sum = (struct perplexity){0};
     raise(SIGTERM);
     EXPECT_STATUS(STATUS_INTERRUPTED,
-                  perplexity_add(&sum, b.model, fine, 3, CONTEXT, logits, &error));
+                  perplexity_add(&sum, b.model, BOS, fine, 3, CONTEXT, logits, &error));
     EXPECT_INT_EQ(0, sum.tokens);
     EXPECT_INT_EQ(SIGTERM, interrupt_seen());
     close_bed(&b);

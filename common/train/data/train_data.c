@@ -47,6 +47,11 @@ static enum status open_bpe(struct train_vocabulary *v, const char *path, struct
     static const char *const names[] = {"tokenizer.json", "tokenizer.bin"};
     TRY(find_vocabulary(v, path, names, 2, error));
     TRY(tokenizer_open(&v->bpe, v->path, 0, error));
+    if (bpe_bos(v->bpe) != BPE_BOS) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s: training needs a tokenizer as Llama2's, in which <s> begins a text",
+                         v->path);
+    }
     size_t length = strlen(v->path);
     v->name = names[length < 5 || strcmp(v->path + length - 5, ".json") != 0];
     v->size = bpe_size(v->bpe);

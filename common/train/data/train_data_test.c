@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/testing/testing.h"
+#include "common/tokenizers/bpe/tokenizer_testing.h"
 #include "common/train/data/data_testing.h"
 #include "common/train/data/train_encode.h"
 
@@ -112,6 +113,15 @@ C_TEST(train_data, says_what_is_wrong_with_a_vocabulary) {
                           train_vocabulary_open(&v, TRAIN_CLASSIFY, path, 6, &error));
     EXPECT_STATUS(STATUS_NOT_FOUND,
                   train_vocabulary_open(&v, TRAIN_CLASSIFY, "/nowhere", 0, &error));
+    char *json =
+        tokenizer_testing_byte_level(TOKENIZER_TESTING_BYTE_LEVEL, "\"ab\":256", "",
+                                     "{\"id\":257,\"content\":\"<u>\"},{\"id\":258,"
+                                     "\"content\":\"</s>\"},{\"id\":259,\"content\":\"<s>\"}");
+    ASSERT_TRUE(json != NULL);
+    data_testing_file("tokenizer.json", json, path);
+    free(json);
+    EXPECT_ERROR_CONTAINS(STATUS_UNSUPPORTED, "training needs a tokenizer as Llama2's",
+                          train_vocabulary_open(&v, TRAIN_LM, path, 0, &error));
 }
 
 /* ---- Tokens made on all CPUs equal tokens made one text after the other ---- */

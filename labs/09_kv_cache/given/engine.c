@@ -16,14 +16,16 @@
 #include "common/base/checked.h"
 #include "common/models/engine_layer.h"
 #include "common/models/llama2_device.h"
+#include "common/models/llama2_rope.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/03_resident_weights/given/operators.h"
 #include "labs/07_attention/given/engine.h"
 #include "labs/09_kv_cache/given/embedding_row.h"
+#include "labs/09_kv_cache/given/relative_layer.h"
 
 #define F (sizeof(float))
 
-enum { BUFFERS = 9 };
+enum { BUFFERS = 11 };
 
 struct stage {
     struct kv_functions functions;
@@ -36,17 +38,20 @@ struct decoder {
     struct llama2_config config;
     struct llama2_device weights;
     device_stream stream;
+    bool relative;      /* the model has what Llama2 has not: layers are relative_layer.h's */
     void *x;            /* (C): the residual stream */
     void *heads;        /* (NH*HS): attention's result */
     void *gate_up;      /* (2 * hidden) */
     void *logits;       /* (V) */
-    void *inputs;       /* (L, T, C) */
-    void *k, *v;        /* (L, T, KVH*HS), of the weights' dtype */
+    void *inputs;       /* (L, T, C); of a relative none */
+    void *k, *v;        /* (L, T, KVH*HS), of the weights' dtype; of a relative fp32 */
+    void *q;            /* of a relative: (NH*HS) */
+    void *frequencies;  /* of a relative: (HS/2) */
     int32_t *positions; /* (T): 0, 1, 2, ... */
     void *workspace;
 };
 
-/* One of the decoder's buffers in device memory, and its size. */
+/* One of the decoder's buffers in device memory, and its size; 0: there is none. */
 struct buffer {
     void **memory;
     size_t sizes[3], element; /* their product is the bytes */
@@ -54,13 +59,15 @@ struct buffer {
 
 static void list_buffers(struct buffer list[BUFFERS], struct decoder *d) {
     const struct llama2_config *c = &d->config;
-    size_t e = nn_dtype_bytes(d->weights.dtype);
+    size_t e = d->relative ? F : nn_dtype_bytes(d->weights.dtype);
     const struct buffer buffers[BUFFERS] = {
         {&d->x, {1, 1, c->C}, F},
         {&d->heads, {1, c->NH, c->HS}, F},
         {&d->gate_up, {1, 2, c->hidden}, F},
         {&d->logits, {1, 1, c->V}, F},
-        {&d->inputs, {c->L, c->T, c->C}, F},
+        {&d->inputs, {c->L, d->relative ? 0 : c->T, c->C}, F},
+        {&d->q, {d->relative ? 1 : 0, c->NH, c->HS}, F},
+        {&d->frequencies, {d->relative ? 1 : 0, 1, c->HS / 2}, F},
         {&d->k, {c->L, c->T, c->KVH * c->HS}, e},
         {&d->v, {c->L, c->T, c->KVH * c->HS}, e},
         {(void **)&d->positions, {1, 1, c->T}, sizeof *d->positions},
@@ -81,7 +88,7 @@ static enum status allocate(struct decoder *d, struct error *error) {
                                  d->config.T, d->config.C);
             }
         }
-        TRY(device_alloc(list[i].memory, bytes, error));
+        TRY(bytes > 0 ? device_alloc(list[i].memory, bytes, error) : STATUS_OK);
     }
     return STATUS_OK;
 }
@@ -99,6 +106,12 @@ static enum status number_positions(struct decoder *d, struct error *error) {
     enum status status = device_write(d->positions, numbers, T * sizeof *numbers, d->stream, error);
     free(numbers);
     return status;
+}
+
+static enum status write_frequencies(struct decoder *d, struct error *error) {
+    float frequencies[KV_MAX_HS / 2];
+    llama2_rope_frequencies(frequencies, &d->config);
+    return device_write(d->frequencies, frequencies, d->config.HS / 2 * F, d->stream, error);
 }
 
 static void stage_decoder_free(void *context, void *decoder) {
@@ -121,6 +134,7 @@ static enum status fill_decoder(const struct stage *stage, struct decoder *d,
     TRY(engine_resident_stream(stage->resident, &d->stream, error));
     TRY(llama2_device_load(&d->weights, model, d->stream, error));
     TRY(allocate(d, error));
+    TRY(d->relative ? write_frequencies(d, error) : STATUS_OK);
     return number_positions(d, error);
 }
 
@@ -128,7 +142,8 @@ static enum status stage_decoder_create(void *context, const struct llama2_decod
                                         void **decoder, struct error *error) {
     const struct stage *stage = engine_layer_own(context);
     *decoder = NULL;
-    if (model->config->HS > KV_MAX_HS) {
+    bool relative = llama2_extra(model->config) != NULL;
+    if (model->config->HS > KV_MAX_HS || (relative && model->config->T > ATTENTION_MAX_KEYS)) {
         return STATUS_OK;
     }
     struct decoder *d = calloc(1, sizeof *d);
@@ -137,6 +152,7 @@ static enum status stage_decoder_create(void *context, const struct llama2_decod
     }
     d->functions = stage->functions;
     d->config = *model->config;
+    d->relative = relative;
     enum status status = fill_decoder(stage, d, model, error);
     if (status != STATUS_OK) {
         stage_decoder_free(context, d);
@@ -212,11 +228,32 @@ static enum status run_layer(const struct decoder *d, size_t l, size_t position)
     return add_product_to_x(d, w->down, gate, c->hidden);
 }
 
+static enum status run_relative_layer(const struct decoder *d, size_t l, size_t position) {
+    const struct llama2_config *c = &d->config;
+    size_t cache = l * c->T * c->KVH * c->HS;
+    const struct relative_layer layer = {
+        .config = c,
+        .weights = &d->weights.layers[l],
+        .dtype = d->weights.dtype,
+        .linear = d->functions.linear,
+        .number = l,
+        .frequencies = c->rope.scaling != LLAMA2_ROPE_PLAIN ? d->frequencies : NULL,
+        .x = d->x,
+        .q = d->q,
+        .heads = d->heads,
+        .k = (float *)d->k + cache,
+        .v = (float *)d->v + cache,
+        .gate_up = d->gate_up,
+        .stream = d->stream,
+    };
+    return relative_layer_run(&layer, position);
+}
+
 static enum status feed(const struct decoder *d, int32_t token, size_t position) {
     TRY(embedding_row(d->x, d->weights.embedding, d->weights.dtype, (size_t)token, d->config.C,
                       d->stream, NULL));
     for (size_t l = 0; l < d->config.L; l++) {
-        TRY(run_layer(d, l, position));
+        TRY(d->relative ? run_relative_layer(d, l, position) : run_layer(d, l, position));
     }
     return STATUS_OK;
 }

@@ -26,8 +26,7 @@ struct kv_functions {
  * @brief Creates the engine.
  *
  * Its decoder supports heads of up to KV_MAX_HS channels; other models run operator by operator, as
- on stage 07.
-
+ * on stage 07. So do relatives of Llama2 with more positions than lab 03's attention takes keys.
  *
  * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or the status of device_open()
  */

@@ -116,11 +116,12 @@ static void stage_decoder_free(void *context, void *decoder) {
     free(m);
 }
 
-/* *decoder stays NULL for a model that the kernels do not support; it runs operator by operator. */
+/* *decoder stays NULL for a model that the kernels do not support; it runs operator by operator. Of
+   what relatives of Llama2 have they support nothing. */
 static enum status stage_decoder_create(void *context, const struct llama2_decoder_model *model,
                                         void **decoder, struct error *error) {
     *decoder = NULL;
-    if (model->config->HS > KV_MAX_HS) {
+    if (model->config->HS > KV_MAX_HS || llama2_extra(model->config) != NULL) {
         return STATUS_OK;
     }
     struct made *m = calloc(1, sizeof *m);

@@ -60,6 +60,7 @@ static const struct llama2_stage table[] = {
 static const struct llama2_stages stages = {
     .table = table,
     .count = sizeof table / sizeof *table,
+    .relatives = "09_kv_cache", /* its decoder reads 16-bit weights; stage 10 would convert them */
     .open_device = program_device_open,
     .device_now = device_now,
 };
