@@ -314,8 +314,7 @@ int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
          "when the context is full, forget its older half and continue"},
         {"prompt", 'i', FLAG_STRING, &options.prompt, "TEXT", "text to continue; default: none"},
         {"prompt-file", 0, FLAG_STRING, &options.prompt_file, "FILE",
-         "texts to continue, one a line, as text or as JSON with the key \"prompt\"; -: standard "
-         "input"},
+         "texts to continue, one a line, plain or as JSON; -: standard input"},
         {"json", 0, FLAG_SWITCH, &options.json, NULL,
          "print one JSON object for each prompt, when its text is complete"},
         {"special-tokens", 0, FLAG_SWITCH, &options.special_tokens, NULL,
