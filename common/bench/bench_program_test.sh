@@ -23,7 +23,7 @@ refuses "--threads -2: from 1 to 1024" --threads=-2
 refuses "--threads 1025: from 1 to 1024" --threads 1025
 refuses "--threads wants a whole number, not 'two'" --threads two
 refuses "--threads wants a whole number, not '1.5'" -t 1.5
-refuses "--threads wants a whole number, not '99999999999'" -t 99999999999
+refuses "--threads wants a whole number from -2147483648 to 2147483647, not '99999999999'" -t 99999999999
 refuses "--steps 0: at least 1" --steps 0
 refuses "absent.bin: cannot open" --checkpoint absent.bin
 refuses "not a regular file" --checkpoint .

@@ -97,7 +97,7 @@ cmp <(curve every) <(curve killed) || fail "another curve: $(curve killed)"
 rm -rf killed
 start "${run_one[@]}" -o killed --epochs 300
 await [ -e killed/log.jsonl ]
-if kill -0 "$pid" 2>/dev/null; then
+if kill -STOP "$pid" 2>/dev/null; then # it holds the folder, and prints nothing meanwhile
     refuses "killed: another program is training into this folder" "${run_one[@]}" -o killed --resume
     kill -9 "$pid"
 fi
