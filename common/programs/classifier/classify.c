@@ -10,7 +10,7 @@
 #include "common/base/terminal.h"
 #include "common/programs/classifier/answering.h"
 #include "common/programs/classifier/classifier_session.h"
-#include "common/programs/classifier/line_stream.h"
+#include "common/programs/line_stream.h"
 #include "common/programs/program.h"
 
 enum { MOST_INPUT = 1 << 30, RANDOM_LABELS = 2 };

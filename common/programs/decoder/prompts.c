@@ -8,8 +8,8 @@
 #include <unistd.h>
 
 #include "common/base/json_object.h"
-#include "common/programs/classifier/line_stream.h"
 #include "common/programs/decoder/generate_internal.h"
+#include "common/programs/line_stream.h"
 #include "common/programs/program.h"
 
 /* A file while it is read. */

@@ -111,6 +111,19 @@ enum status launch_residual(float *out, const float *a, const float *b, size_t c
     return device_launched("residual", error);
 }
 
+/* Rotates pair i of a head's channels. */
+static __device__ __forceinline__ void rotate(float *head, size_t i, size_t pairs,
+                                              enum nn_rope_layout layout, double angle) {
+    double sine, cosine;
+    sincos(angle, &sine, &cosine);
+    float *first = layout == NN_ROPE_INTERLEAVED ? head + 2 * i : head + i;
+    float *second = layout == NN_ROPE_INTERLEAVED ? first + 1 : first + pairs;
+    double a = *first;
+    double b = *second;
+    *first = (float)(a * cosine - b * sine);
+    *second = (float)(a * sine + b * cosine);
+}
+
 /*
  * One thread rotates one pair of channels of one head. Angles are computed in
  * double: at position 1000 a float's 24 bits leave 14 behind the point.
@@ -127,15 +140,7 @@ static __global__ void rope(float *x, size_t T, size_t heads, size_t HS, size_t 
     size_t h = index / pairs % heads;
     size_t t = index / pairs / heads;
     double frequency = exp2(-2.0 * (double)i / (double)HS * log2_theta); /* theta^(-2i/HS) */
-    double sine, cosine;
-    sincos((double)(position + t) * frequency, &sine, &cosine);
-    float *head = x + t * stride + h * HS;
-    float *first = layout == NN_ROPE_INTERLEAVED ? head + 2 * i : head + i;
-    float *second = layout == NN_ROPE_INTERLEAVED ? first + 1 : first + pairs;
-    double a = *first;
-    double b = *second;
-    *first = (float)(a * cosine - b * sine);
-    *second = (float)(a * sine + b * cosine);
+    rotate(x + t * stride + h * HS, i, pairs, layout, (double)(position + t) * frequency);
 }
 
 enum status launch_rope(float *x, size_t T, size_t heads, size_t HS, size_t stride, size_t position,
@@ -163,15 +168,8 @@ static __global__ void rope_table(float *x, size_t T, size_t heads, size_t HS, s
     size_t i = index % pairs;
     size_t h = index / pairs % heads;
     size_t t = index / pairs / heads;
-    double sine, cosine;
-    sincos((double)(position + t) * (double)frequencies[i], &sine, &cosine);
-    float *head = x + t * stride + h * HS;
-    float *first = layout == NN_ROPE_INTERLEAVED ? head + 2 * i : head + i;
-    float *second = layout == NN_ROPE_INTERLEAVED ? first + 1 : first + pairs;
-    double a = *first;
-    double b = *second;
-    *first = (float)(a * cosine - b * sine);
-    *second = (float)(a * sine + b * cosine);
+    rotate(x + t * stride + h * HS, i, pairs, layout,
+           (double)(position + t) * (double)frequencies[i]);
 }
 
 enum status launch_rope_table(float *x, size_t T, size_t heads, size_t HS, size_t stride,

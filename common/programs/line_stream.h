@@ -2,8 +2,8 @@
  * @file line_stream.h
  * @brief Lines of a pipe or a terminal as they arrive, for programs that answer each at once.
  */
-#ifndef WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_LINE_STREAM_H_
-#define WARPBOOK_COMMON_PROGRAMS_CLASSIFIER_LINE_STREAM_H_
+#ifndef WARPBOOK_COMMON_PROGRAMS_LINE_STREAM_H_
+#define WARPBOOK_COMMON_PROGRAMS_LINE_STREAM_H_
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,4 +1,4 @@
-#include "common/programs/classifier/line_stream.h"
+#include "common/programs/line_stream.h"
 
 #include <errno.h>
 #include <stdlib.h>

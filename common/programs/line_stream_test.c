@@ -2,7 +2,7 @@
  * @file line_stream_test.c
  * @brief Lines come out of a pipe as soon as they are whole, however they were written.
  */
-#include "common/programs/classifier/line_stream.h"
+#include "common/programs/line_stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
