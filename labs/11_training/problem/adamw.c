@@ -95,15 +95,21 @@ struct after {
     double weight_off, m_off, v_off;
 };
 
-static struct after step_of(const struct adamw_case *c, size_t i) {
+/* What the moments, which began at zero, are divided by: 1 - beta^step. */
+struct corrections {
+    double first, second;
+};
+
+static struct after step_of(const struct adamw_case *c, const struct corrections *corrections,
+                            size_t i) {
     const struct adamw_spec *s = &c->spec;
     double beta1 = (double)s->beta1, beta2 = (double)s->beta2, rate = (double)s->rate;
     double g = c->scale.values[0] * c->gradient.values[i];
     double decay = i < s->decayed ? rate * (double)s->decay : 0.0;
     double m = beta1 * c->m.values[i], v = beta2 * c->v.values[i];
     struct after a = {.m = m + (1.0 - beta1) * g, .v = v + (1.0 - beta2) * g * g};
-    double root = sqrt(a.v / (1.0 - pow(beta2, (double)s->step)));
-    double down = root + (double)s->eps, first = 1.0 - pow(beta1, (double)s->step);
+    double root = sqrt(a.v / corrections->second);
+    double down = root + (double)s->eps, first = corrections->first;
     double update = rate * a.m / first / down;
     double old = c->weights.values[i];
     a.weight = old * (1.0 - decay) - update;
@@ -131,8 +137,11 @@ struct adamw_got {
 
 static void compare_all(const struct adamw_case *c, const struct adamw_got *got, char *text,
                         size_t size) {
+    const double step = (double)c->spec.step;
+    const struct corrections corrections = {.first = 1.0 - pow((double)c->spec.beta1, step),
+                                            .second = 1.0 - pow((double)c->spec.beta2, step)};
     for (size_t i = 0; i < c->spec.count; i++) {
-        struct after a = step_of(c, i);
+        struct after a = step_of(c, &corrections, i);
         if (!close_to(c, "m", i, (double)got->m[i], a.m, a.m_off, text, size) ||
             !close_to(c, "v", i, (double)got->v[i], a.v, a.v_off, text, size) ||
             !close_to(c, "weights", i, (double)got->weights[i], a.weight, a.weight_off, text,
