@@ -95,12 +95,11 @@ fill() {
     mkdir -p -- "$part/datasets" && cp -L -- "$warpbook" "$part/warpbook" &&
         chmod 755 "$part/warpbook" || return 1
     ! command -v strip >/dev/null || strip -- "$part/warpbook" || return 1
-    # The emulator, where the programs were built for it.
-    library=$(ldd "$warpbook" | awk '$1 == "libcudart.so.13" { print $3 }')
-    if [ -n "$library" ]; then
-        cp -L -- "$library" "$part/" && chmod 644 "$part/libcudart.so.13" || return 1
-        ! command -v strip >/dev/null || strip --strip-unneeded -- "$part/libcudart.so.13" || return 1
-    fi
+    # Libraries that a bare system lacks, and the emulator where the programs were built for it.
+    while read -r library; do
+        cp -L -- "$library" "$part/" && chmod 644 "$part/${library##*/}" || return 1
+        ! command -v strip >/dev/null || strip --strip-unneeded -- "$part/${library##*/}" || return 1
+    done < <(ldd "$warpbook" | awk '$3 ~ /_solib/ { print $3 }')
     cp -rL -- datasets/reviews_bert datasets/tiny_llama datasets/reviews_sample.tsv \
         datasets/review_text.txt "$part/datasets/" && chmod -R u+w -- "$part" || return 1
     (cd "$part" && find . -type f -printf '%P\t%s\n' | sort) >"$part.list" &&
