@@ -134,7 +134,8 @@ void answer_free(struct answer *answer) {
 /* ---- JSON ---- */
 
 static bool add_numbers(cJSON *object, const struct answer *a) {
-    cJSON *tokens = cJSON_CreateIntArray(a->tokens, (int)a->count);
+    static const int none;
+    cJSON *tokens = cJSON_CreateIntArray(a->count > 0 ? a->tokens : &none, (int)a->count);
     return cJSON_AddItemToObject(object, "tokens", tokens) &&
            cJSON_AddNumberToObject(object, "prompt_tokens", (double)a->prompt_tokens) != NULL &&
            cJSON_AddNumberToObject(object, "generated_tokens", (double)a->count) != NULL &&

@@ -254,6 +254,8 @@ texts=$(sed -n 's/^{"prompt":"\([^"]*\)","text":"\(.*\)","tokens":.*/\1\2/p' out
 [ -n "$texts" ] || fail "--json has no texts: $(cat out)"
 accepts "${tiny[@]}" -t 0 -n 0 -i abc --json
 says '"stop":"context"' out
+accepts "${tiny[@]}" -t 0 -n 1 -i abc --json # a text that ends at once has no tokens
+says '"tokens":[],' out
 mkfifo pipe
 "${tiny[@]}" -n 5 --json --prompt-file - <pipe >streamed 2>err &
 writer=$!
