@@ -90,11 +90,23 @@ static void end_trial(struct team *team, double now) {
     team->trial.threads = 0;
 }
 
-/* Calls whose usual time is not known add nothing; neither do those that wake the threads. */
+/* A trial that meets calls of which the usual time is not known, as the first tokens after a prompt
+   are, is given up: it would go on until it has seen enough of the others. */
+static void give_up_trial(struct team *team, double now) {
+    int direction = team->trial.threads < team->now ? FEWER : MORE;
+    team->next[direction] = now + team->wait[direction];
+    team->trial.threads = 0;
+}
+
+/* Calls that wake the threads add nothing. */
 static void add_to_trial(struct team *team, const struct team_kind *kind, double work, double start,
                          double end) {
     struct team_trial *trial = &team->trial;
-    if (kind->calls > 0 && start - trial->start >= WARM_UP) {
+    if (kind->calls == 0) {
+        give_up_trial(team, end);
+        return;
+    }
+    if (start - trial->start >= WARM_UP) {
         trial->spent += end - start;
         trial->expected += usual(kind, work);
         trial->calls++;
@@ -109,6 +121,9 @@ static void add_to_trial(struct team *team, const struct team_kind *kind, double
 static void add_steady(struct team *team, struct team_kind *kind, double work, double start,
                        double end) {
     double seconds = end - start;
+    if (team->next[FEWER] == 0.0) { /* the first call: the weights are still to be paged in */
+        team->next[FEWER] = end + SHORTEST_WAIT;
+    }
     if (kind->calls >= STEADY_CALLS && seconds > 4.0 * usual(kind, work) + STALL) {
         team->wait[FEWER] = SHORTEST_WAIT;
         if (end - team->changed > SHORTEST_WAIT) {

@@ -13,6 +13,8 @@ struct machine {
     double call;      /* seconds of a call on one thread */
     double now;       /* the clock */
     double used;      /* seconds of work that were done, as one thread counts them */
+    double cold;      /* until then a call takes three times as long */
+    uint64_t key;     /* of the calls */
     struct rng rng;   /* when threads are interrupted */
     struct team team; /* under test */
 };
@@ -21,6 +23,7 @@ static struct machine machine_create(int cores, int busy, double call) {
     return (struct machine){.cores = cores,
                             .busy = busy,
                             .call = call,
+                            .key = 7,
                             .rng = rng_create(1),
                             .team = cpu_team_create(cores)};
 }
@@ -32,7 +35,8 @@ static void one_call(struct machine *m) {
     if (threads > m->cores - m->busy && rng_below(&m->rng, 8) == 0) {
         seconds += 0.004;
     }
-    cpu_team_add(&m->team, 7, 1.0, m->now, m->now + seconds);
+    seconds *= m->now < m->cold ? 3.0 : 1.0;
+    cpu_team_add(&m->team, m->key, 1.0, m->now, m->now + seconds);
     m->now += seconds;
     m->used += m->call;
 }
@@ -96,6 +100,29 @@ C_TEST(team, one_interruption_changes_nothing) {
 }
 
 /* A model has several kinds of calls; more than there are places for do no harm. */
+/* A prompt's calls and those of the tokens behind it differ in shape; on an idle machine neither
+   may end with fewer threads, wherever in a trial the one follows the other. */
+C_TEST(team, calls_of_a_new_kind_end_a_trial) {
+    for (int calls = 1; calls < 2000; calls += 7) {
+        struct machine m = machine_create(2, 0, 1e-4);
+        for (int i = 0; i < calls; i++) {
+            one_call(&m);
+        }
+        m.key = 8;
+        EXPECT_TRUE(speed(&m, 0.3) > 0.9 * 1e-4 / (0.5e-4 + 5e-6));
+    }
+}
+
+/* The first calls read weights that are not in memory yet, on any number of threads. */
+C_TEST(team, a_slow_start_is_no_reason_for_fewer_threads) {
+    struct machine m = machine_create(2, 0, 1e-4);
+    m.cold = 0.02;
+    for (int i = 0; i < 4000; i++) {
+        one_call(&m);
+        EXPECT_TRUE(cpu_team_threads(&m.team) == 2 || m.team.trial.threads == 1);
+    }
+}
+
 C_TEST(team, kinds_are_kept_apart) {
     struct machine m = machine_create(2, 1, 1e-4);
     for (uint64_t i = 0; m.now < 1.0; i++) {

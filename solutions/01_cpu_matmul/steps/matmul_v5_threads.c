@@ -31,7 +31,7 @@ enum {
     GRAIN_M = 12,          /* rows of v4's tile */
     GRAIN_N = 32,          /* columns of v4's tile */
     LEAST_M = 3 * GRAIN_M, /* rows of a part, so that its last one still has more than few rows */
-    LEAST_WORK = 1 << 16,  /* products worth a thread */
+    LEAST_WORK = 1 << 15,  /* products worth a thread */
 };
 
 /* How the output is divided: down x across parts. */
