@@ -184,6 +184,9 @@ static enum status check_labels(const struct text_list *list, const struct kind 
                          "%s: there are no texts of the split '%s'; --split names another", path,
                          options->split);
     }
+    if (list->count == 0 && options->skip == 0) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: there are no texts in it", path);
+    }
     if (list->count == 0) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: no texts after the first %zu", path,
                          options->skip);

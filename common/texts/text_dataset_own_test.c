@@ -95,8 +95,8 @@ C_TEST(own_texts, have_the_labels_of_a_model) {
 }
 
 C_TEST(own_texts, tell_what_is_wrong_in_a_table) {
-    check("t.csv", "", "t.csv: no texts after the first 0");
-    check("t.csv", "text,label\n", "t.csv: no texts after the first 0");
+    check("t.csv", "", "t.csv: there are no texts in it");
+    check("t.csv", "text,label\n", "t.csv: there are no texts in it");
     check("t.csv", "id,body\n1,a\n",
           "t.csv: line 1: the header has no column 'text', only 'id', 'body': name the right one "
           "with --text-column");
@@ -122,7 +122,7 @@ C_TEST(own_texts, tell_what_is_wrong_in_a_table) {
 }
 
 C_TEST(own_texts, tell_what_is_wrong_in_json_lines) {
-    check("t.jsonl", "\n \n", "t.jsonl: no texts after the first 0");
+    check("t.jsonl", "\n \n", "t.jsonl: there are no texts in it");
     check("t.jsonl", "{\"text\": \"a\", \"label\": \"b\"}\n{\"text\": \"a\"\n",
           "t.jsonl: line 2: not valid JSON at byte 11");
     check("t.jsonl", "[1]\n", "t.jsonl: line 1: JSON is not an object");

@@ -100,7 +100,7 @@ C_TEST(agnews, tells_what_is_wrong_and_where) {
     static const struct {
         const char *content, *want;
     } cases[] = {
-        {"", "news.csv: no texts after the first 0"},
+        {"", "news.csv: there are no texts in it"},
         {"1,a,b\n\"2\",\"c\n", "news.csv: line 2: the quote that opens here is never closed"},
         {"1,a,b\n\"2\",\"c\"d\",\"e\"\n",
          "news.csv: line 2: broken quotes: text after the closing quote of a field that began in "
@@ -368,8 +368,8 @@ C_TEST(text, reads_lines_or_paragraphs) {
 }
 
 C_TEST(text, tells_what_is_wrong_and_where) {
-    check_text("", &ALL, "texts.txt: no texts after the first 0");
-    check_text(" \n\n", &ALL, "texts.txt: no texts after the first 0");
+    check_text("", &ALL, "texts.txt: there are no texts in it");
+    check_text(" \n\n", &ALL, "texts.txt: there are no texts in it");
     check_text("a\n\nb\nc\xff\n", &ALL,
                "texts.txt: the text in line 3: not valid UTF-8 at byte 3 (0xFF) of 4 bytes");
 }
@@ -385,7 +385,7 @@ C_TEST(sample, reads_labels_and_texts) {
 }
 
 C_TEST(sample, tells_what_is_wrong_and_where) {
-    check_sample("", "texts.txt: no texts after the first 0");
+    check_sample("", "texts.txt: there are no texts in it");
     check_sample("pos\ta\n", "texts.txt: no text has the label 'neg'");
     check_sample("pos\ta\n\nneg\tb\n", "texts.txt: line 2: no tab between a label and a text");
     check_sample("good\ta\n", "texts.txt: line 1: 'good' is not 'neg' or 'pos'");

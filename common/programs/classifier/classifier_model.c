@@ -72,6 +72,12 @@ static enum status read_config(struct classifier_model *m, const char *path, str
 static enum status open_checkpoint(struct classifier_model *m,
                                    const struct classifier_source *source, struct error *error) {
     char folder[PATH_BYTES], path[PATH_BYTES], weights[PATH_BYTES];
+    if (file_is_regular(source->checkpoint) && !is_weights_file(source->checkpoint)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s: is no checkpoint; give a folder with config.json, model.safetensors "
+                         "and vocab.txt, or a .safetensors file",
+                         source->checkpoint);
+    }
     TRY(folder_of(source->checkpoint, folder, error));
     TRY(join(path, folder, "config.json", error));
     TRY(read_config(m, path, error));

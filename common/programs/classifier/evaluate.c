@@ -60,6 +60,13 @@ static enum status find_sample(struct options *o, struct error *error) {
 
 static enum status check_options(struct options *o, struct error *error) {
     TRY(find_sample(o, error));
+    if (o->data == NULL && o->dataset != NULL) {
+        TRY(text_dataset_kind_parse(o->dataset, &o->kind, error));
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--dataset %s: give its folder or file with --data; 'bazel run "
+                         "//datasets:fetch -- --list' names those that it downloads",
+                         o->dataset);
+    }
     if (o->data == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "give --data FILE with labelled texts of your own (.csv, .tsv, .jsonl), "

@@ -212,7 +212,7 @@ static enum status write_json(const struct measurement *m, const struct figures 
 static enum status check_options(const struct options *o, struct error *error) {
     if (o->file == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "no text: give --file TEXT, or --file - for standard input");
+                         "no text: give --file FILE, or --file - for standard input");
     }
     if (o->context < 0 || o->limit < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -278,7 +278,7 @@ static const char epilogue[] =
 int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
     struct options o = {.shared = llama2_options_defaults()};
     const struct flag own[] = {
-        {"file", 'f', FLAG_STRING, &o.file, "TEXT", "the text, in UTF-8; -: standard input"},
+        {"file", 'f', FLAG_STRING, &o.file, "FILE", "the text, in UTF-8; -: standard input"},
         {"context", 'c', FLAG_INT, &o.context, "N", "tokens of a window; 0: the model's context"},
         {"limit", 'n', FLAG_INT, &o.limit, "TOKENS", "most tokens of the text; 0: all"},
         {"json", 0, FLAG_STRING, &o.json, "FILE", "also write the figures as JSON"},

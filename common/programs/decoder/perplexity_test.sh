@@ -32,7 +32,7 @@ for text in --file --context --limit --json --tokenizer --stage --dtype --thread
     says "$text" out
 done
 refuses "no CHECKPOINT given, and datasets/tiny_llama is not there: give a file of llama2.c" "${bare[@]}"
-refuses "no text: give --file TEXT" "${tiny[@]}"
+refuses "no text: give --file FILE" "${tiny[@]}"
 refuses "unknown flag '--colour'" "${tiny[@]}" --colour
 refuses "--context -1, --limit 0: must be at least 0" "${tiny[@]}" -f text -c -1
 refuses "--context 0, --limit -3: must be at least 0" "${tiny[@]}" -f text --limit -3

@@ -14,6 +14,8 @@ bare "$classify"
 cpu=("$classify" --checkpoint model --device cpu)
 
 # Flags.
+echo GGUF >a.gguf
+refuses "a.gguf: is no checkpoint; give a folder with config.json" "$classify" -c a.gguf --device cpu a
 accepts "$classify" --help
 for flag in checkpoint vocab random shape max-length batch-size device stage dtype threads file logits json; do
     says "--$flag" out

@@ -33,7 +33,8 @@ refuses "unexpected argument 'more'" "${imdb[@]}" more
 refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --checkpoint DIR" "${bare[@]}" --dataset imdb --data imdb
 refuses "no --data given, and datasets/reviews_sample.tsv is not there" "${bare[@]}" --random --dataset sample
 refuses "give --data FILE with labelled texts of your own" "$evaluate" -c two
-refuses "give --data FILE with labelled texts of your own" "$evaluate" -c two --dataset imdb
+refuses "--dataset imdb: give its folder or file with --data" "$evaluate" -c two --dataset imdb
+refuses "not 'smaple'" "$evaluate" -c two --dataset smaple
 refuses "--data imdb: give --dataset imdb, agnews, text or sample, or for a file of your own --format" "$evaluate" -c two --data imdb
 refuses "--format, --text-column and --label-column are for files of your own, not for --dataset imdb" "${imdb[@]}" --format csv
 refuses "--dataset text --split test: these texts have no labels" "$evaluate" -c two --data a.txt
