@@ -426,8 +426,8 @@ C_TEST(rope, worked_by_hand) {
 
     memcpy(x, in, sizeof x);
     nn_rope(x, 1, 1, 4, 4, 3, 100.0f, NN_ROPE_HALVES);
-    const double halves[] = {cos(3), -2 * sin(0.3), sin(3), 2 * cos(0.3)};
-    expect_close("halves", x, halves, 1, 4, rounded_once);
+    const double rotated[] = {cos(3), -2 * sin(0.3), sin(3), 2 * cos(0.3)};
+    expect_close("rotated", x, rotated, 1, 4, rounded_once);
 }
 
 C_TEST(rope, angles_are_right_at_far_positions) {
@@ -449,8 +449,8 @@ C_TEST(rope, table_holds_any_frequencies) {
 
     memcpy(x, in, sizeof x);
     nn_rope_table(x, 1, 1, 4, 4, 3, frequencies, NN_ROPE_HALVES);
-    const double halves[] = {cos(0.75), 2 * sin(0.375), sin(0.75), 2 * cos(0.375)};
-    expect_close("halves", x, halves, 1, 4, rounded_once);
+    const double rotated[] = {cos(0.75), 2 * sin(0.375), sin(0.75), 2 * cos(0.375)};
+    expect_close("rotated", x, rotated, 1, 4, rounded_once);
 }
 
 C_TEST(rope, position_zero_and_no_tokens_change_nothing) {
