@@ -19,9 +19,12 @@ LABS = {
         ],
         deps = [
             "//common/bench",
+            "//common/bench/models:decode_model",
             "//common/models:llama2_random",
+            "//grader/01_cpu_matmul:cpu_limit",
             "//grader/01_cpu_matmul:matmul_remote",
             "//grader/harness:remote_models",
+            "//grader/harness:rounds",
             "//labs/01_cpu_matmul:problem",
         ],
     ),

@@ -1,6 +1,5 @@
 /* Lab 01: what runs in the worker. */
 #include "grader/isolation/worker.h"
-#include "common/bench/bench.h"
 #include "grader/01_cpu_matmul/calls.h"
 #include "grader/isolation/models.h"
 #include "labs/01_cpu_matmul/given/engine.h"
@@ -13,7 +12,7 @@ static enum status run(void *arguments, struct error *error) {
 }
 
 enum status worker_engine_create(struct engine *engine, struct error *error) {
-    enum status status = engine_cpu_matmul_create(engine, bench_cpu_count());
+    enum status status = engine_cpu_matmul_create(engine, graded_threads());
     return status == STATUS_OK ? STATUS_OK
                                : error_set(error, status, "out of memory for the engine");
 }

@@ -29,15 +29,15 @@ static enum status check_setup(void *argument, struct error *error) {
 }
 
 /* Measures the machine's peaks, which the tables' percentages refer to, and prints them. */
-static enum status print_conditions(struct bench_setup *setup) {
+static enum status print_conditions(struct bench_setup *setup, struct error *error) {
     char text[192];
     int cpus = bench_cpu_count();
     int probes = setup->threads < cpus ? setup->threads : cpus;
-    TRY(bench_measure_machine(probes, &setup->machine));
+    TRY(cpu_peaks(probes, &setup->peaks, error));
     printf("%s: %s, %d of %d CPUs\n", WARPBOOK_SUBJECT, bench_cpu_name(text, sizeof text), probes,
            cpus);
-    printf("measured peak: %.0f GFLOP/s fp32, %.1f GB/s from memory\n", setup->machine.gflop_per_s,
-           setup->machine.gb_per_s);
+    printf("measured peak: %.0f GFLOP/s fp32, %.1f GB/s from memory\n",
+           1e-9 * setup->peaks.flops_per_s, 1e-9 * setup->peaks.bytes_per_s);
     if (openblas_note(text, sizeof text) != NULL) {
         printf("note: %s\n", text);
     }
@@ -48,7 +48,7 @@ static enum status print_conditions(struct bench_setup *setup) {
 static enum status run(void *argument, struct error *error) {
     struct bench_setup *setup = argument;
     const bool has_shape = setup->shape_text != NULL, has_checkpoint = setup->checkpoint != NULL;
-    TRY(print_conditions(setup));
+    TRY(print_conditions(setup, error));
     if (has_shape || !has_checkpoint) {
         TRY(bench_ladder(setup, error));
     }

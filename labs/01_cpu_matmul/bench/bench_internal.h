@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "common/base/status.h"
-#include "common/bench/machine.h"
+#include "common/bench/cpu_peaks.h"
 #include "labs/01_cpu_matmul/problem/oracle.h"
 
 /** The command line, and the machine. */
@@ -19,7 +19,7 @@ struct bench_setup {
     struct matmul_shape shape; /**< parsed from shape_text */
     const char *checkpoint;    /**< path, or NULL: random weights of the 15M shape */
     int steps;                 /**< tokens to decode */
-    struct bench_machine machine;
+    struct cpu_peaks peaks;    /**< of as many threads */
 };
 
 /**

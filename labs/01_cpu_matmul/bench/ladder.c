@@ -113,7 +113,8 @@ static void print_row(const struct bench_setup *setup, const struct matmul_shape
         return;
     }
     printf("  %-26s %9.*f %9.1f %8.1f%% %8.1f %8.2fx", row->name, ms < 0.1 ? 5 : 3, ms, rate,
-           100.0 * rate / setup->machine.gflop_per_s, 1e-6 * matmul_bytes(*s) / ms, first_ms / ms);
+           100.0 * 1e9 * rate / setup->peaks.flops_per_s, 1e-6 * matmul_bytes(*s) / ms,
+           first_ms / ms);
     if (isnan(peer_ms)) {
         printf(" %12s\n", "–");
     } else {

@@ -1,0 +1,37 @@
+/**
+ * @file cpu_limit.h
+ * @brief What lab 01's work takes at least on this machine's CPUs, by probes beside the timed
+ * calls.
+ */
+#ifndef WARPBOOK_GRADER_01_CPU_MATMUL_CPU_LIMIT_H_
+#define WARPBOOK_GRADER_01_CPU_MATMUL_CPU_LIMIT_H_
+
+#include "common/base/status.h"
+#include "common/bench/cpu_peaks.h"
+
+/** What one call has to do. */
+struct cpu_work {
+    double flops; /**< fp32 */
+    double bytes; /**< least that must be read */
+};
+
+/** A probe, and the work that it is for. */
+struct cpu_limit {
+    struct cpu_probe *probe;
+    struct cpu_work work;
+};
+
+/** Starts the probe on so many threads; its buffer has the size of the work's operands. */
+MUST_CHECK enum status cpu_limit_create(struct cpu_limit *limit, int threads, struct cpu_work work,
+                                        struct error *error);
+
+/** Ends the probe; a zero-initialised limit is allowed. */
+void cpu_limit_free(struct cpu_limit *limit);
+
+/**
+ * @brief Runs the probes @p times times, each run with as many FLOPs and bytes as the work has.
+ * @return the least milliseconds of the work: the roofline of the fastest runs
+ */
+double cpu_limit_ms(struct cpu_limit *limit, int times);
+
+#endif

@@ -1,0 +1,83 @@
+/**
+ * @file rounds.h
+ * @brief Measures in rounds, until a verdict is certain or a limit is reached.
+ *
+ * A round times the probe of a limit and the subject, close together. The fastest of all rounds
+ * counts on both sides, because everything else that happens on a machine only adds time. How well
+ * the two are known is seen from the rounds themselves: the even and the odd ones are two
+ * measurements of the same thing, and the noise is how far their results lie apart.
+ */
+#ifndef WARPBOOK_GRADER_HARNESS_ROUNDS_H_
+#define WARPBOOK_GRADER_HARNESS_ROUNDS_H_
+
+#include <stdbool.h>
+
+#include "grader/thresholds.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum {
+    ROUNDS_LEAST = 4,    /**< for a share that reaches all that is asked */
+    ROUNDS_PATIENT = 10, /**< for any other */
+    ROUNDS_MOST = 32
+};
+
+/** Noise above this is not believed: the starter is at half of the threshold or below. */
+#define ROUNDS_NOISE_MOST 0.2
+
+/** Zero-initialised: no round yet. */
+struct rounds {
+    int count;
+    double ideal_ms[2], subject_ms[2]; /**< fastest of the even and of the odd rounds */
+    int improved; /**< rounds up to the last that improved the fastest of all by a hundredth */
+};
+
+/**
+ * @brief Adds a round.
+ * @param ideal_ms   least milliseconds of the work, by the probes of this round
+ * @param subject_ms the subject's fastest call of this round
+ */
+void rounds_add(struct rounds *rounds, double ideal_ms, double subject_ms);
+
+/** @return the least of all rounds; infinite before the first. */
+double rounds_ideal_ms(const struct rounds *rounds);
+double rounds_subject_ms(const struct rounds *rounds);
+
+/** @return rounds_ideal_ms() / rounds_subject_ms(): 1 is the limit; 0 before the first round. */
+double rounds_share(const struct rounds *rounds);
+
+/**
+ * @return relative uncertainty of rounds_share(): 0.05 is 5%; at most ROUNDS_NOISE_MOST, and that
+ *         much before there are ROUNDS_LEAST rounds
+ */
+double rounds_noise(const struct rounds *rounds);
+
+/**
+ * @brief Whether more rounds would not change the verdict.
+ *
+ * A share that reaches all that is asked, by more than the noise, is certain after ROUNDS_LEAST
+ * rounds. Any other may be one that other work on the machine holds down: it is certain when the
+ * second half of the rounds, and of ROUNDS_PATIENT at least, improved nothing. After ROUNDS_MOST
+ * rounds nothing more is to be learned.
+ *
+ * @param shares what passes, is good, is gold; 0: there is no such step
+ * @param margin factor on them, 1.25 for solutions
+ */
+bool rounds_settled(const struct rounds *rounds, const struct steps *shares, double margin);
+
+/**
+ * @return whether the share reaches @p required, or misses it by no more than the noise, which
+ *         passes and is to be marked: see rounds_marked()
+ */
+bool rounds_reach(const struct rounds *rounds, double required);
+
+/** @return whether the share reaches @p required only because of the noise. */
+bool rounds_marked(const struct rounds *rounds, double required);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
