@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -31,18 +32,36 @@ struct cpu_probe {
     bool go;              /* under the gate; false: the threads return at once */
     pthread_barrier_t together;
     enum job job;  /* of the next run; written between two barriers */
-    size_t amount; /* of one thread: rounds or bytes */
+    size_t amount; /* of one thread and one loop: rounds or bytes */
+    int loops;     /* parallel loops of the next run */
+    atomic_int arrived, meetings;
     struct worker workers[];
 };
 
+/* Between two loops of a run: waits awake for some microseconds, as OpenMP's threads do. */
+static void meet(struct cpu_probe *probe) {
+    int meeting = atomic_load(&probe->meetings);
+    if (atomic_fetch_add(&probe->arrived, 1) + 1 == probe->threads) {
+        atomic_store(&probe->arrived, 0);
+        atomic_fetch_add(&probe->meetings, 1);
+    }
+    for (int spins = 1; atomic_load(&probe->meetings) == meeting; spins++) {
+        if (spins % 4096 == 0) {
+            sched_yield();
+        }
+    }
+}
+
 static void read_part(struct worker *worker) {
-    const struct cpu_probe *probe = worker->probe;
+    struct cpu_probe *probe = worker->probe;
     size_t at = probe->at;
-    for (size_t left = probe->amount; left > 0;) {
-        size_t bytes = left < probe->part - at ? left : probe->part - at;
-        worker->sink = cpu_probe_sum(probe->lanes, worker->buffer + at / sizeof(float), bytes);
-        left -= bytes;
-        at = 0;
+    for (int loop = 0; loop < probe->loops; loop++) {
+        for (size_t left = probe->amount, bytes; left > 0; left -= bytes) {
+            bytes = left < probe->part - at ? left : probe->part - at;
+            worker->sink = cpu_probe_sum(probe->lanes, worker->buffer + at / sizeof(float), bytes);
+            at = (at + bytes) % probe->part;
+        }
+        meet(probe);
     }
 }
 
@@ -210,15 +229,16 @@ double cpu_probe_arithmetic(struct cpu_probe *probe, double flops) {
     return of_round * (double)rounds / run(probe, JOB_ARITHMETIC, rounds);
 }
 
-double cpu_probe_read(struct cpu_probe *probe, size_t bytes) {
+double cpu_probe_read(struct cpu_probe *probe, size_t bytes, int loops) {
     if (probe->part == 0) {
         return 0.0;
     }
-    size_t threads = (size_t)probe->threads, step = CPU_PROBE_READ_STEP;
-    size_t amount = (bytes / threads + step) / step * step;
+    size_t parts = (size_t)probe->threads * (size_t)loops, step = CPU_PROBE_READ_STEP;
+    size_t amount = (bytes / parts + step) / step * step;
+    probe->loops = loops;
     double seconds = run(probe, JOB_READ, amount);
-    probe->at = (probe->at + amount) % probe->part;
-    return (double)(amount * threads) / seconds;
+    probe->at = (probe->at + amount * (size_t)loops) % probe->part;
+    return (double)(amount * parts) / seconds;
 }
 
 /* ---- Peaks ---- */
@@ -251,7 +271,7 @@ enum status cpu_peaks(int threads, struct cpu_peaks *peaks, struct error *error)
     TRY(cpu_probe_create(&probe, &options, error));
     for (int i = 0; i < REPEATS; i++) {
         double flops = cpu_probe_arithmetic(probe, FLOPS_A_RUN * threads);
-        double bytes = cpu_probe_read(probe, BYTES_A_RUN * (size_t)threads);
+        double bytes = cpu_probe_read(probe, BYTES_A_RUN * (size_t)threads, 1);
         peaks->flops_per_s = larger(peaks->flops_per_s, flops);
         peaks->bytes_per_s = larger(peaks->bytes_per_s, bytes);
     }

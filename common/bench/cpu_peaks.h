@@ -57,9 +57,11 @@ double cpu_probe_arithmetic(struct cpu_probe *probe, double flops);
  * A buffer several times the size of the last-level cache gives the speed of memory. A small one
  * gives the speed at which a model of that size is read again and again, from wherever it lies.
  *
+ * @param loops parallel loops that the reading is divided into, at least 1; after each of them the
+ *              threads wait for each other, which other work on the machine delays
  * @return bytes/s; 0 without a buffer
  */
-double cpu_probe_read(struct cpu_probe *probe, size_t bytes);
+double cpu_probe_read(struct cpu_probe *probe, size_t bytes, int loops);
 
 /**
  * @brief Both peaks of @p threads threads, each the best of several runs of some milliseconds.

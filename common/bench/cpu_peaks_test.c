@@ -71,7 +71,7 @@ static double arithmetic(int threads, size_t lanes, double wanted, int most) {
         TEST_FAIL("%s", error.message);
         return 0.0;
     }
-    EXPECT_TRUE(cpu_probe_read(probe, 4096) == 0.0); /* it has no buffer */
+    EXPECT_TRUE(cpu_probe_read(probe, 4096, 1) == 0.0); /* it has no buffer */
     for (int i = 0; i < most && best <= wanted; i++) {
         best = fmax(best, cpu_probe_arithmetic(probe, 1e8));
     }
@@ -117,7 +117,8 @@ C_TEST(cpu_peaks, reads_round_and_round) {
     ASSERT_OK(cpu_probe_create(&probe, &options, &error));
     const size_t bytes[] = {0, 1, 70000, 100001, 1000000};
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
-        EXPECT_TRUE(cpu_probe_read(probe, bytes[i]) > 0.0);
+        EXPECT_TRUE(cpu_probe_read(probe, bytes[i], 1) > 0.0);
+        EXPECT_TRUE(cpu_probe_read(probe, bytes[i], 7) > 0.0);
     }
     cpu_probe_free(probe);
 }

@@ -18,12 +18,13 @@ void cpu_limit_free(struct cpu_limit *limit) {
 }
 
 double cpu_limit_ms(struct cpu_limit *limit, int times) {
+    const struct cpu_work *work = &limit->work;
     struct roofline roofs = {0};
     for (int i = 0; i < times; i++) {
-        double flops_per_s = cpu_probe_arithmetic(limit->probe, limit->work.flops);
-        double bytes_per_s = cpu_probe_read(limit->probe, (size_t)limit->work.bytes);
+        double flops_per_s = cpu_probe_arithmetic(limit->probe, work->flops);
+        double bytes_per_s = cpu_probe_read(limit->probe, (size_t)work->bytes, work->loops);
         roofs.flops_per_s = fmax(roofs.flops_per_s, flops_per_s);
         roofs.bytes_per_s = fmax(roofs.bytes_per_s, bytes_per_s);
     }
-    return roofline_least_ms(&roofs, limit->work.flops, limit->work.bytes);
+    return roofline_least_ms(&roofs, work->flops, work->bytes);
 }

@@ -13,6 +13,7 @@
 struct cpu_work {
     double flops; /**< fp32 */
     double bytes; /**< least that must be read */
+    int loops;    /**< parallel loops, one after the other, that it consists of */
 };
 
 /** A probe, and the work that it is for. */
@@ -29,8 +30,9 @@ MUST_CHECK enum status cpu_limit_create(struct cpu_limit *limit, int threads, st
 void cpu_limit_free(struct cpu_limit *limit);
 
 /**
- * @brief Runs the probes @p times times, each run with as many FLOPs and bytes as the work has.
- * @return the least milliseconds of the work: the roofline of the fastest runs
+ * @brief Runs the probes @p times times, each run with as many FLOPs, bytes and loops as the work
+ *        has.
+ * @return least milliseconds of the work: the roofline of the fastest runs
  */
 double cpu_limit_ms(struct cpu_limit *limit, int times);
 

@@ -33,7 +33,7 @@ enum { SIZE = 512, FLOATS = SIZE * SIZE, PATIENCE = 20 /* seconds */ };
 static const struct matmul_shape SHAPE = {SIZE, SIZE, SIZE};
 
 /* Shares of the limit that pass, are good, are gold. */
-static const struct steps KERNEL_SHARES = {0.12, 0.25, 0.5}, DECODE_SHARES = {0.5, 0.0, 0.0};
+static const struct steps KERNEL_SHARES = {0.15, 0.3, 0.45}, DECODE_SHARES = {0.6, 0.0, 0.0};
 
 /* All rounds of one case. */
 struct measured {
@@ -57,14 +57,17 @@ static void measure(struct measured *measured, const struct steps *shares, round
 static void check(const char *measure, const struct measured *measured, const struct steps *shares,
                   int line) {
     const struct rounds *r = &measured->rounds;
+    static const char *const words[] = {"", ", within noise of the threshold",
+                                        ", not certain: the machine is too busy", ", missed"};
     double required = shares->pass * GRADER_MARGIN;
-    printf("%s %s: %.4g ms, %.1f%% of the limit (%.4g ms), noise %.1f%%, %d rounds; required "
+    enum verdict verdict = rounds_verdict(r, required);
+    printf("%s %s: %.4g ms, %.1f%% of the limit (%.4g ms), noise %.1f%%, slowdown %.2f, %d rounds; "
+           "required "
            "%.1f%%%s; %.2fx of the baseline's %.4g ms\n",
            lab, measure, rounds_subject_ms(r), 100.0 * rounds_share(r), rounds_ideal_ms(r),
-           100.0 * rounds_noise(r), r->count, 100.0 * required,
-           rounds_marked(r, required) ? ", within noise of the threshold" : "",
+           100.0 * rounds_noise(r), rounds_slowdown(r), r->count, 100.0 * required, words[verdict],
            measured->baseline_ms / rounds_subject_ms(r), measured->baseline_ms);
-    if (!rounds_reach(r, required)) {
+    if (verdict == VERDICT_MISSED) {
         test_fail(__FILE__, line, "too slow");
     }
 }
@@ -84,7 +87,7 @@ static enum status kernel_create(struct kernel_case *k, struct error *error) {
     if (k->got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    const struct cpu_work work = {matmul_flops(SHAPE), matmul_bytes(SHAPE)};
+    const struct cpu_work work = {matmul_flops(SHAPE), matmul_bytes(SHAPE), .loops = 1};
     TRY(cpu_limit_create(&k->limit, graded_threads(), work, error));
     TRY(matmul_data_allocate(&k->data, SHAPE, 0, error));
     for (int i = 0; i < REMOTE_SIDES; i++) {
@@ -161,15 +164,14 @@ static double time_calls(struct kernel_case *k, enum remote_side side, int calls
 /* The baseline is slow, and nothing is decided by it. */
 enum { PROBES = 4, CALLS = 4, BASELINE_ROUNDS = 4 };
 
-/* Probes before and after the calls. */
 static void kernel_round(void *argument, struct measured *measured) {
     struct kernel_case *k = argument;
-    double ideal_ms = cpu_limit_ms(&k->limit, PROBES / 2);
+    double ideal_ms = cpu_limit_ms(&k->limit, PROBES);
     if (measured->rounds.count < BASELINE_ROUNDS) {
         measured->baseline_ms = fmin(measured->baseline_ms, time_calls(k, REMOTE_BASELINE, 1));
     }
     double subject_ms = time_calls(k, REMOTE_SUBJECT, CALLS);
-    rounds_add(&measured->rounds, fmin(ideal_ms, cpu_limit_ms(&k->limit, PROBES / 2)), subject_ms);
+    rounds_add(&measured->rounds, ideal_ms, subject_ms);
 }
 
 /* Two units of 16 lanes that multiply and add, at 6 GHz: more than any core has. */
@@ -203,7 +205,7 @@ C_TEST(speedup, kernel) {
     kernel_free(&k);
 }
 
-enum { DECODE_TOKENS = 24, DECODE_PROBES = 12 };
+enum { DECODE_TOKENS = 24 };
 
 /* The same model on both sides; logits of all tokens, (DECODE_TOKENS, V) each. */
 struct decoders {
@@ -213,10 +215,12 @@ struct decoders {
     struct cpu_limit limit;
 };
 
-/* What a token takes: each weight is read once, and multiplied with one number. */
+/* What a token takes: each weight is read once, and multiplied with one number; one loop for each
+   of the matrices, seven in a layer and the classifier. */
 static struct cpu_work token_work(const struct llama2_config *config) {
     double bytes = decode_token_bytes(config, NN_F32);
-    return (struct cpu_work){.flops = 2.0 * bytes / sizeof(float), .bytes = bytes};
+    return (struct cpu_work){
+        .flops = 2.0 * bytes / sizeof(float), .bytes = bytes, .loops = 7 * (int)config->L + 1};
 }
 
 static enum status decoders_create(struct decoders *d, struct error *error) {
@@ -274,13 +278,12 @@ static double time_decode(struct decoders *d, enum remote_side which) {
 
 static void decode_round(void *argument, struct measured *measured) {
     struct decoders *d = argument;
-    double ideal_ms = cpu_limit_ms(&d->limit, DECODE_PROBES);
+    double ideal_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
     if (measured->rounds.count < BASELINE_ROUNDS) {
         measured->baseline_ms = fmin(measured->baseline_ms, time_decode(d, REMOTE_BASELINE));
     }
     double subject_ms = time_decode(d, REMOTE_SUBJECT);
-    rounds_add(&measured->rounds, fmin(ideal_ms, cpu_limit_ms(&d->limit, DECODE_PROBES)),
-               subject_ms);
+    rounds_add(&measured->rounds, ideal_ms, subject_ms);
     grader_check_timed_logits(d->logits[REMOTE_SUBJECT], d->logits[REMOTE_BASELINE],
                               DECODE_TOKENS * d->V, "decoding with your matmul");
 }

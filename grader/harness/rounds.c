@@ -1,6 +1,7 @@
 #include "grader/harness/rounds.h"
 
 #include <math.h>
+#include <stddef.h>
 
 static const double IMPROVEMENT = 0.01;
 
@@ -16,6 +17,10 @@ double rounds_subject_ms(const struct rounds *rounds) {
     return least(rounds, rounds->subject_ms);
 }
 
+double rounds_share(const struct rounds *rounds) {
+    return rounds->count == 0 ? 0.0 : rounds_ideal_ms(rounds) / rounds_subject_ms(rounds);
+}
+
 void rounds_add(struct rounds *rounds, double ideal_ms, double subject_ms) {
     int side = rounds->count % 2;
     bool first = rounds->count < 2;
@@ -25,10 +30,7 @@ void rounds_add(struct rounds *rounds, double ideal_ms, double subject_ms) {
     rounds->subject_ms[side] = first ? subject_ms : fmin(rounds->subject_ms[side], subject_ms);
     rounds->count++;
     rounds->improved = improves ? rounds->count : rounds->improved;
-}
-
-double rounds_share(const struct rounds *rounds) {
-    return rounds->count == 0 ? 0.0 : rounds_ideal_ms(rounds) / rounds_subject_ms(rounds);
+    rounds->ideal_sum_ms += ideal_ms;
 }
 
 /* Relative distance of the two results. */
@@ -44,24 +46,49 @@ double rounds_noise(const struct rounds *rounds) {
     return noise < ROUNDS_NOISE_MOST ? noise : ROUNDS_NOISE_MOST; /* also where it is NaN */
 }
 
-/* The highest step that is asked for. */
-static double highest(const struct steps *shares) {
-    return fmax(shares->pass, fmax(shares->good, shares->gold));
+double rounds_slowdown(const struct rounds *rounds) {
+    return rounds->count == 0 ? 1.0
+                              : rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
+}
+
+static bool reached_by_far(const struct rounds *rounds, double required) {
+    return rounds_share(rounds) >= required * (1.0 + rounds_noise(rounds));
+}
+
+static bool missed_by_far(const struct rounds *rounds, double required) {
+    double at_most = rounds_share(rounds) * rounds_slowdown(rounds) * (1.0 + ROUNDS_NOISE_MOST);
+    return at_most < required;
+}
+
+/* Whether the probes may be believed before there are many of them. */
+static bool undisturbed(const struct rounds *rounds) {
+    return rounds_noise(rounds) < ROUNDS_NOISE_MOST && rounds_share(rounds) < 1.0;
 }
 
 bool rounds_settled(const struct rounds *rounds, const struct steps *shares, double margin) {
-    double required = margin * highest(shares) * (1.0 + rounds_noise(rounds));
-    if (rounds_share(rounds) >= required) {
-        return rounds->count >= ROUNDS_LEAST;
+    const double required[] = {shares->pass, shares->good, shares->gold};
+    bool all = true, each = true;
+    for (size_t i = 0; i < sizeof required / sizeof *required; i++) {
+        bool reached = reached_by_far(rounds, margin * required[i]);
+        all = all && reached;
+        each = each && (reached || missed_by_far(rounds, margin * required[i]));
+    }
+    if (undisturbed(rounds) &&
+        ((all && rounds->count >= ROUNDS_LEAST) || (each && rounds->count >= ROUNDS_CLEAR))) {
+        return true;
     }
     return rounds->count >= ROUNDS_MOST ||
-           (rounds->count >= ROUNDS_PATIENT && rounds->count >= 2 * rounds->improved);
+           (rounds->count >= ROUNDS_CLOSE && rounds->count >= 2 * rounds->improved);
 }
 
-bool rounds_reach(const struct rounds *rounds, double required) {
-    return rounds_share(rounds) * (1.0 + rounds_noise(rounds)) >= required;
-}
-
-bool rounds_marked(const struct rounds *rounds, double required) {
-    return rounds_share(rounds) < required && rounds_reach(rounds, required);
+enum verdict rounds_verdict(const struct rounds *rounds, double required) {
+    double share = rounds_share(rounds), slowdown = rounds_slowdown(rounds);
+    if (share >= required) {
+        return VERDICT_REACHED;
+    }
+    if (share * (1.0 + rounds_noise(rounds)) >= required) {
+        return VERDICT_IN_NOISE;
+    }
+    return slowdown >= ROUNDS_BUSY && share * slowdown >= required ? VERDICT_TOO_BUSY
+                                                                   : VERDICT_MISSED;
 }

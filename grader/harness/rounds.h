@@ -19,8 +19,9 @@ extern "C" {
 #endif
 
 enum {
-    ROUNDS_LEAST = 4,    /**< for a share that reaches all that is asked */
-    ROUNDS_PATIENT = 10, /**< for any other */
+    ROUNDS_LEAST = 4,  /**< where all that is asked is reached */
+    ROUNDS_CLEAR = 6,  /**< where each step is either reached or missed by far */
+    ROUNDS_CLOSE = 10, /**< otherwise */
     ROUNDS_MOST = 32
 };
 
@@ -31,12 +32,23 @@ enum {
 struct rounds {
     int count;
     double ideal_ms[2], subject_ms[2]; /**< fastest of the even and of the odd rounds */
-    int improved; /**< rounds up to the last that improved the fastest of all by a hundredth */
+    int improved;        /**< rounds up to the last that improved the fastest by a hundredth */
+    double ideal_sum_ms; /**< of all rounds */
+};
+
+/** What a share says of a step that is asked for. */
+enum verdict {
+    VERDICT_REACHED,
+    VERDICT_IN_NOISE, /**< missed by no more than the noise: counts as reached, and is to be marked
+                       */
+    VERDICT_TOO_BUSY, /**< missed, but would be reached if the limit were the probes' mean: nobody
+                         can tell beside so much other work; neither passed nor failed */
+    VERDICT_MISSED
 };
 
 /**
  * @brief Adds a round.
- * @param ideal_ms   least milliseconds of the work, by the probes of this round
+ * @param ideal_ms   least milliseconds of the work, by the fastest of this round's probes
  * @param subject_ms the subject's fastest call of this round
  */
 void rounds_add(struct rounds *rounds, double ideal_ms, double subject_ms);
@@ -57,24 +69,25 @@ double rounds_noise(const struct rounds *rounds);
 /**
  * @brief Whether more rounds would not change the verdict.
  *
- * A share that reaches all that is asked, by more than the noise, is certain after ROUNDS_LEAST
- * rounds. Any other may be one that other work on the machine holds down: it is certain when the
- * second half of the rounds, and of ROUNDS_PATIENT at least, improved nothing. After ROUNDS_MOST
- * rounds nothing more is to be learned.
+ * A share that reaches all that is asked, by more than the noise, is settled after ROUNDS_LEAST
+ * rounds; so is one after ROUNDS_CLEAR that is far from each step. Any other share may be one that
+ * other work on the machine holds down: it is settled when the second half of the rounds, and of
+ * ROUNDS_CLOSE at least, improved nothing. Nothing is settled early while the noise is as large as
+ * it can be, or while the subject beats the limit: then the probes were disturbed.
  *
  * @param shares what passes, is good, is gold; 0: there is no such step
  * @param margin factor on them, 1.25 for solutions
  */
 bool rounds_settled(const struct rounds *rounds, const struct steps *shares, double margin);
 
-/**
- * @return whether the share reaches @p required, or misses it by no more than the noise, which
- *         passes and is to be marked: see rounds_marked()
- */
-bool rounds_reach(const struct rounds *rounds, double required);
+/** @return the mean round's limit over the best one's: 1 on an idle machine, 1 before any round */
+double rounds_slowdown(const struct rounds *rounds);
 
-/** @return whether the share reaches @p required only because of the noise. */
-bool rounds_marked(const struct rounds *rounds, double required);
+/** Slowdown from which on a miss may be the machine's fault. */
+#define ROUNDS_BUSY 1.2
+
+/** @return the verdict on a share of @p required, margin included. */
+enum verdict rounds_verdict(const struct rounds *rounds, double required);
 
 #ifdef __cplusplus
 }

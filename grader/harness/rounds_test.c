@@ -48,7 +48,7 @@ C_TEST(rounds, no_more_noise_is_believed_than_keeps_a_starter_red) {
     add_equal(&rounds, 3, 1.0, 10.0);
     rounds_add(&rounds, 1.0, 2.0);
     EXPECT_NEAR(ROUNDS_NOISE_MOST, rounds_noise(&rounds), 0.0);
-    EXPECT_TRUE(!rounds_reach(&rounds, 1.0)); /* half of what is required */
+    EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 1.0)); /* half of what is required */
 }
 
 C_TEST(rounds, a_miss_within_noise_passes_and_is_marked) {
@@ -56,47 +56,98 @@ C_TEST(rounds, a_miss_within_noise_passes_and_is_marked) {
     for (int i = 0; i < 4; i++) {
         rounds_add(&rounds, 1.0, i % 2 == 0 ? 5.0 : 5.5);
     }
-    EXPECT_TRUE(rounds_reach(&rounds, 0.19) && !rounds_marked(&rounds, 0.19));
-    EXPECT_TRUE(rounds_reach(&rounds, 0.215) && rounds_marked(&rounds, 0.215)); /* 7% more */
-    EXPECT_TRUE(!rounds_reach(&rounds, 0.225) && !rounds_marked(&rounds, 0.225));
+    EXPECT_INT_EQ(VERDICT_REACHED, rounds_verdict(&rounds, 0.19));
+    EXPECT_INT_EQ(VERDICT_IN_NOISE, rounds_verdict(&rounds, 0.215)); /* 7% more */
+    EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.225));
 }
 
+/* The share is 0.2; compared with the mean round's limit it would be 0.6. */
+C_TEST(rounds, a_miss_beside_much_other_work_is_no_verdict) {
+    struct rounds rounds = {0};
+    EXPECT_NEAR(1.0, rounds_slowdown(&rounds), 0.0);
+    for (int i = 0; i < 4; i++) {
+        rounds_add(&rounds, i < 2 ? 1.0 : 5.0, 5.0);
+    }
+    EXPECT_NEAR(3.0, rounds_slowdown(&rounds), 1e-12);
+    EXPECT_INT_EQ(VERDICT_REACHED, rounds_verdict(&rounds, 0.19));
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.59));
+    EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.61));
+}
+
+C_TEST(rounds, a_little_other_work_is_no_excuse) {
+    struct rounds rounds = {0};
+    for (int i = 0; i < 4; i++) {
+        rounds_add(&rounds, i < 2 ? 1.0 : 1.2, 5.0);
+    }
+    EXPECT_NEAR(1.1, rounds_slowdown(&rounds), 1e-12);
+    EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.21));
+}
+
+/* Milliseconds of round i, where the limit is 1 ms. */
 static double fast(int round) {
     (void)round;
     return 1.5;
 }
 
-static double slow(int round) {
+static double far_off(int round) {
     (void)round;
     return 10.0;
 }
 
+static double just_missed(int round) {
+    (void)round;
+    return 5.1;
+}
+
+static double beyond_the_limit(int round) {
+    (void)round;
+    return 0.9;
+}
+
 /* Other work on the machine ends after six rounds. */
-static double disturbed(int round) {
-    return round < 6 ? 10.0 : 2.0;
+static double freed(int round) {
+    return round < 6 ? 5.1 : 2.0;
 }
 
-static double ever_better(int round) {
-    return 100.0 * pow(0.95, round);
+/* Even and odd rounds have nothing in common. */
+static double scattered(int round) {
+    return round % 2 == 0 ? 1.2 : 1.6;
 }
 
-C_TEST(rounds, the_highest_step_is_certain_soon) {
+C_TEST(rounds, the_highest_step_is_settled_soon) {
     EXPECT_INT_EQ(ROUNDS_LEAST, until_settled(1.0, fast));
 }
 
-C_TEST(rounds, a_missed_step_needs_patience) {
-    EXPECT_INT_EQ(ROUNDS_PATIENT, until_settled(1.0, slow));
+C_TEST(rounds, so_is_a_miss_by_far) {
+    EXPECT_INT_EQ(ROUNDS_CLEAR, until_settled(1.0, far_off));
+}
+
+C_TEST(rounds, a_close_miss_needs_patience) {
+    EXPECT_INT_EQ(ROUNDS_CLOSE, until_settled(1.0, just_missed));
 }
 
 C_TEST(rounds, an_improvement_asks_for_as_many_rounds_again) {
-    EXPECT_INT_EQ(14, until_settled(1.0, disturbed));
+    EXPECT_INT_EQ(14, until_settled(1.0, freed));
 }
 
+C_TEST(rounds, noise_settles_nothing_early) {
+    EXPECT_INT_EQ(ROUNDS_CLOSE, until_settled(1.0, scattered));
+}
+
+C_TEST(rounds, nor_does_a_subject_beyond_the_limit) {
+    EXPECT_INT_EQ(ROUNDS_CLOSE, until_settled(1.0, beyond_the_limit));
+}
+
+/* Both sides get better and better; the share stays just below a step. */
 C_TEST(rounds, there_is_an_end) {
-    EXPECT_INT_EQ(ROUNDS_MOST, until_settled(1.0, ever_better));
+    struct rounds rounds = {0};
+    for (double ms = 100.0; !rounds_settled(&rounds, &SHARES, 1.0); ms *= 0.95) {
+        rounds_add(&rounds, 0.19 * ms, ms);
+    }
+    EXPECT_INT_EQ(ROUNDS_MOST, rounds.count);
 }
 
-C_TEST(rounds, without_good_and_gold_a_pass_is_certain_soon) {
+C_TEST(rounds, a_step_that_is_not_asked_for_is_reached) {
     const struct steps pass = {0.2, 0.0, 0.0};
     struct rounds rounds = {0};
     add_equal(&rounds, ROUNDS_LEAST, 1.0, 4.5);
