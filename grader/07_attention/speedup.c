@@ -124,6 +124,21 @@ static struct work work_of(const struct attention_spec *s) {
                          .warm = true};
 }
 
+/* On a GPU a batch of texts; on simt short ones, as many heads as there are multiprocessors. */
+static struct attention_spec timed_spec(const struct grader_gpu *gpu, enum nn_dtype dtype) {
+    const size_t T = gpu->modelled ? 128 : 512;
+    const size_t heads = gpu->modelled ? (size_t)gpu->properties.multiprocessors : 12;
+    return (struct attention_spec){.dtype = dtype,
+                                   .B = gpu->modelled ? 1 : 8,
+                                   .T = T,
+                                   .S = T,
+                                   .NH = heads,
+                                   .KVH = heads,
+                                   .HS = 64,
+                                   .layout = LAYOUT_JOINED,
+                                   .loudness = 1.0f};
+}
+
 static void compare_kernels(const char *measure, enum nn_dtype dtype) {
     struct grader_gpu gpu;
     struct timed_case t = {0};
@@ -131,15 +146,7 @@ static void compare_kernels(const char *measure, enum nn_dtype dtype) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    const struct attention_spec spec = {.dtype = dtype,
-                                        .B = gpu.modelled ? 1 : 8,
-                                        .T = gpu.modelled ? 128 : 512,
-                                        .S = gpu.modelled ? 128 : 512,
-                                        .NH = gpu.modelled ? 132 : 12,
-                                        .KVH = gpu.modelled ? 132 : 12,
-                                        .HS = 64,
-                                        .layout = LAYOUT_JOINED,
-                                        .loudness = 1.0f};
+    const struct attention_spec spec = timed_spec(&gpu, dtype);
     const struct work work = work_of(&spec);
     if (!grader_gpu_can(&gpu, &work)) {
         return;

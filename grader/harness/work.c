@@ -65,10 +65,6 @@ struct least_time least_time_sum(struct least_time a, struct least_time b) {
                                .limit = a.ideal_ms >= b.ideal_ms ? a.limit : b.limit};
 }
 
-bool work_is_possible(const struct work *work, const struct device_limits *limits) {
-    return work->tensor_flops == 0.0 || limits->tensor_flops > 0.0;
-}
-
 double least_time_allowed(const struct least_time *least, double share) {
     return least->fixed_ms + least->ideal_ms / share;
 }

@@ -46,9 +46,6 @@ struct least_time work_least_time(const struct work *work, const struct device_l
 /** @return the time of @p a and then @p b, which are launched one after the other. */
 struct least_time least_time_sum(struct least_time a, struct least_time b);
 
-/** @return whether the GPU can do this work: before 8.0 there are no tensor cores for bf16. */
-bool work_is_possible(const struct work *work, const struct device_limits *limits);
-
 /** @return milliseconds that are allowed to who must reach @p share of the limit. */
 double least_time_allowed(const struct least_time *least, double share);
 
