@@ -62,13 +62,13 @@ def _ladder(language, contract, srcs, deps):
         deps = [contract] + _DEPS[language] + deps,
     )
 
-def _middle(lab, language, contract, src, renamed, deps):
+def _middle(lab, language, contract, srcs, renamed, deps):
     """A learner's middling submission: the engine with the contract by a step from the ladder's middle."""
     lab_library(
         name = "middle",
         testonly = True,
         language = language,
-        srcs = [src],
+        srcs = srcs,
         local_defines = renamed,
         deps = [contract] + _DEPS[language] + deps,
     )
@@ -94,6 +94,7 @@ def lab(
         step_srcs = [],
         step_deps = [],
         middle = {},
+        middle_srcs = [],
         engine_deps = ["//common/models:engine"],
         bench_deps = [],
         own_bench_deps = [],
@@ -128,6 +129,8 @@ def lab(
         common/device.
       middle: functions of the ladder that TOPIC.c calls, with those that the middling submission calls
         in their place: that is TOPIC.c with other names.
+      middle_srcs: steps that belong to the middling submission alone, or that it has with other
+        names, too.
       engine_deps: dependencies of engine.c besides the subject; only given in labs/.
       bench_deps: dependencies of the bench; only given in labs/.
       own_bench_deps: dependencies of the bench in the package itself.
@@ -208,7 +211,7 @@ def lab(
         _ladder(language, contract, step_srcs, step_deps)
     if middle:
         renamed = ["%s=%s" % names for names in middle.items()]
-        _middle(lab, language, contract, topic_src, renamed, topic_deps)
+        _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps)
     lab_library(
         name = topic,
         language = language,
