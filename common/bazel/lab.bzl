@@ -108,6 +108,7 @@ def lab(
                  `:subject`
     `:engine`    the engine of this stage; labs/ and solutions/ share its source, in labs/
     `:bench`     the bench, from bench/*.c in labs/, also shared
+    `:sources`   all files of the subject, for a test that reads them
     `:ladder`    the steps, in a library of their own; if `step_srcs`
     `:middle_engine`  as `:engine`, with a step from the ladder's middle: a learner's middling
                  submission; if `middle`
@@ -218,6 +219,11 @@ def lab(
         srcs = [topic_src] + _kept_steps(subject),
         visibility = _VISIBILITY,
         deps = [contract] + _DEPS[language] + topic_deps,
+    )
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob(["*.c", "*.cu", "steps/*.c", "steps/*.cu", "steps/*.cuh", "steps/*.h"]),
+        visibility = ["//grader/cards:__pkg__"],
     )
     native.alias(
         name = "subject",
