@@ -62,13 +62,13 @@ def _ladder(language, contract, srcs, deps):
         deps = [contract] + _DEPS[language] + deps,
     )
 
-def _middle(lab, language, contract, src, renamed, deps):
+def _middle(lab, language, contract, srcs, renamed, deps):
     """A learner's middling submission: the engine with the contract by a step from the ladder's middle."""
     lab_library(
         name = "middle",
         testonly = True,
         language = language,
-        srcs = [src],
+        srcs = srcs,
         local_defines = renamed,
         deps = [contract] + _DEPS[language] + deps,
     )
@@ -94,6 +94,7 @@ def lab(
         step_srcs = [],
         step_deps = [],
         middle = {},
+        middle_srcs = [],
         engine_deps = ["//common/models:engine"],
         bench_deps = [],
         own_bench_deps = [],
@@ -107,6 +108,7 @@ def lab(
                  `:subject`
     `:engine`    the engine of this stage; labs/ and solutions/ share its source, in labs/
     `:bench`     the bench, from bench/*.c in labs/, also shared
+    `:sources`   all files of the subject, for a test that reads them
     `:ladder`    the steps, in a library of their own; if `step_srcs`
     `:middle_engine`  as `:engine`, with a step from the ladder's middle: a learner's middling
                  submission; if `middle`
@@ -128,6 +130,8 @@ def lab(
         common/device.
       middle: functions of the ladder that TOPIC.c calls, with those that the middling submission calls
         in their place: that is TOPIC.c with other names.
+      middle_srcs: steps that belong to the middling submission alone, or that it has with other
+        names, too.
       engine_deps: dependencies of engine.c besides the subject; only given in labs/.
       bench_deps: dependencies of the bench; only given in labs/.
       own_bench_deps: dependencies of the bench in the package itself.
@@ -208,13 +212,18 @@ def lab(
         _ladder(language, contract, step_srcs, step_deps)
     if middle:
         renamed = ["%s=%s" % names for names in middle.items()]
-        _middle(lab, language, contract, topic_src, renamed, topic_deps)
+        _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps)
     lab_library(
         name = topic,
         language = language,
         srcs = [topic_src] + _kept_steps(subject),
         visibility = _VISIBILITY,
         deps = [contract] + _DEPS[language] + topic_deps,
+    )
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob(["*.c", "*.cu", "steps/*.c", "steps/*.cu", "steps/*.cuh", "steps/*.h"]),
+        visibility = ["//grader/cards:__pkg__"],
     )
     native.alias(
         name = "subject",
