@@ -60,29 +60,53 @@ static enum status launch_taller(const struct attention_backward_problem *p, voi
                : launch_kernel<LOW, KEYS_OWN>(p, scratch, stream, error);
 }
 
+/* Heads of up to 32, 64 and 128 channels. */
+typedef backward_tile<32, 2, 32, 2> narrow;
+typedef backward_tile<32, 1, 32, 3> narrow_low;
+typedef backward_tile<64, 2, 32, 2> tall;
+typedef backward_tile<64, 1, 32, 3> low;
+typedef backward_tile<128, 1, 32, 2> wide;
+
+/* Whether there are tensor cores for the problem, and shared memory for its tiles. */
+static bool is_possible(const struct attention_backward_problem *p, const struct gpu_limits &gpu) {
+    static const bool has_mma = code_has_mma();
+    size_t least = p->HS <= 32 ? narrow_low::BYTES : p->HS <= 64 ? low::BYTES : wide::BYTES;
+    return p->dtype == NN_BF16 && has_mma && least <= gpu.shared_bytes && p->rows > 0;
+}
+
+/* dk and dv, or dq. */
+template <bool KEYS_OWN>
+static enum status launch(const struct attention_backward_problem *p, void *scratch,
+                          const struct gpu_limits &gpu, device_stream stream, struct error *error) {
+    if (p->HS <= 32) {
+        return launch_taller<narrow, narrow_low, KEYS_OWN>(p, scratch, gpu, stream, error);
+    }
+    if (p->HS <= 64) {
+        return launch_taller<tall, low, KEYS_OWN>(p, scratch, gpu, stream, error);
+    }
+    return launch_kernel<wide, KEYS_OWN>(p, scratch, stream, error);
+}
+
 enum status attention_backward_v5_tensor(const struct attention_backward_problem *p, void *scratch,
                                          device_stream stream, struct error *error) {
-    typedef backward_tile<32, 2, 32, 2> narrow;
-    typedef backward_tile<32, 1, 32, 3> narrow_low;
-    typedef backward_tile<64, 2, 32, 2> tall;
-    typedef backward_tile<64, 1, 32, 3> low;
-    typedef backward_tile<128, 1, 32, 2> wide;
-    static const bool has_mma = code_has_mma();
     struct gpu_limits gpu = gpu_limits();
-    size_t least = p->HS <= 32 ? narrow_low::BYTES : p->HS <= 64 ? low::BYTES : wide::BYTES;
     TRY(attention_backward_check(p, error));
-    if (p->dtype == NN_F32 || !has_mma || least > gpu.shared_bytes || p->rows == 0) {
+    if (!is_possible(p, gpu)) {
         return attention_backward_v4_flash(p, scratch, stream, error);
     }
     TRY(attention_query_stats(p, scratch, stream, error));
-    if (p->HS <= 32) {
-        TRY((launch_taller<narrow, narrow_low, true>(p, scratch, gpu, stream, error)));
-        return launch_taller<narrow, narrow_low, false>(p, scratch, gpu, stream, error);
+    TRY(launch<true>(p, scratch, gpu, stream, error));
+    return launch<false>(p, scratch, gpu, stream, error);
+}
+
+enum status attention_backward_middle(const struct attention_backward_problem *p, void *scratch,
+                                      device_stream stream, struct error *error) {
+    struct gpu_limits gpu = gpu_limits();
+    TRY(attention_backward_check(p, error));
+    if (!is_possible(p, gpu)) {
+        return attention_backward_v4_flash(p, scratch, stream, error);
     }
-    if (p->HS <= 64) {
-        TRY((launch_taller<tall, low, true>(p, scratch, gpu, stream, error)));
-        return launch_taller<tall, low, false>(p, scratch, gpu, stream, error);
-    }
-    TRY((launch_kernel<wide, true>(p, scratch, stream, error)));
-    return launch_kernel<wide, false>(p, scratch, stream, error);
+    TRY(attention_query_stats(p, scratch, stream, error));
+    TRY(launch<true>(p, scratch, gpu, stream, error));
+    return attention_backward_queries(p, scratch, stream, error);
 }
