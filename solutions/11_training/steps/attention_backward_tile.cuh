@@ -3,7 +3,7 @@
  * @brief v5's kernel: all five products on tensor cores, p and ds in registers.
  *
  * A block of four warps owns 64 * M_TILES rows, a warp 16 * M_TILES of them, and loops over tiles
- * of 64 other rows; the next tile is copied while this one is used. The accumulators of x . x'
+ * of OTHER other rows; the next tile is copied while this one is used. The accumulators of x . x'
  * become p; rounded to bf16 they are, in the same thread, the A operand of the product with y'. So
  * are those of y . y', as ds. Other rows are processed SLICE at a time, so that the accumulators of
  * both fit into registers beside the sums.
@@ -23,11 +23,12 @@
 
 typedef __nv_bfloat16 bf16;
 
-/* Sizes of the kernel for heads up to HS_ channels, in elements; BLOCKS_: of a multiprocessor. */
-template <int HS_, int M_TILES_, int SLICE_, int BLOCKS_> struct backward_tile {
+/* Sizes of the kernel for heads up to HS_ channels, in elements. BLOCKS_ share a multiprocessor, as
+   far as registers go. */
+template <int HS_, int M_TILES_, int SLICE_, int BLOCKS_, int OTHER_ = 64> struct backward_tile {
     static constexpr int HS = HS_, M_TILES = M_TILES_, SLICE = SLICE_, BLOCKS = BLOCKS_;
     static constexpr int WARPS = 4, THREADS = 32 * WARPS, WARP_ROWS = 16 * M_TILES;
-    static constexpr int OWN = WARPS * WARP_ROWS, OTHER = 64;
+    static constexpr int OWN = WARPS * WARP_ROWS, OTHER = OTHER_;
     static constexpr int PITCH = HS + 8, DEPTH = HS / 16; /* of the first products, in mmas */
     static constexpr int OTHER_TILES = SLICE / 8, CHANNEL_TILES = HS / 8;
     static constexpr int OPERAND = OTHER * PITCH; /* x' of a stage; y' follows */
@@ -85,11 +86,11 @@ copy_tile_async(const struct backward_shared<TILE> &m, int stage,
     copy_rows_async<TILE::OTHER, TILE>(x, others.x, others.x_stride, first, s.T, HS);
     copy_rows_async<TILE::OTHER, TILE>(x + TILE::OPERAND, others.y, others.y_stride, first, s.T,
                                        HS);
-    if (KEYS_OWN) { /* an element a thread: lse, then delta */
+    if (KEYS_OWN && threadIdx.x < 2 * TILE::OTHER) { /* an element a thread: lse, then delta */
         int row = (int)threadIdx.x % TILE::OTHER;
         const float *from = (int)threadIdx.x < TILE::OTHER ? stats.lse : stats.delta;
         bool there = first + row < s.T;
-        static_assert(TILE::THREADS == 2 * TILE::OTHER, "an element a thread");
+        static_assert(TILE::THREADS >= 2 * TILE::OTHER, "an element a thread");
         cp_async<4>(m.stats + stage * 2 * TILE::OTHER + threadIdx.x,
                     there ? from + head * p.rows + s.start + first + row : from, there);
     }
