@@ -24,7 +24,7 @@ LABS = {
             "//grader/01_cpu_matmul:cpu_limit",
             "//grader/01_cpu_matmul:matmul_remote",
             "//grader/harness:remote_models",
-            "//grader/harness:rounds",
+            "//grader/harness:rounds_speedup",
             "//labs/01_cpu_matmul:problem",
         ],
     ),

@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "common/base/rng.h"
 #include "common/bench/models/decode_model.h"
@@ -19,9 +18,8 @@
 #include "grader/harness/logits.h"
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
-#include "grader/harness/rounds.h"
+#include "grader/harness/rounds_speedup.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"
 #include "grader/isolation/remote.h"
 #include "labs/01_cpu_matmul/problem/oracle.h"
@@ -32,46 +30,6 @@ enum { SIZE = 512, FLOATS = SIZE * SIZE, PATIENCE = 20 /* seconds */ };
 
 static const struct matmul_shape SHAPE = {SIZE, SIZE, SIZE};
 
-/* Shares of the limit that pass, are good, are gold. */
-static const struct steps KERNEL_SHARES = {0.15, 0.3, 0.45}, DECODE_SHARES = {0.6, 0.0, 0.0};
-
-/* All rounds of one case. */
-struct measured {
-    struct rounds rounds;
-    double baseline_ms;
-};
-
-typedef void round_function(void *argument, struct measured *measured);
-
-/* Other work on the machine often passes: rounds that the verdict waits for come a little later. */
-static void measure(struct measured *measured, const struct steps *shares, round_function *round,
-                    void *argument) {
-    while (!test_has_failed() && !rounds_settled(&measured->rounds, shares, GRADER_MARGIN)) {
-        if (measured->rounds.count >= ROUNDS_LEAST) {
-            usleep(100000);
-        }
-        round(argument, measured);
-    }
-}
-
-static void check(const char *measure, const struct measured *measured, const struct steps *shares,
-                  int line) {
-    const struct rounds *r = &measured->rounds;
-    static const char *const words[] = {"", ", within noise of the threshold",
-                                        ", not certain: the machine is too busy", ", missed"};
-    double required = shares->pass * GRADER_MARGIN;
-    enum verdict verdict = rounds_verdict(r, required);
-    printf("%s %s: %.4g ms, %.1f%% of the limit (%.4g ms), noise %.1f%%, slowdown %.2f, %d rounds; "
-           "required "
-           "%.1f%%%s; %.2fx of the baseline's %.4g ms\n",
-           lab, measure, rounds_subject_ms(r), 100.0 * rounds_share(r), rounds_ideal_ms(r),
-           100.0 * rounds_noise(r), rounds_slowdown(r), r->count, 100.0 * required, words[verdict],
-           measured->baseline_ms / rounds_subject_ms(r), measured->baseline_ms);
-    if (verdict == VERDICT_MISSED) {
-        test_fail(__FILE__, line, "too slow");
-    }
-}
-
 /* One problem with values that change with each call, and copies in both workers. */
 struct kernel_case {
     struct rng rng;
@@ -79,7 +37,11 @@ struct kernel_case {
     float *got;
     struct remote_matmul sides[REMOTE_SIDES];
     struct cpu_limit limit;
+    double before_ms; /* by the limit's probes, before there is a worker */
 };
+
+/* The baseline is slow, and nothing is decided by it. */
+enum { PROBES = 4, CALLS = 4, BASELINE_ROUNDS = 4 };
 
 static enum status kernel_create(struct kernel_case *k, struct error *error) {
     *k = (struct kernel_case){.rng = rng_create(grader_seed())};
@@ -89,6 +51,7 @@ static enum status kernel_create(struct kernel_case *k, struct error *error) {
     }
     const struct cpu_work work = {matmul_flops(SHAPE), matmul_bytes(SHAPE), .loops = 1};
     TRY(cpu_limit_create(&k->limit, graded_threads(), work, error));
+    k->before_ms = cpu_limit_ms(&k->limit, PROBES);
     TRY(matmul_data_allocate(&k->data, SHAPE, 0, error));
     for (int i = 0; i < REMOTE_SIDES; i++) {
         remote_use((enum remote_side)i);
@@ -161,17 +124,15 @@ static double time_calls(struct kernel_case *k, enum remote_side side, int calls
     return best;
 }
 
-/* The baseline is slow, and nothing is decided by it. */
-enum { PROBES = 4, CALLS = 4, BASELINE_ROUNDS = 4 };
-
-static void kernel_round(void *argument, struct measured *measured) {
+static struct round_times kernel_round(void *argument, int number) {
     struct kernel_case *k = argument;
-    double ideal_ms = cpu_limit_ms(&k->limit, PROBES);
-    if (measured->rounds.count < BASELINE_ROUNDS) {
-        measured->baseline_ms = fmin(measured->baseline_ms, time_calls(k, REMOTE_BASELINE, 1));
+    struct round_times times = {.baseline_ms = INFINITY};
+    times.ideal_ms = cpu_limit_ms(&k->limit, PROBES);
+    if (number < BASELINE_ROUNDS) {
+        times.baseline_ms = time_calls(k, REMOTE_BASELINE, 1);
     }
-    double subject_ms = time_calls(k, REMOTE_SUBJECT, CALLS);
-    rounds_add(&measured->rounds, ideal_ms, subject_ms);
+    times.subject_ms = time_calls(k, REMOTE_SUBJECT, speedup_calls(CALLS));
+    return times;
 }
 
 /* Two units of 16 lanes that multiply and add, at 6 GHz: more than any core has. */
@@ -186,20 +147,30 @@ static void check_possible(double ms) {
     }
 }
 
+static struct speedup speedup_of(const char *measure, const char *limit) {
+    return (struct speedup){.lab = lab,
+                            .subject = GRADER_SUBJECT,
+                            .measure = measure,
+                            .margin = GRADER_MARGIN,
+                            .least = {.limit = limit}};
+}
+
 C_TEST(speedup, kernel) {
     struct kernel_case k;
     struct error error = {0};
-    struct measured measured = {.baseline_ms = INFINITY};
+    struct speedup speedup = speedup_of("kernel", "the CPU's fp32 speed");
+    struct rounds rounds = {0};
     remote_close();
     enum status status = kernel_create(&k, &error);
     if (status == STATUS_OK) {
-        measure(&measured, &KERNEL_SHARES, kernel_round, &k);
+        rounds.before_ms = k.before_ms;
+        rounds_measure(&rounds, &speedup, kernel_round, &k);
     } else {
         TEST_FAIL("%s", error_text(&error, status));
     }
     if (!test_has_failed()) {
-        check_possible(rounds_subject_ms(&measured.rounds));
-        check("kernel", &measured, &KERNEL_SHARES, __LINE__);
+        check_possible(speedup.subject_ms);
+        rounds_check(&rounds, &speedup, __FILE__, __LINE__);
     }
     grader_check_own_work();
     kernel_free(&k);
@@ -213,6 +184,7 @@ struct decoders {
     float *logits[REMOTE_SIDES];
     size_t V;
     struct cpu_limit limit;
+    double before_ms; /* by the limit's probes, before there is a worker */
 };
 
 /* What a token takes: each weight is read once, and multiplied with one number; one loop for each
@@ -229,6 +201,7 @@ static enum status decoders_create(struct decoders *d, struct error *error) {
     uint64_t seed = rng_u64(&rng);
     *d = (struct decoders){.V = config.V};
     TRY(cpu_limit_create(&d->limit, graded_threads(), token_work(&config), error));
+    d->before_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
     for (int i = 0; i < REMOTE_SIDES; i++) {
         remote_use((enum remote_side)i);
         d->logits[i] = calloc(DECODE_TOKENS * config.V, sizeof(float));
@@ -276,31 +249,34 @@ static double time_decode(struct decoders *d, enum remote_side which) {
     return best;
 }
 
-static void decode_round(void *argument, struct measured *measured) {
+static struct round_times decode_round(void *argument, int number) {
     struct decoders *d = argument;
-    double ideal_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
-    if (measured->rounds.count < BASELINE_ROUNDS) {
-        measured->baseline_ms = fmin(measured->baseline_ms, time_decode(d, REMOTE_BASELINE));
+    struct round_times times = {.baseline_ms = INFINITY};
+    times.ideal_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
+    if (number < BASELINE_ROUNDS) {
+        times.baseline_ms = time_decode(d, REMOTE_BASELINE);
     }
-    double subject_ms = time_decode(d, REMOTE_SUBJECT);
-    rounds_add(&measured->rounds, ideal_ms, subject_ms);
+    times.subject_ms = time_decode(d, REMOTE_SUBJECT);
     grader_check_timed_logits(d->logits[REMOTE_SUBJECT], d->logits[REMOTE_BASELINE],
                               DECODE_TOKENS * d->V, "decoding with your matmul");
+    return times;
 }
 
 C_TEST(speedup, end_to_end) {
     struct decoders d;
     struct error error = {0};
-    struct measured measured = {.baseline_ms = INFINITY};
+    struct speedup speedup = speedup_of("end_to_end", "the memory's speed");
+    struct rounds rounds = {0};
     remote_close();
     enum status status = decoders_create(&d, &error);
     if (status == STATUS_OK) {
-        measure(&measured, &DECODE_SHARES, decode_round, &d);
+        rounds.before_ms = d.before_ms;
+        rounds_measure(&rounds, &speedup, decode_round, &d);
     } else {
         TEST_FAIL("Llama2: %s", error_text(&error, status));
     }
     if (!test_has_failed()) {
-        check("end_to_end", &measured, &DECODE_SHARES, __LINE__);
+        rounds_check(&rounds, &speedup, __FILE__, __LINE__);
     }
     grader_check_own_work();
     decoders_free(&d);

@@ -10,7 +10,8 @@ static double least(const struct rounds *rounds, const double ms[2]) {
 }
 
 double rounds_ideal_ms(const struct rounds *rounds) {
-    return least(rounds, rounds->ideal_ms);
+    double ideal_ms = least(rounds, rounds->ideal_ms);
+    return rounds->before_ms > 0.0 ? fmin(rounds->before_ms, ideal_ms) : ideal_ms;
 }
 
 double rounds_subject_ms(const struct rounds *rounds) {

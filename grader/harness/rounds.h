@@ -30,6 +30,8 @@ enum {
 
 /** Zero-initialised: no round yet. */
 struct rounds {
+    double before_ms; /**< the limit, by probes before the subject was there to disturb them; 0:
+                         none */
     int count;
     double ideal_ms[2], subject_ms[2]; /**< fastest of the even and of the odd rounds */
     int improved;        /**< rounds up to the last that improved the fastest by a hundredth */
@@ -53,7 +55,7 @@ enum verdict {
  */
 void rounds_add(struct rounds *rounds, double ideal_ms, double subject_ms);
 
-/** @return the least of all rounds; infinite before the first. */
+/** @return the least of all rounds, the limit's also of before_ms; infinite before the first. */
 double rounds_ideal_ms(const struct rounds *rounds);
 double rounds_subject_ms(const struct rounds *rounds);
 

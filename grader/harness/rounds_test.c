@@ -83,6 +83,16 @@ C_TEST(rounds, a_little_other_work_is_no_excuse) {
     EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.21));
 }
 
+/* Threads of a submission that keep the CPUs busy between its calls gain nothing. */
+C_TEST(rounds, a_subject_that_slows_the_probes_gets_no_verdict) {
+    struct rounds rounds = {.before_ms = 1.0};
+    EXPECT_NEAR(1.0, rounds_slowdown(&rounds), 0.0);
+    add_equal(&rounds, 4, 3.0, 10.0);
+    EXPECT_NEAR(0.1, rounds_share(&rounds), 1e-12);
+    EXPECT_NEAR(3.0, rounds_slowdown(&rounds), 1e-12);
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.2));
+}
+
 /* Milliseconds of round i, where the limit is 1 ms. */
 static double fast(int round) {
     (void)round;

@@ -1,0 +1,62 @@
+#include "grader/harness/rounds_speedup.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "common/testing/testing.h"
+#include "grader/harness/record.h"
+#include "grader/thresholds.h"
+
+enum { PAUSE_US = 100000 };
+
+/* A measure without a row is settled soon, and speedup_check() says that it has none. */
+static struct steps shares_of(const struct speedup *speedup) {
+    const struct threshold *threshold = threshold_find(speedup->lab, speedup->measure);
+    return threshold != NULL ? threshold_shares(threshold, false) : (struct steps){0};
+}
+
+void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_function *time_round,
+                    void *argument) {
+    const struct steps shares = shares_of(speedup);
+    speedup->baseline_ms = INFINITY;
+    while (!test_has_failed() && !rounds_settled(rounds, &shares, speedup->margin)) {
+        if (rounds->count >= ROUNDS_LEAST) {
+            usleep(PAUSE_US);
+        }
+        struct round_times times = time_round(argument, rounds->count);
+        speedup->baseline_ms = fmin(speedup->baseline_ms, times.baseline_ms);
+        rounds_add(rounds, times.ideal_ms, times.subject_ms);
+    }
+    speedup->subject_ms = rounds_subject_ms(rounds);
+    speedup->least.ideal_ms = rounds_ideal_ms(rounds);
+}
+
+static void refuse(const struct rounds *rounds, const struct speedup *speedup, double required,
+                   const char *file, int line) {
+    test_fail(file, line,
+              "%s %s: no verdict, because the machine is too busy\n"
+              "  yours reaches %.3g%% of the limit, required %.3g%%; but other work slowed the "
+              "probes of that limit %.1f times\n"
+              "  end other programs and grade again",
+              speedup->lab, speedup->measure, 100.0 * rounds_share(rounds), 100.0 * required,
+              rounds_slowdown(rounds));
+}
+
+void rounds_check(const struct rounds *rounds, const struct speedup *speedup, const char *file,
+                  int line) {
+    double pass = shares_of(speedup).pass, required = pass * speedup->margin;
+    enum verdict verdict = rounds_verdict(rounds, required);
+    printf("%s %s: %d rounds, %.1f%% of the limit, noise %.1f%%, probes slowed %.2f times\n",
+           speedup->lab, speedup->measure, rounds->count, 100.0 * rounds_share(rounds),
+           100.0 * rounds_noise(rounds), rounds_slowdown(rounds));
+    if (verdict == VERDICT_TOO_BUSY) {
+        refuse(rounds, speedup, required, file, line);
+    } else if (verdict == VERDICT_IN_NOISE && !speedup_reached(speedup)) {
+        printf("%s %s: required %.3g%%, missed by less than the noise, and so it passes\n",
+               speedup->lab, speedup->measure, 100.0 * required);
+        grade_record_speedup(speedup, speedup_at_share(speedup, pass) * speedup->margin, true);
+    } else {
+        speedup_check(speedup, file, line);
+    }
+}

@@ -1,0 +1,48 @@
+/**
+ * @file rounds_speedup.h
+ * @brief Measures a case on the CPU in rounds, and gives the verdict; see rounds.h.
+ */
+#ifndef WARPBOOK_GRADER_HARNESS_ROUNDS_SPEEDUP_H_
+#define WARPBOOK_GRADER_HARNESS_ROUNDS_SPEEDUP_H_
+
+#include "grader/harness/rounds.h"
+#include "grader/harness/speedup.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Milliseconds of one round: each the fastest of some runs or calls. */
+struct round_times {
+    double ideal_ms;    /**< least time of the work, by the probes */
+    double baseline_ms; /**< infinite: not timed in this round */
+    double subject_ms;
+};
+
+/** Times round @p number. When it goes wrong, the running test fails. */
+typedef struct round_times round_function(void *argument, int number);
+
+/**
+ * @brief Calls @p time_round until the verdict is settled, and sets the times and the limit.
+ *
+ * Other work on the machine often ends soon: behind the first rounds there are pauses.
+ *
+ * @param speedup lab, measure and margin are set; a row of the threshold table
+ * @param rounds  zero-initialised, but for before_ms
+ */
+void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_function *time_round,
+                    void *argument);
+
+/**
+ * @brief The verdict of speedup_check(), with the noise of these rounds: what passes within it is
+ *        marked. Where other work on the machine leaves no verdict, the test fails with a line that
+ *        says so and not that the submission is slow.
+ */
+void rounds_check(const struct rounds *rounds, const struct speedup *speedup, const char *file,
+                  int line);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
