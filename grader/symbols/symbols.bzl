@@ -27,8 +27,9 @@ def _inputs(linking_contexts):
 
 def _symbols_impl(ctx):
     subject = ctx.attr.subject
-    direct = subject[_DirectInfo].labels
-    own = [subject.label, subject.label.relative(":ladder")]  # a solution's steps; see lab.bzl
+    named = subject[_DirectInfo].labels
+    direct = named + [label.relative(":ladder") for label in named]  # a solution brings its steps
+    own = [subject.label, subject.label.relative(":ladder")]
     lines = []
     files = []
     for label, objects in _inputs([dep[CcInfo].linking_context for dep in [subject] + ctx.attr.beside]):
