@@ -14,6 +14,7 @@ def _baseline_times_impl(ctx):
     recorder = ctx.attr.recorder[DefaultInfo].files_to_run
     ctx.actions.run_shell(
         command = _RECORD,
+        env = {"SIMT_GPU": ctx.attr.gpu} if ctx.attr.gpu else {},
         arguments = [recorder.executable.path, times.path],
         tools = [recorder],
         outputs = [times],
@@ -27,8 +28,21 @@ _baseline_times = rule(
     attrs = {
         "recorder": attr.label(doc = "The speedup test, with the baseline alone."),
         "lab": attr.string(doc = "NN_topic."),
+        "gpu": attr.string(doc = "Key of the GPU that simt presents itself as; empty: of the build."),
     },
 )
+
+def recorded_times(name, lab, recorder, gpu = ""):
+    """Runs a recorder of baseline_times() on one of simt's GPUs, and keeps what it says in NAME."""
+    _baseline_times(
+        name = name,
+        testonly = True,
+        gpu = gpu,
+        lab = lab,
+        recorder = recorder,
+        tags = ["manual"],
+        target_compatible_with = REQUIRES_NVCC,
+    )
 
 def baseline_times(name, lab, baseline):
     """Records what the lab's baseline takes on simt, for grader/harness/baseline_times.h.
@@ -50,11 +64,4 @@ def baseline_times(name, lab, baseline):
         target_compatible_with = REQUIRES_NVCC,
         deps = case_deps(lab) + ["//common/testing"],
     )
-    _baseline_times(
-        name = name,
-        testonly = True,
-        lab = lab,
-        recorder = lab + "_recorder",
-        tags = ["manual"],
-        target_compatible_with = REQUIRES_NVCC,
-    )
+    recorded_times(name, lab, lab + "_recorder")

@@ -17,8 +17,9 @@ static const struct threshold thresholds[] = {
     {"01_cpu_matmul",
      "kernel",
      60,
-     {8, 16, 30},
+     {0.1, 0.3, 0.6},
      {0, 0, 0},
+     "LIMIT",
      "512x512x512 against the naive triple loop",
      "one core with cache blocking and vectors passes; threads alone do not on eight cores or "
      "fewer",
@@ -29,16 +30,18 @@ static const struct threshold thresholds[] = {
     {"01_cpu_matmul",
      "end_to_end",
      20,
-     {2, 0, 0},
+     {0.1, 0, 0},
      {0, 0, 0},
+     "LIMIT",
      "Llama2 decode, 15M shape, against the same engine with the naive triple loop",
      "decoding is one row at a time: bandwidth, not arithmetic, sets the limit",
      NULL},
     {"02_gpu_matmul",
      "kernel",
      60,
-     {4, 9, 12},
-     {4, 9, 15},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "1x5632x2048 against one thread an output",
      "every byte of a loaded sector must be used, and there must be enough blocks for the whole "
      "GPU",
@@ -50,6 +53,7 @@ static const struct threshold thresholds[] = {
      20,
      {0, 0, 0},
      {0, 0, 0},
+     NULL,
      "allocations of calls whose sizes were seen before",
      "keeping buffers is how this lab makes the model faster: allocations took a third of a "
      "token's time on an H200, and every weight still crosses the bus",
@@ -57,8 +61,9 @@ static const struct threshold thresholds[] = {
     {"03_resident_weights",
      "end_to_end",
      80,
-     {4, 8, 15},
-     {4, 7, 10},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "Llama2 decode, 15M shape, against solved lab 02, which copies the weights for each token",
      "the bus is dozens of times narrower than the GPU's memory; the cost of launches takes most "
      "of that gain back",
@@ -68,8 +73,9 @@ static const struct threshold thresholds[] = {
     {"04_sgemm",
      "kernel",
      60,
-     {20, 32, 46},
-     {20, 28, 36},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "2048x2048x2048 (on simt 2048x2048x256), transposed B, against the starter's kernel",
      "on an H200 the baseline takes 18.7 ms and, by the bench, a plain tile in shared memory 2.1 "
      "(9x), 8x8 results a thread with vector loads 0.52 (36x); the solution is 49x measured, 41x "
@@ -79,16 +85,18 @@ static const struct threshold thresholds[] = {
     {"04_sgemm",
      "end_to_end",
      20,
-     {3, 0, 0},
+     {0.1, 0, 0},
      {0, 0, 0},
+     "LIMIT",
      "BERT, a batch of sentences, against the same engine with the starter's kernel",
      "attention, norms and activations stay as they were",
      NULL},
     {"05_layernorm_softmax",
      "layernorm",
      30,
-     {15, 32, 38},
-     {15, 40, 100},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "LayerNorm fp32, 2048 rows of 8192 (on simt 256 of 2560), against the starter's thread a row",
      "bandwidth is the limit: neighbouring threads must read neighbouring elements, and each row "
      "needs many threads",
@@ -99,8 +107,9 @@ static const struct threshold thresholds[] = {
     {"05_layernorm_softmax",
      "softmax",
      30,
-     {15, 45, 53},
-     {15, 40, 100},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "softmax bf16, 2048 rows of 8192 (on simt 256 of 2560), against the starter's thread a row",
      "bandwidth is the limit here, too, with half the bytes",
      "the grader's clock also counts launch and wait, 20 to 30 us on an H200; with 25 us added, "
@@ -110,8 +119,9 @@ static const struct threshold thresholds[] = {
     {"05_layernorm_softmax",
      "end_to_end",
      20,
-     {2, 0, 0},
+     {0.1, 0, 0},
      {0, 0, 0},
+     "LIMIT",
      "BERT, one sentence, against the same engine with the starter's norms",
      "matmul and attention stay as they were",
      NULL},
@@ -120,14 +130,16 @@ static const struct threshold thresholds[] = {
      20,
      {0, 0, 0},
      {0, 0, 0},
+     NULL,
      "kernels of each fused operator",
      "a fused operator takes one launch or two, whatever the GPU",
      NULL},
     {"06_fused_epilogues",
      "epilogues",
      40,
-     {2.5, 5, 10},
-     {2.5, 5, 10},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "the four linear layers of a BERT layer: time beyond their plain matmuls, against a launch "
      "for each operator",
      "the data around the matmul is read and written once, not once per operator",
@@ -138,14 +150,16 @@ static const struct threshold thresholds[] = {
      20,
      {0, 0, 0},
      {0, 0, 0},
+     NULL,
      "BERT with the fused operators against the same with single ones",
      "a fusion that does not help the model is not worth its code",
      NULL},
     {"07_attention",
      "kernel",
      30,
-     {10, 18, 28},
-     {8, 14, 22},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "fp32, 12 heads of 64, 8 sequences of 512 (on simt 132 heads, 128), against the starter's "
      "block a query",
      "tiles in shared memory alone do not pass: each value read must serve several FMAs, in "
@@ -156,8 +170,9 @@ static const struct threshold thresholds[] = {
     {"07_attention",
      "kernel_bf16",
      30,
-     {45, 90, 165},
-     {20, 40, 65},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "the same in bf16",
      "only tensor cores multiply that fast: the solution's fp32 kernel would be 39x on an H200",
      "gold is the speed of FlashAttention-2 on the grader's clock, which counts launch and wait, "
@@ -167,8 +182,9 @@ static const struct threshold thresholds[] = {
     {"07_attention",
      "end_to_end",
      20,
-     {2.5, 0, 0},
+     {0.1, 0, 0},
      {0, 0, 0},
+     "LIMIT",
      "BERT, packed texts of 256 to 512 tokens (on simt 192 to 384), against the same engine with "
      "the starter's kernel",
      "matmul, norms and activations stay as they were",
@@ -178,14 +194,16 @@ static const struct threshold thresholds[] = {
      20,
      {0, 0, 0},
      {0, 0, 0},
+     NULL,
      "kernels of one layer, at most",
      "each operator that shares another one's launch saves one",
      NULL},
     {"08_bert_classifier",
      "encoder",
      40,
-     {2, 2.4, 2.6},
-     {2, 2.7, 3.1},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "64 news articles of 24 to 124 tokens, only first rows wanted, against the starter's padded "
      "batch with a launch an operator",
      "58% of the padded batch's rows are padding: leaving them out gives 2.4x at best; fewer "
@@ -195,16 +213,18 @@ static const struct threshold thresholds[] = {
     {"08_bert_classifier",
      "end_to_end",
      20,
-     {2, 0, 0},
+     {0.1, 0, 0},
      {0, 0, 0},
+     "LIMIT",
      "the same articles from ids to logits, against the same engine with the starter's encoder",
      "the pooler, the classifier and the copy of the logits stay as they were",
      NULL},
     {"09_kv_cache",
      "linear",
      30,
-     {12, 15, 17.5},
-     {12, 25, 40},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "bf16, 8192 x 28672 (on simt 1024 x 4096) and a residual, against the starter's thread a row",
      "memory's speed is the limit: neighbouring threads must read neighbouring elements, and a row "
      "have many threads",
@@ -215,8 +235,9 @@ static const struct threshold thresholds[] = {
     {"09_kv_cache",
      "token",
      30,
-     {30, 45, 60},
-     {3.5, 4.2, 5},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "attention of one layer at position 511 (on simt 31), bf16, against keys and values computed "
      "anew",
      "with a cache there is one row to compute, not all of them; on simt, where the text is short, "
@@ -227,8 +248,9 @@ static const struct threshold thresholds[] = {
     {"09_kv_cache",
      "end_to_end",
      20,
-     {8, 0, 0},
-     {2.5, 0, 0},
+     {0.1, 0, 0},
+     {0, 0, 0},
+     "LIMIT",
      "Llama2 decode, 110M shape with 4 layers, 256 tokens from the first on (on simt a tiny one, "
      "16), against the same engine with the starter's operators",
      "SwiGLU, the embedding and launches are not part of the lab and stay as they were",
@@ -238,14 +260,16 @@ static const struct threshold thresholds[] = {
      10,
      {0, 0, 0},
      {0, 0, 0},
+     NULL,
      "kernels of a token's layer, at most",
      "each operator that shares another one's launch saves one",
      NULL},
     {"10_llama2_decoder",
      "decode",
      25,
-     {2, 6, 16},
-     {3, 4, 5},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "steps behind a prompt, 8 layers of 512 channels, 32,000 tokens to draw from by top-p (on "
      "simt 2 layers of 256, 1000 tokens, greedy), against the starter's",
      "fewer launches and a token drawn on the GPU more than halve the time; simt charges 3.5 us "
@@ -254,8 +278,9 @@ static const struct threshold thresholds[] = {
     {"10_llama2_decoder",
      "prefill",
      25,
-     {10, 30, 70},
-     {10, 15, 25},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "a prompt of 512 tokens (on simt 40) at once, against the starter's token by token",
      "each weight is read once for all tokens: feeding them one by one is never a third as fast",
      "the solution, which reads each weight once for the whole prompt, is 79x to 123x on an H200 "
@@ -263,8 +288,9 @@ static const struct threshold thresholds[] = {
     {"10_llama2_decoder",
      "end_to_end",
      20,
-     {2, 0, 0},
-     {2.5, 0, 0},
+     {0.1, 0, 0},
+     {0, 0, 0},
+     "LIMIT",
      "a prompt of 64 tokens and 96 drawn ones (on simt 5 and 8) through the engine, against the "
      "same with the starter's decoder",
      "the engine and its copies of tokens stay as they were",
@@ -272,8 +298,9 @@ static const struct threshold thresholds[] = {
     {"11_training",
      "layernorm",
      20,
-     {10, 20, 36},
-     {8, 14, 20},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "LayerNorm's gradient, bf16, 8192 rows of 768 (on simt 512), against the starter's thread a "
      "row and thread a column",
      "a warp per row that also sums up the columns reads each element once; rows first and columns "
@@ -283,8 +310,9 @@ static const struct threshold thresholds[] = {
     {"11_training",
      "attention",
      25,
-     {25, 32, 40},
-     {3, 5, 6.5},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "attention's gradient, bf16, 16 texts of 256 tokens and 12 heads (on simt one text, 2 heads), "
      "against the starter's stored matrices",
      "only tensor cores multiply that fast: without them the bench on an H200 gives 18.6x at 128 "
@@ -295,8 +323,9 @@ static const struct threshold thresholds[] = {
     {"11_training",
      "adamw",
      15,
-     {2, 2.4, 2.8},
-     {2, 2.5, 3},
+     {0.1, 0.3, 0.6},
+     {0, 0, 0},
+     "LIMIT",
      "AdamW for 17 million parameters (on simt half a million) with a bf16 copy, against a kernel "
      "for each line of the formula",
      "30 bytes per parameter have to be moved; the starter moves 54, at half of the memory's speed",
@@ -305,8 +334,9 @@ static const struct threshold thresholds[] = {
     {"11_training",
      "end_to_end",
      20,
-     {3, 0, 0},
-     {2, 0, 0},
+     {0.1, 0, 0},
+     {0, 0, 0},
+     "LIMIT",
      "training steps of BERT in bf16, 4 layers of 768 channels, 16 texts of 256 tokens (on simt "
      "one layer of 256 and 3 texts), against the same engine with the starter's functions",
      "products, the forward pass and the other gradients stay as they were",
@@ -328,18 +358,18 @@ const struct threshold *threshold_find(const char *lab, const char *measure) {
     return NULL;
 }
 
-struct steps threshold_steps(const struct threshold *threshold, bool modelled) {
-    return modelled && threshold->model.pass > 0.0 ? threshold->model : threshold->timed;
+struct steps threshold_shares(const struct threshold *threshold, bool modelled) {
+    return modelled && threshold->model.pass > 0.0 ? threshold->model : threshold->shares;
 }
 
-enum step threshold_step(const struct steps *steps, double speedup) {
-    if (!(speedup >= steps->pass)) {
+enum step threshold_step(const struct steps *steps, double reached) {
+    if (!(reached >= steps->pass)) {
         return STEP_NONE;
     }
-    if (!(steps->gold > 0.0) || speedup >= steps->gold) {
+    if (!(steps->gold > 0.0) || reached >= steps->gold) {
         return STEP_GOLD;
     }
-    return speedup >= steps->good ? STEP_GOOD : STEP_PASS;
+    return reached >= steps->good ? STEP_GOOD : STEP_PASS;
 }
 
 int threshold_points(const struct threshold *threshold, enum step step) {

@@ -12,7 +12,7 @@
 extern "C" {
 #endif
 
-/** Speedups over the baseline measured in the same run, and what they are called. */
+/** What a measure may reach, and what that is called: shares of a limit, or speedups. */
 struct steps {
     double pass; /**< required; 0: nothing is timed */
     double good; /**< 0: the measure has no steps */
@@ -24,10 +24,12 @@ struct threshold {
     const char *lab;     /**< "01_cpu_matmul" */
     const char *measure; /**< "kernel" or "end_to_end"; the test of lab_speedup of that name */
     int points;          /**< for all of it */
-    struct steps timed;  /**< of measured time */
-    struct steps model;  /**< of simt's modelled time; pass 0: as timed */
+    struct steps shares; /**< of what the machine can do at best: see harness/work.h */
+    struct steps model;  /**< the same of simt's modelled time, whose cases are smaller; pass 0: as
+                              measured */
+    const char *limit;   /**< what the machine's least time is made of */
     const char *what;    /**< what is measured against what */
-    const char *why;     /**< where the number comes from */
+    const char *why;     /**< where pass comes from */
     const char *gold;    /**< where good and gold come from; NULL without them */
 };
 
@@ -40,14 +42,14 @@ const struct threshold *threshold_find(const char *lab, const char *measure);
 /** @return row @p index of the table, or NULL behind its end. */
 const struct threshold *threshold_at(size_t index);
 
-/** @return the steps that count for measured, or for modelled time. */
-struct steps threshold_steps(const struct threshold *threshold, bool modelled);
+/** @return the shares that count for measured, or for modelled time. */
+struct steps threshold_shares(const struct threshold *threshold, bool modelled);
 
 /** Which step a speedup reaches. */
 enum step { STEP_NONE, STEP_PASS, STEP_GOOD, STEP_GOLD };
 
 /** @return the highest step; a measure without good and gold is gold as soon as it passes. */
-enum step threshold_step(const struct steps *steps, double speedup);
+enum step threshold_step(const struct steps *steps, double reached);
 
 /** @return points of a step: 60, 80 and 100 percent of the row's. */
 int threshold_points(const struct threshold *threshold, enum step step);

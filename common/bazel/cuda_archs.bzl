@@ -3,7 +3,7 @@
 # simt needs only PTX, so ptxas is not needed. Its default GPU is an H200; tests on its T4 run only
 # with --config=deep.
 SIMT_ARCHS = "compute_90:compute_90"
-SIMT_DEEP_ARCHS = "compute_75:compute_75;compute_90:compute_90"
+SIMT_DEEP_ARCHS = "compute_75:compute_75;compute_80:compute_80;compute_90:compute_90"
 
 # Machine code for every GPU since Turing, so that nothing is compiled when a
 # program starts. There is none for 8.9, which saves an eighth of every program:

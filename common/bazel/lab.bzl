@@ -49,6 +49,38 @@ def lab_library(name, language = "c", **kwargs):
     """
     _LIBRARY[language](name = name, **dict(_FLAGS[language], **kwargs))
 
+def _is_header(source):
+    return source.endswith(".h") or source.endswith(".cuh")
+
+def _ladder(language, contract, srcs, deps):
+    """The library of a solution's steps, for its last step and for a middle one."""
+    lab_library(
+        name = "ladder",
+        language = language,
+        srcs = [source for source in srcs if not _is_header(source)],
+        hdrs = [source for source in srcs if _is_header(source)],
+        deps = [contract] + _DEPS[language] + deps,
+    )
+
+def _middle(lab, language, contract, srcs, renamed, deps):
+    """A learner's middling submission: the engine with the contract by a step from the ladder's middle."""
+    lab_library(
+        name = "middle",
+        testonly = True,
+        language = language,
+        srcs = srcs,
+        local_defines = renamed,
+        deps = [contract] + _DEPS[language] + deps,
+    )
+    cc_library(
+        name = "middle_engine",
+        testonly = True,
+        srcs = [lab + ":given/engine.c"],
+        linkstatic = True,
+        visibility = ["//grader:__subpackages__"],
+        deps = [":middle", lab + ":engine_deps"],
+    )
+
 def _kept_steps(subject):
     """A learner's own steps/, where they have made one: only the file that changes is compiled again."""
     return native.glob(["steps/*.c", "steps/*.cu", "steps/*.cuh", "steps/*.h"]) if subject == "labs" else []
@@ -61,6 +93,8 @@ def lab(
         contract_deps = ["//common/models:engine"],
         step_srcs = [],
         step_deps = [],
+        middle = {},
+        middle_srcs = [],
         engine_deps = ["//common/models:engine"],
         bench_deps = [],
         own_bench_deps = [],
@@ -74,6 +108,10 @@ def lab(
                  `:subject`
     `:engine`    the engine of this stage; labs/ and solutions/ share its source, in labs/
     `:bench`     the bench, from bench/*.c in labs/, also shared
+    `:sources`   all files of the subject, for a test that reads them
+    `:ladder`    the steps, in a library of their own; if `step_srcs`
+    `:middle_engine`  as `:engine`, with a step from the ladder's middle: a learner's middling
+                 submission; if `middle`
     `:generate`  generates text with this stage's engine, with `:generate_test`; if `generate`
     `:programs`  all programs, for the bundle
     `:contract`  the headers; only in labs/, as the parts of the bench
@@ -90,6 +128,10 @@ def lab(
       step_srcs: the subject's sources and private headers besides TOPIC.c.
       step_deps: dependencies of the subject's code besides common/base and, for CUDA,
         common/device.
+      middle: functions of the ladder that TOPIC.c calls, with those that the middling submission calls
+        in their place: that is TOPIC.c with other names.
+      middle_srcs: steps that belong to the middling submission alone, or that it has with other
+        names, too.
       engine_deps: dependencies of engine.c besides the subject; only given in labs/.
       bench_deps: dependencies of the bench; only given in labs/.
       own_bench_deps: dependencies of the bench in the package itself.
@@ -164,12 +206,24 @@ def lab(
                 ],
                 deps = [contract] + _DEPS[language] + step_deps,
             )
+    topic_src = "%s.%s" % (topic, language)
+    topic_deps = step_deps + ([":ladder"] if step_srcs else [])
+    if step_srcs:
+        _ladder(language, contract, step_srcs, step_deps)
+    if middle:
+        renamed = ["%s=%s" % names for names in middle.items()]
+        _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps)
     lab_library(
         name = topic,
         language = language,
-        srcs = ["%s.%s" % (topic, language)] + step_srcs + _kept_steps(subject),
+        srcs = [topic_src] + _kept_steps(subject),
         visibility = _VISIBILITY,
-        deps = [contract] + _DEPS[language] + step_deps,
+        deps = [contract] + _DEPS[language] + topic_deps,
+    )
+    native.filegroup(
+        name = "sources",
+        srcs = native.glob(["*.c", "*.cu", "steps/*.c", "steps/*.cu", "steps/*.cuh", "steps/*.h"]),
+        visibility = ["//grader/cards:__pkg__"],
     )
     native.alias(
         name = "subject",

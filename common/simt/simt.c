@@ -4,15 +4,17 @@
 #include <stddef.h>
 
 bool simt_find(struct simt_api *api) {
-    *api = (struct simt_api){NULL, NULL};
+    *api = (struct simt_api){NULL, NULL, NULL};
     /* POSIX promises that a function's address fits an object pointer; ISO C does not. */
     void *key = dlsym(RTLD_DEFAULT, "simt_gpu_key");
     void *totals = dlsym(RTLD_DEFAULT, "simt_read_totals");
-    if (key == NULL || totals == NULL) {
+    void *limits = dlsym(RTLD_DEFAULT, "simt_read_limits");
+    if (key == NULL || totals == NULL || limits == NULL) {
         return false;
     }
     *(void **)&api->gpu_key = key;
     *(void **)&api->read_totals = totals;
+    *(void **)&api->read_limits = limits;
     return true;
 }
 

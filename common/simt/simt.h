@@ -4,7 +4,7 @@
  * counted.
  *
  * A program links the CUDA runtime and does not know which one it will get:
- * NVIDIA's, or simt's library of the same name. simt's exports two functions
+ * NVIDIA's, or simt's library of the same name. simt's exports three functions
  * more, which simt_find() looks up at run time; nothing here needs linking with
  * the emulator.
  */
@@ -29,12 +29,23 @@ struct simt_totals {
     double nanoseconds; /**< MODELLED time of all the work of the device */
 };
 
-/** The two functions of simt's library. */
+/** What the emulated GPU can do at best, from its row of the table that MODEL.md explains. */
+struct simt_limits {
+    double
+        tensor_flops; /**< of mma in fp16 and bf16, dense, a second; 0: the GPU has none in bf16 */
+    double memory;    /**< of device memory, as a copy reaches it: bytes a second */
+    double l2;        /**< of the L2 cache: bytes a second */
+    double bus;       /**< between the host's pageable memory and the device: bytes a second */
+};
+
+/** The three functions of simt's library. */
 struct simt_api {
     /** @return the emulated GPU, as SIMT_GPU names it: "h200". */
     const char *(*gpu_key)(void);
     /** Reads the totals; waits for nothing, as all work is done when a call returns. */
     void (*read_totals)(struct simt_totals *totals);
+    /** Reads the emulated GPU's limits. */
+    void (*read_limits)(struct simt_limits *limits);
 };
 
 /** @return true when this process runs on simt; @p api is zeros else. */

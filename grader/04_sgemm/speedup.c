@@ -20,6 +20,7 @@
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watch.h"
+#include "grader/isolation/models.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/04_sgemm/problem/case.h"
@@ -227,6 +228,8 @@ C_TEST(speedup, kernel) {
     }
     ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
+    const struct work work = {.fp32_flops = sgemm_flops(k.shape)};
+    speedup.least = grader_gpu_least_time(&work);
     speedup_measure(&speedup, CALLS, time_call, &k);
     if (!test_has_failed()) {
         check_possible(&k.shape, &gpu, speedup.subject_ms);
@@ -255,6 +258,15 @@ static struct bert_case bert_case_of(bool modelled) {
     return (struct bert_case){.config = config, .B = 16, .T = config.T};
 }
 
+/* Of the layers' matmuls: q, k and v in one, the output product, and the feed-forward part's two.
+ */
+static struct work work_of_matmuls(const struct bert_case *c) {
+    double C = (double)c->config.C, weights = 4.0 * C * C + 2.0 * C * (double)c->config.hidden;
+    double rows = (double)(c->B * c->T), layers = (double)c->config.L;
+    return (struct work){.fp32_flops = 2.0 * rows * layers * weights,
+                         .launches = (int)(4 * c->config.L + 2)};
+}
+
 C_TEST(speedup, end_to_end) {
     enum { MOST_TOKENS = 16 * 128 };
     struct grader_gpu gpu;
@@ -266,7 +278,9 @@ C_TEST(speedup, end_to_end) {
     struct remote_bert_job job = {.config = c.config,
                                   .input = {.ids = ids, .B = c.B, .T = c.T},
                                   .what = "BERT, a batch of sentences",
-                                  .seconds = 4 * PATIENCE};
+                                  .seconds = 4 * PATIENCE,
+                                  .own = WORKER_NO_MATMUL,
+                                  .work = work_of_matmuls(&c)};
     remote_bert_draw(&job, ids, c.B * c.T);
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);

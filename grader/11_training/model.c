@@ -139,8 +139,12 @@ enum status training_job_reference(struct training_job *job, struct training_res
 
 /* ---- The worker ---- */
 
-enum status training_job_place(const struct training_job *job, void **model, struct error *error) {
-    struct training_create_call call = {job->spec.config, job->spec.dtype, job->seed, NULL};
+enum status training_job_place(const struct training_job *job, bool without_own, void **model,
+                               struct error *error) {
+    struct training_create_call call = {.config = job->spec.config,
+                                        .dtype = job->spec.dtype,
+                                        .seed = job->seed,
+                                        .without_own = without_own};
     TRY(remote_call("training_create", &call, sizeof call, error));
     *model = call.model;
     return STATUS_OK;

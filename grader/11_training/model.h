@@ -49,9 +49,13 @@ void training_job_free(struct training_job *job);
 MUST_CHECK enum status training_job_reference(struct training_job *job,
                                               struct training_result *result, struct error *error);
 
-/** Makes the model in the worker in use. @param model receives it */
-MUST_CHECK enum status training_job_place(const struct training_job *job, void **model,
-                                          struct error *error);
+/**
+ * @brief Makes the model in the worker in use.
+ * @param without_own the lab's functions do nothing in it: its time is that of all else
+ * @param model       receives it
+ */
+MUST_CHECK enum status training_job_place(const struct training_job *job, bool without_own,
+                                          void **model, struct error *error);
 
 /**
  * @brief The steps in the worker in use.

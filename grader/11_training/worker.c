@@ -27,6 +27,31 @@ struct trained {
     struct train_model *model;
 };
 
+static enum status no_layernorm(const struct layernorm_backward_problem *problem, void *workspace,
+                                device_stream stream, struct error *error) {
+    (void)problem, (void)workspace, (void)stream, (void)error;
+    return STATUS_OK;
+}
+
+static enum status no_attention(const struct attention_backward_problem *problem, void *scratch,
+                                device_stream stream, struct error *error) {
+    (void)problem, (void)scratch, (void)stream, (void)error;
+    return STATUS_OK;
+}
+
+static enum status no_adamw(const struct adamw_problem *problem, device_stream stream,
+                            struct error *error) {
+    (void)problem, (void)stream, (void)error;
+    return STATUS_OK;
+}
+
+static enum status create_engine(struct train_engine *engine, const struct training_create_call *c,
+                                 struct error *error) {
+    const struct training_functions none = {no_layernorm, no_attention, no_adamw};
+    return c->without_own ? training_engine_create_with(engine, c->dtype, &none, error)
+                          : training_engine_create(engine, c->dtype, error);
+}
+
 static enum status create(void *arguments, struct error *error) {
     struct training_create_call *c = arguments;
     struct trained *trained = calloc(1, sizeof *trained);
@@ -34,7 +59,7 @@ static enum status create(void *arguments, struct error *error) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
     }
     c->model = trained;
-    TRY(training_engine_create(&trained->engine, c->dtype, error));
+    TRY(create_engine(&trained->engine, c, error));
     TRY(train_model_create(&trained->model, &c->config, &trained->engine, error));
     return train_model_draw(trained->model, c->seed, error);
 }

@@ -15,6 +15,7 @@
 #define WARPBOOK_GRADER_HARNESS_BASELINE_TIMES_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "grader/harness/speedup.h"
 
@@ -30,10 +31,14 @@ extern "C" {
  */
 bool baseline_times_find(const char *path, const char *measure, const char *clock, double *ms);
 
+/** Prints the name that the rest of a model has in such a file. @return @p text */
+const char *baseline_times_of_rest(const char *measure, char *text, size_t size);
+
 /** @return whether this run is there to record times: only the baseline runs, nothing is graded. */
 bool baseline_times_recording(void);
 
-/** Appends the baseline's time to $WARPBOOK_BASELINE_TIMES; the running test fails if it cannot. */
+/** Appends the baseline's time, and the rest's where it is known, to $WARPBOOK_BASELINE_TIMES; the
+ * running test fails if it cannot. */
 void baseline_times_record(const struct speedup *speedup);
 
 #ifdef __cplusplus

@@ -17,11 +17,12 @@ static const char *write_times(char *path, size_t size, const char *text) {
 }
 
 C_TEST(baseline_times, finds_what_was_recorded) {
-    char path[1024];
+    char path[1024], rest[80];
     double ms = 0.0;
     const struct speedup kernel = {
         .measure = "kernel", .clock = clock_name, .baseline_ms = 0.1 + 0.2};
-    const struct speedup model = {.measure = "model", .clock = clock_name, .baseline_ms = 7.0};
+    const struct speedup model = {
+        .measure = "model", .clock = clock_name, .baseline_ms = 7.0, .rest_ms = 3.0};
     write_times(path, sizeof path, "");
     setenv("WARPBOOK_BASELINE_TIMES", path, 1);
     EXPECT_TRUE(baseline_times_recording());
@@ -33,6 +34,11 @@ C_TEST(baseline_times, finds_what_was_recorded) {
     EXPECT_TRUE(ms == kernel.baseline_ms);
     EXPECT_TRUE(baseline_times_find(path, "model", clock_name, &ms));
     EXPECT_TRUE(ms == model.baseline_ms);
+    EXPECT_TRUE(baseline_times_find(path, baseline_times_of_rest("model", rest, sizeof rest),
+                                    clock_name, &ms));
+    EXPECT_TRUE(ms == model.rest_ms);
+    EXPECT_TRUE(!baseline_times_find(path, baseline_times_of_rest("kernel", rest, sizeof rest),
+                                     clock_name, &ms));
 }
 
 C_TEST(baseline_times, another_gpu_or_measure_is_not_recorded) {

@@ -10,6 +10,7 @@
 #include "grader/harness/program_folder.h"
 #include "grader/harness/record.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
 
 static enum status open_device(struct device_properties *properties, struct error *error) {
     TRY(device_open(error));
@@ -61,8 +62,33 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                               .modelled = gpu->modelled,
                               .baseline_ms = INFINITY,
                               .subject_ms = INFINITY};
+    char rest[80];
     speedup.recorded = is_recorded(measure, gpu->clock, &speedup.baseline_ms);
+    (void)is_recorded(baseline_times_of_rest(measure, rest, sizeof rest), gpu->clock,
+                      &speedup.rest_ms);
     return speedup;
+}
+
+struct least_time grader_gpu_least_time(const struct work *work) {
+    struct device_limits limits;
+    struct error error = {0};
+    enum status status = remote_device_limits(&limits, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("the GPU's limits: %s", error_text(&error, status));
+        return (struct least_time){0};
+    }
+    return work_least_time(work, &limits);
+}
+
+bool grader_gpu_can(const struct grader_gpu *gpu, const struct work *work) {
+    if (work->tensor_flops > 0.0 && gpu->properties.code < 80) {
+        test_skip(__FILE__, __LINE__,
+                  "%s has no tensor cores for bf16: this is not graded here, and its points go to "
+                  "the lab's other measures",
+                  gpu->properties.name);
+        return false;
+    }
+    return true;
 }
 
 /* Sums of some hundred fp32 numbers in another order, through a few layers. */

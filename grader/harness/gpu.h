@@ -46,6 +46,18 @@ bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin);
 
+/**
+ * @brief The least time of this work on the GPU. The baseline's worker finds the GPU's limits; the
+ *        running test fails when that does not work.
+ */
+struct least_time grader_gpu_least_time(const struct work *work);
+
+/**
+ * @return whether the GPU can do this work; if not, the running test is skipped, and says so: its
+ *         points go to the lab's other measures
+ */
+bool grader_gpu_can(const struct grader_gpu *gpu, const struct work *work);
+
 /** Fails the running test unless a model's logits (V) equal those of the reference engine. */
 void grader_check_logits(const float *got, const float *want, size_t V, const char *whose);
 

@@ -10,6 +10,7 @@
 #include "common/base/json_lines.h"
 #include "common/bench/bench.h"
 #include "common/testing/testing.h"
+#include "grader/thresholds.h"
 
 /*
  * Neither constant nor handed in: GoogleTest calls the observer without a
@@ -74,6 +75,24 @@ static void add_head(cJSON *line, const char *test, const char *verdict) {
     add_string(line, "verdict", verdict);
 }
 
+/* Pass, good and gold as speedups on this machine: without margin; 0 where there is no such step.
+ */
+static void add_steps(cJSON *line, const struct speedup *s) {
+    const struct threshold *threshold =
+        s->measure != NULL ? threshold_find(s->lab, s->measure) : NULL;
+    if (threshold == NULL) {
+        cJSON_AddNullToObject(line, "steps");
+        return;
+    }
+    const struct steps shares = threshold_shares(threshold, s->modelled);
+    const double each[] = {shares.pass, shares.good, shares.gold};
+    cJSON *steps = cJSON_AddArrayToObject(line, "steps");
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        double speedup = each[i] > 0.0 ? speedup_at_share(s, each[i]) : 0.0;
+        cJSON_AddItemToArray(steps, cJSON_CreateNumber(speedup));
+    }
+}
+
 static void add_speedup(cJSON *line) {
     const struct speedup *s = &record.speedup;
     bool compared = s->measure != NULL;
@@ -82,6 +101,11 @@ static void add_speedup(cJSON *line) {
     add_number(line, "subject_ms", compared ? s->subject_ms : NAN);
     add_number(line, "speedup", compared ? s->baseline_ms / s->subject_ms : NAN);
     add_number(line, "required", compared ? record.required : NAN);
+    add_number(line, "fixed_ms", compared ? s->least.fixed_ms : NAN);
+    add_number(line, "ideal_ms", compared ? s->least.ideal_ms : NAN);
+    add_number(line, "share", compared ? least_time_share(&s->least, s->subject_ms) : NAN);
+    add_string(line, "limit", compared ? s->least.limit : NULL);
+    add_steps(line, s);
 }
 
 static void add_device(cJSON *line) {

@@ -26,6 +26,8 @@ struct remote_bert_job {
                                   Draw it first: the first number of a rng gives its seed away */
     const char *what;        /**< what a learner is told when it crashes: "BERT, a batch" */
     unsigned seconds;        /**< most that all runs of one side may take */
+    unsigned own;            /**< the lab's operators: enum worker_operators, as bits */
+    struct work work;        /**< of these operators alone, in the whole batch */
 };
 
 /** @return these sizes of a BERT with two token types, GELU and BERT's eps. */
@@ -79,6 +81,10 @@ void remote_bert_parity(struct remote_bert_job job, remote_bert_check *check, co
 /**
  * @brief Times the batch on both sides, compares their logits, and checks the speedup. Where the
  *        baseline's time is recorded, the logits that must come are the reference's.
+ *
+ * What a submission cannot change, the rest of the model, is timed, too: by the baseline's worker,
+ * with operators that do nothing in place of the lab's own.
+ *
  * @param what whose logits they are: "BERT with your sgemm"
  */
 void remote_bert_compare(const struct remote_bert_job *job, const struct grader_gpu *gpu,

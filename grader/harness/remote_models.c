@@ -114,8 +114,9 @@ void remote_llama2_free(struct remote_llama2 *llama2) {
 
 enum status remote_bert_create(struct remote_bert *bert, const struct bert_config *config,
                                uint64_t seed, const struct bert_input *input, size_t rows,
-                               struct error *error) {
-    struct bert_create_call call = {.config = *config, .seed = seed, .rows = rows};
+                               unsigned without, struct error *error) {
+    struct bert_create_call call = {
+        .config = *config, .seed = seed, .rows = rows, .without = without};
     size_t tokens = input->starts != NULL ? (size_t)input->starts[input->B] : input->B * input->T;
     void *ids, *starts = NULL, *mask = NULL, *logits;
     *bert = (struct remote_bert){.count = input->B * config->labels};

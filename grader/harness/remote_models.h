@@ -72,12 +72,13 @@ struct remote_bert {
  * @brief Makes the model in the worker in use and hands it a batch.
  * @param seed  of the weights: not the one that other inputs come from
  * @param input host memory; `types` is not handed on
+ * @param without enum worker_operators that do nothing, as bits; 0: the model as it is
  * @return STATUS_OK or what the worker says
  */
 MUST_CHECK enum status remote_bert_create(struct remote_bert *bert,
                                           const struct bert_config *config, uint64_t seed,
                                           const struct bert_input *input, size_t rows,
-                                          struct error *error);
+                                          unsigned without, struct error *error);
 
 /**
  * @brief Runs the batch.

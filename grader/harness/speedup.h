@@ -7,11 +7,17 @@
 
 #include <stdbool.h>
 
+#include "grader/harness/work.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** Two times from one run, each the fastest of several calls. */
+/**
+ * Two times from one run, each the fastest of several calls, and the least time that the work takes
+ * on this machine. What is required is a share of that limit; as a speedup over the baseline it
+ * differs from GPU to GPU.
+ */
 struct speedup {
     const char *lab;     /**< "01_cpu_matmul" */
     const char *subject; /**< "labs" or "solutions" */
@@ -21,16 +27,23 @@ struct speedup {
     bool modelled;       /**< by simt, not measured: the table's other column */
     double baseline_ms;
     double subject_ms;
-    bool recorded; /**< baseline_ms is known from the build: the baseline does not run */
+    bool recorded;  /**< baseline_ms is known from the build: the baseline does not run */
+    double rest_ms; /**< of a model without the lab's operators; 0: no model, or not known */
+    struct least_time least; /**< see work.h */
 };
 
 /** @return true when the threshold times the margin is reached; false also without a threshold. */
 bool speedup_reached(const struct speedup *speedup);
 
+/** @return the speedup over the baseline that @p share of the limit amounts to; margin aside. */
+double speedup_at_share(const struct speedup *speedup, double share);
+
 /**
- * @brief Fails the running test, naming the speedup and the required one, and whether it was
- *        measured or modelled, unless the threshold times the margin is reached. Prints the
- *        figures either way.
+ * @brief Fails the running test, naming the speedup and the required one, the share of the limit
+ *        and the required one, and whether it was measured or modelled, unless the threshold times
+ *        the margin is reached. Prints the figures either way.
+ *
+ * A measured time that misses by no more than times vary from run to run passes, and is marked.
  */
 void speedup_check(const struct speedup *speedup, const char *file, int line);
 
@@ -51,6 +64,10 @@ typedef double speedup_function(void *argument, bool subject);
 /**
  * @brief Times both in turn; each side's fastest call becomes its time. A baseline whose time is
  *        recorded is not called.
+ *
+ * Other work on the machine can only add time. So where a measured verdict is near its threshold,
+ * on either side, the same number of calls is added, three times at most.
+ *
  * @param calls of each side where time is measured, after one that does not count: it loads the
  *              kernels and wakes the clock. Where time is modelled, one is as good as many
  */

@@ -28,6 +28,9 @@ MUST_CHECK enum status remote_call_by(enum call_mode mode, const char *name, con
                                       size_t size, device_stream stream, struct message *m,
                                       double *wall_ms, struct error *error);
 
+/** @return which side remote_use() named last. */
+enum remote_side remote_used(void);
+
 struct side *remote_side_in_use(void);
 
 /** @return properties of the device that the other side has opened, or NULL. */

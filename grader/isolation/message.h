@@ -59,7 +59,8 @@ enum device_request {
     DEVICE_SYNCHRONIZE,
     DEVICE_LAUNCHED,
     DEVICE_TRAFFIC, /**< answer's bytes: struct device_traffic */
-    DEVICE_NOW
+    DEVICE_NOW,
+    DEVICE_LIMITS /**< answer's bytes: struct device_limits */
 };
 
 struct message {

@@ -90,12 +90,21 @@ enum status worker_llama2_free(void *call, struct error *error);
         "llama2_free", sizeof(struct llama2_forward_call), worker_llama2_free            \
     }
 
+/** A lab's own operators, left out to time the rest of a model: they do nothing then. */
+enum worker_operators {
+    WORKER_ALL_OPERATORS = 0,
+    WORKER_NO_MATMUL = 1,
+    WORKER_NO_NORMS = 2,
+    WORKER_NO_ATTENTION = 4
+};
+
 /** BERT: made once, run as often as wanted, freed. */
 struct bert_create_call {
     struct bert_config config;
-    uint64_t seed; /**< of the weights */
-    size_t rows;   /**< most of a batch */
-    void *model;   /**< receives what the others are given */
+    uint64_t seed;    /**< of the weights */
+    size_t rows;      /**< most of a batch */
+    unsigned without; /**< enum worker_operators, as bits */
+    void *model;      /**< receives what the others are given */
 };
 struct bert_run_call {
     void *model;

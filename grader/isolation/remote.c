@@ -150,6 +150,10 @@ enum status remote_request(struct message *message, double *wall_ms, struct erro
     return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", message->text);
 }
 
+enum remote_side remote_used(void) {
+    return remote.used;
+}
+
 struct side *remote_side_in_use(void) {
     return &remote.sides[remote.used];
 }

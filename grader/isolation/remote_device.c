@@ -65,6 +65,28 @@ enum status remote_open_side(enum remote_side which, struct error *error) {
     return which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error);
 }
 
+/* By the side in use. */
+static enum status find_limits(struct device_limits *limits, struct error *error) {
+    struct message m = request(DEVICE_LIMITS);
+    if (remote_side_in_use()->properties.name[0] == '\0') {
+        TRY(remote_open_device(error));
+    }
+    TRY(remote_request(&m, NULL, error));
+    if (m.size != sizeof *limits) {
+        return error_set(error, STATUS_MISMATCH, "the worker's device has no limits");
+    }
+    memcpy(limits, m.bytes, sizeof *limits);
+    return STATUS_OK;
+}
+
+enum status remote_device_limits(struct device_limits *limits, struct error *error) {
+    enum remote_side before = remote_used();
+    remote_use(REMOTE_BASELINE);
+    enum status status = find_limits(limits, error);
+    remote_use(before);
+    return status;
+}
+
 enum status __wrap_device_properties(struct device_properties *properties, struct error *error) {
     (void)error;
     *properties = remote_side_in_use()->properties;

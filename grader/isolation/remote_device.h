@@ -6,6 +6,7 @@
 #define WARPBOOK_GRADER_ISOLATION_REMOTE_DEVICE_H_
 
 #include "common/base/status.h"
+#include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
 #include "grader/isolation/remote.h"
 
@@ -22,6 +23,12 @@ MUST_CHECK enum status remote_open_device(struct error *error);
 
 /** Has this side's worker used from here on, and opens the baseline's device as above. */
 MUST_CHECK enum status remote_open_side(enum remote_side which, struct error *error);
+
+/**
+ * @brief Finds what the GPU can do at best, by the baseline's worker: no code of the submission's
+ *        has a part in it. The side in use stays.
+ */
+MUST_CHECK enum status remote_device_limits(struct device_limits *limits, struct error *error);
 
 /**
  * @brief Waits for a call's work, and ends grader_watch() of it.

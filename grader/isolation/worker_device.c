@@ -3,6 +3,7 @@
 
 #include "common/bench/device/device_bench.h"
 #include "common/bench/device/device_launches.h"
+#include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
 #include "common/simt/simt.h"
 #include "grader/isolation/worker.h"
@@ -28,6 +29,13 @@ static enum status open_device(struct message *message, struct error *error) {
     TRY(device_open(error));
     TRY(device_properties(&properties, error));
     put(message, &properties, sizeof properties);
+    return STATUS_OK;
+}
+
+static enum status find_limits(struct message *message, struct error *error) {
+    struct device_limits limits;
+    TRY(device_limits(&limits, error));
+    put(message, &limits, sizeof limits);
     return STATUS_OK;
 }
 
@@ -91,6 +99,8 @@ static enum status request(struct message *message, struct error *error) {
     case DEVICE_NOW:
         message->ms = 1e3 * device_now();
         return STATUS_OK;
+    case DEVICE_LIMITS:
+        return find_limits(message, error);
     }
     return error_set(error, STATUS_UNSUPPORTED, "the worker knows no such request");
 }

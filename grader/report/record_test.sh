@@ -25,11 +25,12 @@ mkdir here
 unset TEST_UNDECLARED_OUTPUTS_DIR BUILD_WORKSPACE_DIRECTORY
 WARPBOOK_GRADES=$PWD/given/grades.jsonl WARPBOOK_COMMIT=abc "$example" >log 2>&1 && fail "the example passes"
 head='^\{"schema":1,"time":"20[0-9T:Z-]+","commit":"abc","lab":"04_sgemm","subject":"labs","part":"speedup",'
+number='[0-9.]+'
 gpu='"device":\{"name":"a \\"made up\\" GPU","modelled":true\}'
 holds given/grades.jsonl \
     "$head\"test\":\"passes\",\"verdict\":\"pass\",\"measure\":null,\"baseline_ms\":null,.*\"required\":null,.*\"message\":null,\"seconds\":[0-9.]+\}$" \
-    "$head\"test\":\"is_fast\",\"verdict\":\"pass\",\"measure\":\"kernel\",\"baseline_ms\":100,\"subject_ms\":2,\"speedup\":50,\"required\":20,$gpu,\"message\":null," \
-    "$head\"test\":\"is_slow\",\"verdict\":\"slow\",\"measure\":\"kernel\",.*\"speedup\":2,\"required\":20,$gpu,\"message\":\"04_sgemm kernel is too slow: modelled 2.00x, required 20.00x\\\\n" \
+    "$head\"test\":\"is_fast\",\"verdict\":\"pass\",\"measure\":\"kernel\",\"baseline_ms\":100,\"subject_ms\":2,\"speedup\":50,\"required\":$number,\"fixed_ms\":1,\"ideal_ms\":1,\"share\":1,\"limit\":\"the fp32 units' speed\",\"steps\":\[$number,$number,$number\],$gpu,\"message\":null," \
+    "$head\"test\":\"is_slow\",\"verdict\":\"slow\",\"measure\":\"kernel\",.*\"speedup\":2,\"required\":$number,.*\"share\":0.0204[0-9]*,.*$gpu,\"message\":\"04_sgemm kernel is too slow: modelled 2.00x, required [0-9.]+x\\\\n" \
     "$head\"test\":\"is_wrong_and_slow\",\"verdict\":\"fail\",.*\"message\":\"row 1:\\\\n got 2" \
     "$head\"test\":\"is_skipped\",\"verdict\":\"skip\",\"measure\":null,.*\"message\":\"no data\"" \
     "$head\"test\":null,\"verdict\":\"end\",\"tests\":5,\"failed\":2\}$"

@@ -129,8 +129,9 @@ C_TEST(thresholds, steps_rise_and_say_why) {
         EXPECT_OK(lab_find(t->lab, &lab, NULL));
         EXPECT_TRUE(threshold_find(t->lab, t->measure) == t);
         EXPECT_TRUE(t->what[0] != '\0' && t->why[0] != '\0');
+        EXPECT_TRUE((t->limit != NULL) == (t->shares.pass > 0.0));
         for (int modelled = 0; modelled < 2; modelled++) {
-            struct steps s = threshold_steps(t, modelled != 0);
+            struct steps s = threshold_shares(t, modelled != 0);
             EXPECT_TRUE((s.good > 0.0) == (t->gold != NULL));
             EXPECT_TRUE(s.good == 0.0 || (s.pass < s.good && s.good < s.gold));
             EXPECT_INT_EQ(0, t->points * 60 % 100 + t->points * 80 % 100);

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "grader/report/labs.h"
 #include "grader/report/sha1.h"
+#include "grader/thresholds.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,8 +31,11 @@ const char *verdict_name(enum verdict verdict);
 struct grade {
     char test[64];
     enum verdict verdict;
-    bool timed; /**< it compares times; else the four numbers are 0 */
+    bool timed; /**< it compares times; else the numbers are 0 and the limit is "" */
     double baseline_ms, subject_ms, speedup, required;
+    struct steps steps; /**< as speedups on that machine */
+    double share;       /**< of what that machine can do */
+    char limit[64];     /**< what sets that: "the memory's speed" */
     char device[160];
     bool modelled;
     char message[2048]; /**< of the first failure, or why it was skipped; "" when it passed */

@@ -35,6 +35,16 @@ static int index_of(const char *name, const char *const *names, int count) {
     return count;
 }
 
+/* Pass, good and gold; a line without them says what was required, and knows no steps beyond. */
+static struct steps steps_of(const cJSON *json) {
+    const cJSON *list = cJSON_GetObjectItemCaseSensitive(json, "steps");
+    double each[3] = {number_of(json, "required")};
+    for (int i = 0; i < 3 && cJSON_GetArraySize(list) == 3; i++) {
+        each[i] = cJSON_GetNumberValue(cJSON_GetArrayItem(list, i));
+    }
+    return (struct steps){each[0], each[1], each[2]};
+}
+
 /* Reads one grade. @return false when it is none */
 static bool grade_from_json(struct grade *grade, const cJSON *json) {
     static const char *const verdicts[VERDICTS] = {"pass", "slow", "fail", "skip"};
@@ -49,9 +59,12 @@ static bool grade_from_json(struct grade *grade, const cJSON *json) {
                             .subject_ms = number_of(json, "subject_ms"),
                             .speedup = number_of(json, "speedup"),
                             .required = number_of(json, "required"),
+                            .steps = steps_of(json),
+                            .share = number_of(json, "share"),
                             .modelled = is_true(device, "modelled"),
                             .seconds = number_of(json, "seconds")};
     text_clean(grade->test, sizeof grade->test, string_of(json, "test"), false);
+    text_clean(grade->limit, sizeof grade->limit, string_of(json, "limit"), false);
     text_clean(grade->device, sizeof grade->device, string_of(device, "name"), false);
     text_clean(grade->message, sizeof grade->message, string_of(json, "message"), true);
     return true;
@@ -110,6 +123,15 @@ static void add_number_or_null(cJSON *object, const char *name, bool known, doub
     }
 }
 
+static void add_steps(cJSON *json, const struct grade *grade) {
+    const double each[] = {grade->steps.pass, grade->steps.good, grade->steps.gold};
+    if (grade->timed) {
+        cJSON_AddItemToObject(json, "steps", cJSON_CreateDoubleArray(each, 3));
+    } else {
+        cJSON_AddNullToObject(json, "steps");
+    }
+}
+
 static cJSON *grade_to_json(const struct grade *grade) {
     cJSON *json = cJSON_CreateObject();
     cJSON_AddStringToObject(json, "test", grade->test);
@@ -123,6 +145,13 @@ static cJSON *grade_to_json(const struct grade *grade) {
     add_number_or_null(json, "subject_ms", grade->timed, grade->subject_ms);
     add_number_or_null(json, "speedup", grade->timed, grade->speedup);
     add_number_or_null(json, "required", grade->timed, grade->required);
+    add_number_or_null(json, "share", grade->limit[0] != '\0', grade->share);
+    if (grade->limit[0] != '\0') {
+        cJSON_AddStringToObject(json, "limit", grade->limit);
+    } else {
+        cJSON_AddNullToObject(json, "limit");
+    }
+    add_steps(json, grade);
     cJSON *device = cJSON_AddObjectToObject(json, "device");
     cJSON_AddStringToObject(device, "name", grade->device);
     cJSON_AddBoolToObject(device, "modelled", grade->modelled);

@@ -51,18 +51,23 @@ static int flat_points(const struct row_score *r) {
 static void score_row(struct row_score *r, const struct program *p) {
     const struct grade *grade = find_grade(p, r->row->measure);
     r->grade = grade;
-    r->steps = threshold_steps(r->row, grade != NULL && grade->modelled);
+    bool counted = r->row->shares.pass == 0.0;
     if (grade == NULL) {
         return;
     }
-    bool counted = r->steps.pass == 0.0;
+    r->steps = grade->timed && !counted ? grade->steps : (struct steps){0.0, 0.0, 0.0};
     if (counted || !grade->timed || grade->verdict != VERDICT_PASS) {
         r->step = counted && grade->verdict == VERDICT_PASS ? STEP_GOLD : STEP_NONE;
-        r->points = counted || r->steps.good == 0.0 ? flat_points(r) : 0;
+        r->points = counted || r->row->shares.good == 0.0 ? flat_points(r) : 0;
         return;
     }
     r->step = threshold_step(&r->steps, grade->speedup);
     r->points = threshold_points(r->row, r->step);
+}
+
+/* The machine cannot do it. */
+static bool is_left_out(const struct row_score *r) {
+    return r->grade != NULL && r->grade->verdict == VERDICT_SKIP;
 }
 
 static bool is_timed(const struct row_score *r) {
@@ -98,13 +103,17 @@ static void add_points(struct lab_score *s, const struct lab_run *lab) {
     bool sound = program_is_sound(&lab->programs[PART_SPEEDUP]);
     s->parity_points = right && !lab->starter ? PARITY_POINTS : 0;
     s->points = s->parity_points;
+    int possible = LAB_POINTS;
     for (size_t i = 0; i < s->count; i++) {
         if (!right || !sound || lab->starter) {
             s->rows[i].points = 0;
             s->rows[i].step = STEP_NONE;
         }
         s->points += s->rows[i].points;
+        possible -= is_left_out(&s->rows[i]) ? s->rows[i].row->points : 0;
     }
+    /* What this GPU cannot do has no points to give: the others count for more. */
+    s->points = (s->points * LAB_POINTS + possible / 2) / possible;
 }
 
 static enum lab_state state_of(const struct lab_score *s, const struct lab_run *lab) {

@@ -33,7 +33,7 @@ enum { MOST_ROWS = 6 };
 struct row_score {
     const struct threshold *row;
     const struct grade *grade; /**< NULL: there is none */
-    struct steps steps;        /**< that count here; pass 0: a row that is counted, not timed */
+    struct steps steps;        /**< as speedups on this machine; pass 0: nothing was timed */
     enum step step;
     int points;
 };
@@ -41,7 +41,8 @@ struct row_score {
 struct lab_score {
     enum lab_state state;
     int points;        /**< of LAB_POINTS */
-    int parity_points; /**< of PARITY_POINTS */
+    int parity_points; /**< of PARITY_POINTS; with those of rows it makes `points`, unless the
+                            machine cannot do all rows: then the others are scaled up */
     struct row_score rows[MOST_ROWS];
     size_t count;
     const struct row_score *kernel; /**< the timed row furthest from its threshold, or NULL */

@@ -18,26 +18,44 @@ static const char introduction[] =
     "passes, half from 1.1x on, none below. A faster kernel in a slower model loses these points, "
     "and the report says why.\n"
     "\n"
-    "A speedup is relative to the starter's code, timed in the same run. *Measured* applies on a "
-    "GPU and to code on the CPU, *modelled* where simt stands in for the GPU. Without parity, "
-    "speed brings no points. Solutions must be a quarter above *pass*.\n";
+    "What is required is a **share of what the machine at hand can do**, found in the same run: by "
+    "probes where time is measured, from simt's table of GPUs where it is modelled. The *limit* of "
+    "a "
+    "row says what the least time is made of: bytes at the speed at which memory can be read, "
+    "floating-point operations at the rate of the units for their type, launches in a row, bytes "
+    "over the bus; where two of them meet, the slower one counts. What a submission cannot change "
+    "does not count: one launch and one wait, and in a model all operators but the lab's own, "
+    "which "
+    "are timed without these. A share of 40%% means: the time beyond that may be two and a half "
+    "times "
+    "the least one. The speedup over the starter's code, timed in the same run, stands in every "
+    "message and in the report beside it; what it has to be differs from GPU to GPU.\n"
+    "\n"
+    "*Measured* applies on a GPU and to code on the CPU. *Modelled*, where simt stands in for the "
+    "GPU, has shares of its own where its smaller cases leave more of a GPU idle. A GPU that "
+    "cannot "
+    "do a row (no tensor cores for bf16 before compute capability 8.0) is graded on the others, "
+    "which "
+    "then count for more. Without parity, speed brings no points. Solutions must need no more than "
+    "four fifths of the time that *pass* allows.\n";
 
 static void print_steps(const struct threshold *t, const struct steps *steps) {
     if (steps->pass == 0.0) {
-        printf(" %s |", t->timed.pass == 0.0 ? "counted" : "as measured");
+        printf(" %s |", t->shares.pass == 0.0 ? "counted" : "as measured");
     } else if (steps->good == 0.0) {
-        printf(" %.4gx |", steps->pass);
+        printf(" %.4g%% |", 100.0 * steps->pass);
     } else {
-        printf(" %.4gx, %.4gx, %.4gx |", steps->pass, steps->good, steps->gold);
+        printf(" %.4g%%, %.4g%%, %.4g%% |", 100.0 * steps->pass, 100.0 * steps->good,
+               100.0 * steps->gold);
     }
 }
 
 static void print_row(const struct threshold *t) {
     printf("| %s | %d |", t->measure, t->points);
-    print_steps(t, &t->timed);
+    print_steps(t, &t->shares);
     print_steps(t, &t->model);
-    printf(" %s | %s%s%s |\n", t->what, t->why, t->gold != NULL ? ". *Steps:* " : "",
-           t->gold != NULL ? t->gold : "");
+    printf(" %s | %s | %s%s%s |\n", t->limit != NULL ? t->limit : "", t->what, t->why,
+           t->gold != NULL ? ". *Steps:* " : "", t->gold != NULL ? t->gold : "");
 }
 
 int main(void) {
@@ -46,10 +64,10 @@ int main(void) {
     printf(introduction, LAB_POINTS, PARITY_POINTS);
     for (size_t i = 0; (t = threshold_at(i)) != NULL; i++) {
         if (strcmp(lab, t->lab) != 0) {
-            printf(
-                "\n## %s\n\n| row | points | measured: pass, good, gold | modelled | case | why |\n"
-                "|---|---:|---|---|---|---|\n",
-                t->lab);
+            printf("\n## %s\n\n| row | points | measured: pass, good, gold | modelled | limit | "
+                   "case | why "
+                   "|\n|---|---:|---|---|---|---|---|\n",
+                   t->lab);
         }
         lab = t->lab;
         print_row(t);

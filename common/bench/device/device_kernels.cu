@@ -2,6 +2,8 @@
 
 #include <cuda_runtime.h>
 
+#include "common/cuda/mma.cuh"
+
 static __device__ unsigned long long nanoseconds_now(void) {
     unsigned long long now;
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
@@ -140,4 +142,36 @@ extern "C" enum status device_multiply_add(float *sink, int multiprocessors, dou
     *flops = 2.0 * SUMS * ROUNDS * THREADS * blocks;
     multiply_add<<<blocks, THREADS, 0, stream>>>(sink, 0.5f);
     return device_launched("multiply_add", error);
+}
+
+/* Products of one warp that do not wait for each other, as many as hide the latency of one. */
+enum { PRODUCTS = 8, PRODUCT_ROUNDS = 2048, PRODUCT_BLOCKS_EACH = 8 };
+
+static __global__ void multiply_matrices(float *sink) {
+    struct accumulator sums[PRODUCTS] = {};
+    struct fragment a = {{threadIdx.x, 0, 0, 0}};
+#pragma unroll 4
+    for (int round = 0; round < PRODUCT_ROUNDS; round++) {
+#pragma unroll
+        for (int i = 0; i < PRODUCTS; i++) {
+            mma_m16n8k16(sums[i].x, a, a.x[0], a.x[1], __nv_bfloat16());
+        }
+    }
+    float total = 0.0f;
+#pragma unroll
+    for (int i = 0; i < PRODUCTS; i++) {
+        total += sums[i].x[0] + sums[i].x[1] + sums[i].x[2] + sums[i].x[3];
+    }
+    if (total == -1.0f) {
+        *sink = total;
+    }
+}
+
+extern "C" enum status device_multiply_matrices(float *sink, int multiprocessors, double *flops,
+                                                device_stream stream, struct error *error) {
+    unsigned blocks = (unsigned)(multiprocessors * PRODUCT_BLOCKS_EACH);
+    double products = (double)PRODUCTS * PRODUCT_ROUNDS * (THREADS / 32) * blocks;
+    *flops = products * 2.0 * 16.0 * 8.0 * 16.0;
+    multiply_matrices<<<blocks, THREADS, 0, stream>>>(sink);
+    return device_launched("multiply_matrices", error);
 }

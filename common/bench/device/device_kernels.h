@@ -60,6 +60,17 @@ MUST_CHECK enum status device_stream_read(float *sink, const void *from, size_t 
 MUST_CHECK enum status device_multiply_add(float *sink, int multiprocessors, double *flops,
                                            device_stream stream, struct error *error);
 
+/**
+ * @brief Multiplies bf16 matrices of fragments on the tensor cores, on all multiprocessors.
+ *
+ * Code for compute capability below 8.0 does nothing: see device_properties.code.
+ *
+ * @param sink  device memory of 4 bytes, never written in fact
+ * @param flops receives how many operations it does
+ */
+MUST_CHECK enum status device_multiply_matrices(float *sink, int multiprocessors, double *flops,
+                                                device_stream stream, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -40,6 +40,7 @@ static void visit_case(const struct cJSON *one, int number, recorded_llama2_visi
         .name = expectation_string(one, "name"),
         .tokens = cJSON_GetObjectItemCaseSensitive(one, "tokens"),
         .logits = cJSON_GetObjectItemCaseSensitive(one, "logits"),
+        .tolerance = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(one, "tolerance")),
     };
     struct error error = {0};
     if (llama2_checkpoint_open(&recorded.checkpoint, folder, &error) != STATUS_OK ||
@@ -76,7 +77,7 @@ static void compare(const struct recorded_llama2 *r, const char *stage, int posi
     }
     EXPECT_INT_EQ(r->checkpoint.config.V, i);
     EXPECT_TRUE(largest > 0.5); /* there is something to compare */
-    if (!(worst <= 1e-4)) {
+    if (!(worst <= r->tolerance)) {
         TEST_FAIL("%s, %s: a logit at position %d is off by %g", r->name, stage, position, worst);
     }
 }

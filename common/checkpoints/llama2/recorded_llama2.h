@@ -17,6 +17,7 @@ struct recorded_llama2 {
     struct llama2_checkpoint checkpoint;
     struct llama2_fp32 fp32;
     const struct cJSON *tokens, *logits; /**< (T) and (T, V) */
+    double tolerance;                    /**< of a logit, absolute */
 };
 
 /** Called for each case. */

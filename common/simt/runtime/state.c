@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/simt/memory/space/host_fault.h"
+#include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/stream/stream.h"
@@ -197,10 +198,11 @@ __attribute__((destructor)) static void finish(void) {
     runtime_unlock(runtime);
 }
 
-/* ---- The two functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
+/* ---- The three functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
 
 const char *simt_gpu_key(void);
 void simt_read_totals(struct simt_totals *totals);
+void simt_read_limits(struct simt_limits *limits);
 
 const char *simt_gpu_key(void) {
     struct runtime *runtime = runtime_enter();
@@ -228,5 +230,11 @@ void simt_read_totals(struct simt_totals *totals) {
         totals->launches += kernel->launches;
         simt_counters_add(&totals->counters, &kernel->counters);
     }
+    runtime_unlock(runtime);
+}
+
+void simt_read_limits(struct simt_limits *limits) {
+    struct runtime *runtime = runtime_enter();
+    simt_model_limits(limits, runtime->settings.gpu);
     runtime_unlock(runtime);
 }

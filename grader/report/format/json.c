@@ -86,8 +86,11 @@ static void describe_row(char *text, size_t size, const struct row_score *r,
     if (r->grade == NULL) {
         fprintf(out, "No result. %s", s->why);
     } else if (r->grade->timed) {
-        fprintf(out, "%s: %.2fx; passes from %.3gx on", s->device, r->grade->speedup,
-                r->steps.pass);
+        fprintf(out, "%s: %.2fx", s->device, r->grade->speedup);
+        if (r->grade->limit[0] != '\0') {
+            fprintf(out, ", %.3g%% of %s", 100.0 * r->grade->share, r->grade->limit);
+        }
+        fprintf(out, "; passes from %.3gx on", r->steps.pass);
         if (r->steps.good > 0.0) {
             fprintf(out, ", good %.3gx, gold %.3gx", r->steps.good, r->steps.gold);
         }

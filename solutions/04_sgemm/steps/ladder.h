@@ -37,8 +37,18 @@ const char *sgemm_v10_shape_name(int shape);
 /** @return true when the workspace holds the partial sums of all splits, and the shape fits. */
 int sgemm_v10_possible(const struct sgemm_problem *problem, struct sgemm_plan plan);
 
-/** @return the plan with the least cost on a GPU of @p multiprocessors. */
-struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *problem, int multiprocessors);
+/** What the choice of a plan depends on. */
+struct sgemm_gpu {
+    int multiprocessors;
+    size_t shared; /**< bytes of shared memory that a multiprocessor has for its blocks */
+};
+
+/** Asks the GPU in use. @return STATUS_DEVICE with CUDA's message when that does not work */
+MUST_CHECK enum status sgemm_v10_gpu(struct sgemm_gpu *gpu, struct error *error);
+
+/** @return the plan with the least cost on this GPU. */
+struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *problem,
+                                   const struct sgemm_gpu *gpu);
 
 /** @brief As sgemm() with a plan of the caller's, which must be possible. For tests and tuning. */
 MUST_CHECK enum status sgemm_v10_run(const struct sgemm_problem *problem, struct sgemm_plan plan,

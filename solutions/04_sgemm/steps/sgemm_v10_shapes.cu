@@ -88,16 +88,18 @@ struct pace {
 struct shape {
     const char *name;
     size_t rows, columns;
-    int resident;        /* blocks that share a multiprocessor */
+    int resident;        /* blocks that share a multiprocessor, if its shared memory holds them */
+    size_t bytes;        /* of shared memory that a block takes */
     struct pace pace[2]; /* of each form */
     tile_launcher *launch;
 };
 
-#define SHAPE(name, plain_busy, plain_lone, busy, lone, ...)                                  \
-    {                                                                                         \
-        name, tile_shape<__VA_ARGS__>::BM, tile_shape<__VA_ARGS__>::BN,                       \
-            256 / tile_shape<__VA_ARGS__>::THREADS, {{plain_busy, plain_lone}, {busy, lone}}, \
-            launch_tile<tile_shape<__VA_ARGS__>>                                              \
+#define SHAPE(name, plain_busy, plain_lone, busy, lone, ...)                               \
+    {                                                                                      \
+        name, tile_shape<__VA_ARGS__>::BM, tile_shape<__VA_ARGS__>::BN,                    \
+            256 / tile_shape<__VA_ARGS__>::THREADS,                                        \
+            tile_shape<__VA_ARGS__>::FLOATS * sizeof(float),                               \
+            {{plain_busy, plain_lone}, {busy, lone}}, launch_tile<tile_shape<__VA_ARGS__>> \
     }
 
 /* The paces, and the numbers below, were fitted to the times of 2,264 plans on
@@ -108,7 +110,7 @@ static const struct shape shapes[] = {
     SHAPE("96x128/2", 0.729, 0.729, 0.692, 0.692, V10_96x128_2),
     SHAPE("64x64/4", 0.688, 0.484, 0.632, 0.466, V10_64x64_4),
     SHAPE("32x64/4", 0.679, 0.494, 0.553, 0.405, V10_32x64_4),
-    {"few rows", FEW_ROWS, 0, 0, {}, launch_few_rows},
+    {"few rows", FEW_ROWS, 0, 0, 0, {}, launch_few_rows},
 };
 
 enum { SHAPES = sizeof shapes / sizeof *shapes, FEW = SHAPES - 1, MOST_SPLITS = 16 };
@@ -138,35 +140,49 @@ int sgemm_v10_possible(const struct sgemm_problem *p, struct sgemm_plan plan) {
            p->M <= SGEMM_WORKSPACE_BYTES / sizeof(float) / plan.splits / p->N;
 }
 
+/*
+ * A multiprocessor of an H200 has 228 KiB of shared memory. One of an RTX 3090 or 4090 has 100, a
+ * T4's 64: two blocks of 50 KiB do not fit there, and one alone leaves half of the schedulers idle.
+ * Since Ampere the system takes one KiB of each block.
+ */
+static int resident_blocks(const struct shape *s, const struct sgemm_gpu *gpu) {
+    size_t fit = gpu->shared / (s->bytes + 1024);
+    return fit < 1 ? 1 : fit < (size_t)s->resident ? (int)fit : s->resident;
+}
+
 /* Cycles of the waves of `blocks` blocks, each of `work` cycles alone on a
    multiprocessor at its peak. A first wave that is not full spreads evenly; a
    later one does not, since the blocks of the wave before end at the same time:
    it takes as long as a full one. */
 static double wave_cycles(const struct shape *s, struct pace pace, size_t blocks, double work,
-                          int multiprocessors) {
-    size_t slots = (size_t)(s->resident * multiprocessors);
+                          const struct sgemm_gpu *gpu) {
+    int resident = resident_blocks(s, gpu);
+    size_t slots = (size_t)(resident * gpu->multiprocessors);
     size_t waves = (blocks + slots - 1) / slots;
-    if (blocks <= (size_t)multiprocessors) {
-        return work / (s->resident == 1 ? pace.busy : pace.lone) + WAVE_CYCLES;
+    double alone = s->resident == 1 ? pace.busy : pace.lone;
+    if (blocks <= (size_t)gpu->multiprocessors) {
+        return work / alone + WAVE_CYCLES;
     }
-    return (double)waves * (s->resident * work / pace.busy + WAVE_CYCLES);
+    double reached = resident < s->resident ? alone : pace.busy;
+    return (double)waves * (resident * work / reached + WAVE_CYCLES);
 }
 
 /* A plan's time, in cycles of a multiprocessor. */
-static double cost(const struct sgemm_problem *p, struct sgemm_plan plan, int multiprocessors) {
+static double cost(const struct sgemm_problem *p, struct sgemm_plan plan,
+                   const struct sgemm_gpu *gpu) {
     const struct shape *s = &shapes[plan.shape];
     size_t tiles = (p->M + s->rows - 1) / s->rows * ((p->N + s->columns - 1) / s->columns);
     size_t stages = ((p->K + V10_BK - 1) / V10_BK + plan.splits - 1) / plan.splits;
     double work = (double)(stages * V10_BK) * (double)(s->rows * s->columns) / 128;
-    double cycles = wave_cycles(s, s->pace[p->form], tiles * plan.splits, work, multiprocessors);
+    double cycles = wave_cycles(s, s->pace[p->form], tiles * plan.splits, work, gpu);
     if (plan.splits > 1) {
         double bytes = (double)p->M * (double)p->N * sizeof(float) * (plan.splits + 1);
-        cycles += ADD_CYCLES + bytes / multiprocessors / ADD_BYTES;
+        cycles += ADD_CYCLES + bytes / gpu->multiprocessors / ADD_BYTES;
     }
     return cycles;
 }
 
-struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, int multiprocessors) {
+struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, const struct sgemm_gpu *gpu) {
     struct sgemm_plan best = {FEW, 1};
     if (p->M <= few_rows[p->form]) {
         return best;
@@ -175,7 +191,7 @@ struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, int multiproce
     for (int shape = 0; shape < FEW; shape++) {
         for (int splits = 1; splits <= MOST_SPLITS; splits++) {
             struct sgemm_plan plan = {shape, splits};
-            double cycles = cost(p, plan, multiprocessors);
+            double cycles = cost(p, plan, gpu);
             if (sgemm_v10_possible(p, plan) && (least == 0 || cycles < least)) {
                 least = cycles;
                 best = plan;
@@ -242,17 +258,32 @@ enum status sgemm_v10_run(const struct sgemm_problem *problem, struct sgemm_plan
     return STATUS_OK;
 }
 
-enum status sgemm_v10_shapes(const struct sgemm_problem *problem, void *workspace,
-                             device_stream stream, struct error *error) {
-    int device = 0, multiprocessors = 0;
+static cudaError_t ask_gpu(struct sgemm_gpu *gpu) {
+    int device = 0, shared = 0;
     cudaError_t code = cudaGetDevice(&device);
     if (code == cudaSuccess) {
-        code = cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device);
+        code =
+            cudaDeviceGetAttribute(&gpu->multiprocessors, cudaDevAttrMultiProcessorCount, device);
     }
+    if (code == cudaSuccess) {
+        code = cudaDeviceGetAttribute(&shared, cudaDevAttrMaxSharedMemoryPerMultiprocessor, device);
+    }
+    gpu->shared = (size_t)shared;
+    return code;
+}
+
+enum status sgemm_v10_gpu(struct sgemm_gpu *gpu, struct error *error) {
+    cudaError_t code = ask_gpu(gpu);
     if (code != cudaSuccess) {
-        return error_set(error, STATUS_DEVICE, "sgemm: asking the GPU for its multiprocessors: %s",
+        return error_set(error, STATUS_DEVICE, "sgemm: asking the GPU for its size: %s",
                          cudaGetErrorString(code));
     }
-    return sgemm_v10_run(problem, sgemm_v10_choose(problem, multiprocessors), workspace, stream,
-                         error);
+    return STATUS_OK;
+}
+
+enum status sgemm_v10_shapes(const struct sgemm_problem *problem, void *workspace,
+                             device_stream stream, struct error *error) {
+    struct sgemm_gpu gpu;
+    TRY(sgemm_v10_gpu(&gpu, error));
+    return sgemm_v10_run(problem, sgemm_v10_choose(problem, &gpu), workspace, stream, error);
 }

@@ -17,6 +17,8 @@ attention_function attention_v3_registers;
 attention_function attention_v4_tensor;
 attention_function attention_v5_lengths;
 attention_function attention_v6_hopper;
+/** Halfway to v4: a learner's middling submission, for the grader. */
+attention_function attention_small_tiles;
 
 /**
  * @brief The kernels of v3, for fp32; the problem is checked.

@@ -42,6 +42,8 @@ const struct decoder_version *decoder_ladder(size_t *count);
 
 decoder_prefill_function decoder_d1_prefill, decoder_d2_prefill, decoder_d3_prefill,
     decoder_d4_prefill, decoder_d6_prefill;
+/** Halfway to d6: a learner's middling submission, for the grader. */
+decoder_prefill_function decoder_prefill_in_bands;
 decoder_step_function decoder_d1_step, decoder_d2_step, decoder_d3_step, decoder_d4_step,
     decoder_d5_step, decoder_d7_step, decoder_d8_step;
 

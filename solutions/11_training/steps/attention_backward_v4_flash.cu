@@ -304,28 +304,31 @@ static enum status launch_kernel(const struct attention_backward_problem *p, voi
 }
 
 template <typename E, typename TILE>
-static enum status launch(const struct attention_backward_problem *p, void *scratch,
+static enum status launch(const struct attention_backward_problem *p, void *scratch, bool all,
                           device_stream stream, struct error *error) {
-    TRY(attention_query_stats(p, scratch, stream, error));
-    TRY((launch_kernel<E, TILE, true>(p, scratch, stream, error)));
+    if (all) {
+        TRY(attention_query_stats(p, scratch, stream, error));
+        TRY((launch_kernel<E, TILE, true>(p, scratch, stream, error)));
+    }
     return launch_kernel<E, TILE, false>(p, scratch, stream, error);
 }
 
+/* With `all` everything; else dq alone, from query_stats that are there. */
 template <typename E>
-static enum status launch_sizes(const struct attention_backward_problem *p, void *scratch,
+static enum status launch_sizes(const struct attention_backward_problem *p, void *scratch, bool all,
                                 device_stream stream, struct error *error) {
     typedef flash_tile<64, 64, 64> large;
     typedef flash_tile<64, 32, 32> small;
     typedef flash_tile<128, 32, 32> wide;
     size_t room = gpu_limits().shared_bytes;
     if (p->HS <= 64 && sizeof(large::shared) <= room) {
-        return launch<E, large>(p, scratch, stream, error);
+        return launch<E, large>(p, scratch, all, stream, error);
     }
     if (p->HS <= 64 && sizeof(small::shared) <= room) {
-        return launch<E, small>(p, scratch, stream, error);
+        return launch<E, small>(p, scratch, all, stream, error);
     }
     if (p->HS > 64 && sizeof(wide::shared) <= room) {
-        return launch<E, wide>(p, scratch, stream, error);
+        return launch<E, wide>(p, scratch, all, stream, error);
     }
     return starter_attention_backward(p, scratch, stream, error);
 }
@@ -336,6 +339,11 @@ enum status attention_backward_v4_flash(const struct attention_backward_problem 
     if (p->rows == 0) {
         return STATUS_OK;
     }
-    return p->dtype == NN_F32 ? launch_sizes<float>(p, scratch, stream, error)
-                              : launch_sizes<__nv_bfloat16>(p, scratch, stream, error);
+    return p->dtype == NN_F32 ? launch_sizes<float>(p, scratch, true, stream, error)
+                              : launch_sizes<__nv_bfloat16>(p, scratch, true, stream, error);
+}
+
+enum status attention_backward_queries(const struct attention_backward_problem *p, void *scratch,
+                                       device_stream stream, struct error *error) {
+    return launch_sizes<__nv_bfloat16>(p, scratch, false, stream, error);
 }

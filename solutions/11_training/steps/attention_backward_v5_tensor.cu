@@ -73,37 +73,57 @@ static enum status launch_tile(const struct attention_backward_problem *p, void 
                                   : launch_kernel<SHALLOW, KEYS_OWN>(p, scratch, stream, error);
 }
 
-/* The kernel for dk and dv, then the one for dq. */
-template <typename TALL, typename LOW, typename SHALLOW>
-static enum status launch_tiles(const struct attention_backward_problem *p, void *scratch,
-                                const struct gpu_limits &gpu, device_stream stream,
-                                struct error *error) {
-    TRY((launch_tile<TALL, LOW, SHALLOW, true>(p, scratch, gpu, stream, error)));
-    return launch_tile<TALL, LOW, SHALLOW, false>(p, scratch, gpu, stream, error);
+/* Heads of up to 32, 64 and 128 channels. */
+typedef backward_tile<32, 2, 32, 2> narrow;
+typedef backward_tile<32, 1, 32, 3> narrow_low;
+typedef backward_tile<64, 2, 32, 2> tall;
+typedef backward_tile<64, 1, 32, 3> low;
+typedef backward_tile<64, 1, 32, 3, 32> shallow;
+typedef backward_tile<128, 1, 32, 2> wide;
+typedef backward_tile<128, 1, 32, 2, 32> wide_shallow;
+
+/* Whether there are tensor cores for the problem, and shared memory for its tiles. */
+static bool is_possible(const struct attention_backward_problem *p, const struct gpu_limits &gpu) {
+    static const bool has_mma = code_has_mma();
+    size_t least = p->HS <= 32   ? narrow_low::BYTES
+                   : p->HS <= 64 ? shallow::BYTES
+                                 : wide_shallow::BYTES;
+    return p->dtype == NN_BF16 && has_mma && least <= gpu.shared_bytes && p->rows > 0;
+}
+
+/* The kernel for dk and dv, or the one for dq. */
+template <bool KEYS_OWN>
+static enum status launch(const struct attention_backward_problem *p, void *scratch,
+                          const struct gpu_limits &gpu, device_stream stream, struct error *error) {
+    if (p->HS <= 32) {
+        return launch_tile<narrow, narrow_low, narrow_low, KEYS_OWN>(p, scratch, gpu, stream,
+                                                                     error);
+    }
+    return p->HS <= 64
+               ? launch_tile<tall, low, shallow, KEYS_OWN>(p, scratch, gpu, stream, error)
+               : launch_tile<wide, wide, wide_shallow, KEYS_OWN>(p, scratch, gpu, stream, error);
 }
 
 enum status attention_backward_v5_tensor(const struct attention_backward_problem *p, void *scratch,
                                          device_stream stream, struct error *error) {
-    typedef backward_tile<32, 2, 32, 2> narrow;
-    typedef backward_tile<32, 1, 32, 3> narrow_low;
-    typedef backward_tile<64, 2, 32, 2> tall;
-    typedef backward_tile<64, 1, 32, 3> low;
-    typedef backward_tile<64, 1, 32, 3, 32> shallow;
-    typedef backward_tile<128, 1, 32, 2> wide;
-    typedef backward_tile<128, 1, 32, 2, 32> wide_shallow;
-    static const bool has_mma = code_has_mma();
     struct gpu_limits gpu = gpu_limits();
-    size_t least = p->HS <= 32   ? narrow_low::BYTES
-                   : p->HS <= 64 ? shallow::BYTES
-                                 : wide_shallow::BYTES;
     TRY(attention_backward_check(p, error));
-    if (p->dtype == NN_F32 || !has_mma || least > gpu.shared_bytes || p->rows == 0) {
+    if (!is_possible(p, gpu)) {
         return attention_backward_v4_flash(p, scratch, stream, error);
     }
     TRY(attention_query_stats(p, scratch, stream, error));
-    if (p->HS <= 32) {
-        return launch_tiles<narrow, narrow_low, narrow_low>(p, scratch, gpu, stream, error);
+    TRY(launch<true>(p, scratch, gpu, stream, error));
+    return launch<false>(p, scratch, gpu, stream, error);
+}
+
+enum status attention_backward_middle(const struct attention_backward_problem *p, void *scratch,
+                                      device_stream stream, struct error *error) {
+    struct gpu_limits gpu = gpu_limits();
+    TRY(attention_backward_check(p, error));
+    if (!is_possible(p, gpu)) {
+        return attention_backward_v4_flash(p, scratch, stream, error);
     }
-    return p->HS <= 64 ? launch_tiles<tall, low, shallow>(p, scratch, gpu, stream, error)
-                       : launch_tiles<wide, wide, wide_shallow>(p, scratch, gpu, stream, error);
+    TRY(attention_query_stats(p, scratch, stream, error));
+    TRY(launch<true>(p, scratch, gpu, stream, error));
+    return attention_backward_queries(p, scratch, stream, error);
 }

@@ -53,6 +53,27 @@ MUST_CHECK enum status attention_query_stats(const struct attention_backward_pro
                                              void *scratch, device_stream stream,
                                              struct error *error);
 
+/** v4's kernel for dq alone, in bf16, behind attention_query_stats(). */
+MUST_CHECK enum status attention_backward_queries(const struct attention_backward_problem *problem,
+                                                  void *scratch, device_stream stream,
+                                                  struct error *error);
+
+/**
+ * @name Halfway between v1 and the last step: a learner's middling submission, for the grader
+ * @{ */
+MUST_CHECK enum status layernorm_backward_middle(const struct layernorm_backward_problem *problem,
+                                                 void *workspace, device_stream stream,
+                                                 struct error *error);
+
+/** dk and dv as v5, dq as v4. */
+MUST_CHECK enum status attention_backward_middle(const struct attention_backward_problem *problem,
+                                                 void *scratch, device_stream stream,
+                                                 struct error *error);
+
+MUST_CHECK enum status adamw_middle(const struct adamw_problem *problem, device_stream stream,
+                                    struct error *error);
+/** @} */
+
 #ifdef __cplusplus
 }
 #endif

@@ -204,6 +204,16 @@ static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost 
     return 0;
 }
 
+void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu) {
+    double tensor = (double)gpu->tensor_flops * gpu->multiprocessors * gpu->clock_khz * 1e3;
+    *limits = (struct simt_limits){
+        .tensor_flops = gpu->major >= 8 ? tensor : 0.0, /* bf16 came with 8.0 */
+        .memory = gpu->bandwidth * BANDWIDTH_REACHED * 1e9,
+        .l2 = gpu->l2_bandwidth * 1e9,
+        .bus = 1e9 / (1.0 / gpu->bus + 1.0 / HOST_COPY),
+    };
+}
+
 double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost) {
     double time = nanoseconds_of(gpu, cost);
     *clock += time;

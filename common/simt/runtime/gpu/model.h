@@ -21,6 +21,7 @@
 
 #include "common/simt/memory/counters.h"
 #include "common/simt/runtime/gpu/gpu.h"
+#include "common/simt/simt.h"
 
 enum simt_cost_kind {
     SIMT_COST_LAUNCH,
@@ -41,6 +42,9 @@ struct simt_cost {
                                                time; 0 counts as 1 */
     const struct simt_counters *counters; /**< launch: its counters */
 };
+
+/** What this GPU can do at best, as the model has it. */
+void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu);
 
 /** Moves @p clock (nanoseconds) on by the duration of the work. @return that duration */
 double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost);

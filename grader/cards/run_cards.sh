@@ -1,0 +1,124 @@
+#!/usr/bin/env bash
+# Runs the labs' speedup programs on modelled GPUs, and makes a table of what they recorded.
+# usage: run_cards.sh TABLE_PROGRAM [--cards t4,l4] [--labs 02,07] [--subjects solution,middle,starter]
+#        [--jobs 2] [--records FILE.jsonl] [--output FILE.md]
+#
+# --records receives one JSON line for each lab, measure, card and subject; without --output the
+# table goes to the standard output. The programs lie beside this script, in a build for simt with
+# --config=deep. A program that fails its tests is a result like any other; one that leaves no
+# complete record is named at the end, and the exit status is then 1.
+set -u
+
+readonly ALL_CARDS=t4,l4,rtx3060,rtx3090,rtx4090,a100,h100,h200
+readonly ALL_SUBJECTS=solution,middle,starter
+readonly here=$PWD/grader/cards
+readonly from=${BUILD_WORKING_DIRECTORY:-$PWD}
+
+table=$1
+shift
+cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output=''
+
+die() {
+    echo "cards: $*" >&2
+    exit 2
+}
+
+# in_callers_folder FILE: `bazel run` starts programs elsewhere.
+in_callers_folder() {
+    case $1 in
+    /*) echo "$1" ;;
+    *) echo "$from/$1" ;;
+    esac
+}
+
+while [ $# -gt 0 ]; do
+    [[ $1 == --*=* ]] && set -- "${1%%=*}" "${1#*=}" "${@:2}"
+    [ $# -ge 2 ] || die "$1 needs a value"
+    case $1 in
+    --cards) cards=$2 ;;
+    --labs) labs=$2 ;;
+    --subjects) subjects=$2 ;;
+    --jobs) jobs=$2 ;;
+    --records) records=$(in_callers_folder "$2") ;;
+    --output) output=$(in_callers_folder "$2") ;;
+    *) die "unknown option $1; there are --cards, --labs, --subjects, --jobs, --records and --output" ;;
+    esac
+    shift 2
+done
+
+scratch=$(mktemp -d)
+trap 'rm -rf -- "$scratch"' EXIT
+
+# chosen_labs: the programs' labs that --labs names, by number or by name.
+chosen_labs() {
+    local program lab
+    for program in "$here"/*_solution; do
+        lab=$(basename "$program" _solution)
+        [ -z "$labs" ] || [[ ,$labs, == *,"${lab%%_*}",* ]] || [[ ,$labs, == *,"$lab",* ]] || continue
+        echo "$lab"
+    done
+}
+
+# run_one CARD LAB SUBJECT: leaves SCRATCH/CARD.LAB.SUBJECT.jsonl, each line with the card's name.
+run_one() {
+    local name=$1.$2.$3 start=$SECONDS
+    SIMT_GPU=$1 WARPBOOK_SEED=1 WARPBOOK_GRADES=$scratch/$name.part \
+        "$here/$2_$3" >"$scratch/$name.log" 2>&1
+    if grep -q '"verdict":"end"' "$scratch/$name.part" 2>/dev/null; then
+        sed -n "/\"verdict\":\"end\"/!s/^{/{\"card\":\"$1\",/p" "$scratch/$name.part" >"$scratch/$name.jsonl"
+    else
+        tail -n 1 "$scratch/$name.log" >"$scratch/$name.broken"
+    fi
+    echo $((SECONDS - start)) >"$scratch/$name.seconds"
+}
+
+progress() {
+    local text
+    text=$(printf '%d of %d: %s' "$1" "$2" "$3")
+    if [ -t 2 ]; then
+        printf '\r%-70s' "$text" >&2
+    else
+        echo "$text" >&2
+    fi
+}
+
+run_all() {
+    local -a lab_list=() work=()
+    local card lab subject count=0
+    readarray -t lab_list < <(chosen_labs)
+    [ ${#lab_list[@]} -gt 0 ] || die "--labs $labs: no such lab on the GPU"
+    for lab in "${lab_list[@]}"; do
+        for card in ${cards//,/ }; do
+            for subject in ${subjects//,/ }; do
+                [ -x "$here/${lab}_$subject" ] || die "--subjects $subject: choose from $ALL_SUBJECTS"
+                work+=("$card $lab $subject")
+            done
+        done
+    done
+    for item in "${work[@]}"; do
+        [ "$(jobs -rp | wc -l)" -lt "$jobs" ] || wait -n
+        count=$((count + 1))
+        progress "$count" "${#work[@]}" "$item"
+        # shellcheck disable=SC2086 # three words
+        run_one $item &
+    done
+    wait
+    [ ! -t 2 ] || echo >&2
+}
+
+run_all
+cat "$scratch"/*.jsonl >"$scratch/all" 2>/dev/null
+[ -z "$records" ] || cp "$scratch/all" "$records"
+if [ -n "$output" ]; then
+    "$table" "$scratch/all" >"$output"
+else
+    "$table" "$scratch/all"
+fi
+awk '{ sum += $1 } END { printf "cards: %d programs, %d s in all\n", NR, sum }' "$scratch"/*.seconds >&2
+status=0
+for broken in "$scratch"/*.broken; do
+    [ -e "$broken" ] || continue
+    echo "$(basename "$broken" .broken): no complete record: $(cat "$broken")" >&2
+    status=1
+done
+exit $status

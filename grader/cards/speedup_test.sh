@@ -1,0 +1,54 @@
+#!/bin/bash
+# On the GPU that $SIMT_GPU names a lab's solution must pass its speedup test, and the starter must
+# miss every time that is required by a factor of two. usage: speedup_test.sh SOLUTION STARTER
+set -u
+export WARPBOOK_SEED=1
+readonly of_solution=$TEST_TMPDIR/solution.jsonl of_starter=$TEST_TMPDIR/starter.jsonl
+
+# run PROGRAM RECORDS: keeps what it prints in $output and its status in $status.
+run() {
+    local start=$SECONDS
+    output=$(WARPBOOK_GRADES=$2 "$1" 2>&1)
+    status=$?
+    echo "${1##*_}: $((SECONDS - start)) s"
+}
+
+# fail WHY: with what the last program printed.
+fail() {
+    echo "$output"
+    echo "FAILED on $SIMT_GPU: $1"
+    exit 1
+}
+
+# timed RECORDS: the lines of tests that compared times; a wrong result is never timed.
+timed() {
+    grep '"measure":"' "$1"
+}
+
+run "$1" "$of_solution"
+[ "$status" -eq 0 ] || fail "the solution does not pass"
+grep -E ' (required|allowed) ' <<<"$output"
+
+run "$2" "$of_starter"
+grep -q '"verdict":"end"' "$of_starter" || fail "the starter did not run to its end"
+[ "$(timed "$of_starter" | wc -l)" -eq "$(timed "$of_solution" | wc -l)" ] ||
+    fail "the starter is wrong: a test has no time"
+
+# "MEASURE TAKEN/ALLOWED" of each timed test; a record without required_ms has the speedup required.
+# Modelled times of two workers differ by less than a thousandth.
+timed "$of_starter" | awk '
+    function number(name) {
+        if (!match($0, "\"" name "\":[-+.eE0-9]+")) {
+            return 0
+        }
+        return substr($0, RSTART + length(name) + 3, RLENGTH - length(name) - 3)
+    }
+    {
+        match($0, /"measure":"[a-z_0-9]+/)
+        measure = substr($0, RSTART + 11, RLENGTH - 11)
+        allowed = number("required_ms")
+        slower = allowed > 0 ? number("subject_ms") / allowed : number("required") / number("speedup")
+        printf "starter, %s: takes %.2f times what is allowed\n", measure, slower
+        near = near || slower < 1.999
+    }
+    END { exit near }' || fail "a starter must miss what is required by a factor of two"
