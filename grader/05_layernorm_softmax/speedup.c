@@ -29,8 +29,15 @@ struct shape {
     size_t rows, columns;
 };
 
-/* On a GPU so much that launch and wait, which its clock counts too, are the smaller part. */
-static const struct shape gpu_shape = {2048, 8192}, simt_shape = {256, 2560};
+/*
+ * On a GPU so much that launch and wait, which its clock counts too, are the smaller part. On simt
+ * two rows a multiprocessor: each GPU has as much to do.
+ */
+static struct shape timed_shape(const struct grader_gpu *gpu) {
+    static const struct shape measured = {2048, 8192};
+    const struct shape modelled = {2 * (size_t)gpu->properties.multiprocessors, 2560};
+    return gpu->modelled ? modelled : measured;
+}
 
 /* One worker's memory. */
 struct kernel_side {
@@ -168,7 +175,7 @@ static void check_kernel(const char *measure, enum rows_op op, enum nn_dtype typ
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    k.shape = gpu.modelled ? simt_shape : gpu_shape;
+    k.shape = timed_shape(&gpu);
     ASSERT_OK(kernel_create(&k, !gpu.modelled, &error));
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
     const struct work work = work_of(&k);
@@ -201,11 +208,11 @@ C_TEST(speedup, softmax) {
  */
 static struct bert_config bert_config_of(bool modelled) {
     const struct bert_config sizes = {.C = 768,
-                                      .hidden = modelled ? 256 : 1536,
+                                      .hidden = modelled ? 128 : 1536,
                                       .L = modelled ? 1 : 4,
                                       .NH = 12,
                                       .V = 1000,
-                                      .T = modelled ? 64 : 128,
+                                      .T = modelled ? 32 : 128,
                                       .labels = 2};
     return remote_bert_config(sizes);
 }

@@ -132,8 +132,8 @@ C_TEST(speedup, linear) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    const struct kv_linear_spec spec = {.N = gpu.modelled ? 1024 : 8192,
-                                        .K = gpu.modelled ? 4096 : 28672,
+    const struct kv_linear_spec spec = {.N = gpu.modelled ? 512 : 8192,
+                                        .K = gpu.modelled ? 8192 : 28672,
                                         .dtype = NN_BF16,
                                         .residual = KV_RESIDUAL};
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "linear", GRADER_SUBJECT, GRADER_MARGIN);
