@@ -6,6 +6,7 @@
 
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
+#include "grader/harness/condition.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/program_folder.h"
 #include "grader/harness/record.h"
@@ -69,6 +70,17 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
     return speedup;
 }
 
+static struct condition condition_by(const struct device_limits *limits) {
+    struct device_properties gpu;
+    const struct condition_probes probes = {
+        .read = {limits->read, 0.0},
+        .flops = {limits->fp32_flops, 0.0},
+        .launch = {1e3 * limits->call_ms, limits->call_spread - 1.0},
+        .clock_khz = limits->clock_khz};
+    enum status status = device_properties(&gpu, NULL);
+    return status == STATUS_OK ? condition_of(&gpu, &probes) : (struct condition){0};
+}
+
 struct least_time grader_gpu_least_time(const struct work *work) {
     struct device_limits limits;
     struct error error = {0};
@@ -77,7 +89,13 @@ struct least_time grader_gpu_least_time(const struct work *work) {
         TEST_FAIL("the GPU's limits: %s", error_text(&error, status));
         return (struct least_time){0};
     }
-    return work_least_time(work, &limits);
+    struct least_time least = work_least_time(work, &limits);
+    struct condition condition = condition_by(&limits);
+    least.disturbed = condition.kind == CONDITION_SHARED || condition.kind == CONDITION_BUSY_HOST;
+    if (condition.kind != CONDITION_FINE) {
+        printf("note: %s\n", condition.text);
+    }
+    return least;
 }
 
 bool grader_gpu_can(const struct grader_gpu *gpu, const struct work *work) {

@@ -48,7 +48,8 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
 
 /**
  * @brief The least time of this work on the GPU. The baseline's worker finds the GPU's limits; the
- *        running test fails when that does not work.
+ *        running test fails when that does not work. A GPU that is throttled, or shared with
+ * another program, is noticed by them: a line says so.
  */
 struct least_time grader_gpu_least_time(const struct work *work);
 

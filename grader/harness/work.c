@@ -62,7 +62,8 @@ struct least_time work_least_time(const struct work *work, const struct device_l
 struct least_time least_time_sum(struct least_time a, struct least_time b) {
     return (struct least_time){.fixed_ms = a.fixed_ms,
                                .ideal_ms = a.ideal_ms + b.ideal_ms,
-                               .limit = a.ideal_ms >= b.ideal_ms ? a.limit : b.limit};
+                               .limit = a.ideal_ms >= b.ideal_ms ? a.limit : b.limit,
+                               .disturbed = a.disturbed || b.disturbed};
 }
 
 double least_time_allowed(const struct least_time *least, double share) {

@@ -35,6 +35,8 @@ struct least_time {
     double fixed_ms;   /**< launch and wait, or the rest of a model: not the submission's */
     double ideal_ms;   /**< the work itself at the GPU's limits; 0: not known */
     const char *limit; /**< "the fp32 units' speed": what most of ideal_ms is */
+    bool disturbed;    /**< somebody else was busy on the machine: a time that misses is not judged
+                        */
 };
 
 /**

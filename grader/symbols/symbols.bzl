@@ -27,11 +27,13 @@ def _inputs(linking_contexts):
 
 def _symbols_impl(ctx):
     subject = ctx.attr.subject
-    direct = subject[_DirectInfo].labels
+    named = subject[_DirectInfo].labels
+    direct = named + [label.relative(":ladder") for label in named]  # a solution brings its steps
+    own = [subject.label, subject.label.relative(":ladder")]
     lines = []
     files = []
     for label, objects in _inputs([dep[CcInfo].linking_context for dep in [subject] + ctx.attr.beside]):
-        role = "own" if label == subject.label else "given" if label in direct else "other"
+        role = "own" if label in own else "given" if label in direct else "other"
         files += objects
         lines += ["%s\t%s\t%s" % (role, label, file.path) for file in objects]
     parts = ctx.actions.declare_file(ctx.label.name + ".parts")

@@ -16,6 +16,37 @@
  */
 #include "solutions/07_attention/steps/float_tile.cuh"
 
+/* Whether two blocks of a tile fit into a multiprocessor's shared memory, of which a block may ask
+   for all but 1 KiB. */
+template <typename TILE> static bool two_fit(const struct gpu_limits &gpu) {
+    return 2 * TILE::BYTES <= gpu.shared_bytes;
+}
+
+/* Heads up to 64, on GPUs where a multiprocessor has the shared memory for two blocks of 128
+   queries by 64 keys (Hopper), or for one at best: there tiles of 32 keys let it hold two blocks
+   (A100), or two of 64 queries (RTX 3090, 4090), so that one computes while the other waits. */
+static enum status attention_float_64(const struct attention_problem *p, float *lse, bool lengths,
+                                      const struct gpu_limits &gpu, device_stream stream,
+                                      struct error *error) {
+    typedef float_tile<64, 8> tall;
+    typedef float_tile<64, 4> low;
+    typedef float_tile<64, 2> lowest;
+    typedef float_tile<64, 8, 32> tall_32;
+    typedef float_tile<64, 4, 32> low_32;
+    bool roomy = two_fit<tall>(gpu);
+    if (roomy && fills(p, tall::QUERIES, gpu, 1)) {
+        return launch_float<tall>(p, lse, lengths, stream, error);
+    }
+    if (!roomy && two_fit<tall_32>(gpu) && fills(p, tall_32::QUERIES, gpu, 2)) {
+        return launch_float<tall_32>(p, lse, lengths, stream, error);
+    }
+    if (fills(p, low::QUERIES, gpu, 1) && low_32::BYTES <= gpu.shared_bytes) {
+        return roomy ? launch_float<low>(p, lse, lengths, stream, error)
+                     : launch_float<low_32>(p, lse, lengths, stream, error);
+    }
+    return launch_float<lowest>(p, lse, lengths, stream, error);
+}
+
 /* With the tallest tile of queries that fits this GPU and leaves no multiprocessor idle. */
 enum status attention_float(const struct attention_problem *p, float *lse, bool lengths,
                             device_stream stream, struct error *error) {
@@ -23,19 +54,13 @@ enum status attention_float(const struct attention_problem *p, float *lse, bool 
     if (p->HS * p->NH == 0) {
         return STATUS_OK;
     }
-    if (p->HS <= 64) {
-        if (float_tile<64, 8>::BYTES <= gpu.shared_bytes && fills(p, 128, gpu)) {
-            return launch_float<float_tile<64, 8>>(p, lse, lengths, stream, error);
-        }
-        if (float_tile<64, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu)) {
-            return launch_float<float_tile<64, 4>>(p, lse, lengths, stream, error);
-        }
-        if (float_tile<64, 2>::BYTES <= gpu.shared_bytes) {
-            return launch_float<float_tile<64, 2>>(p, lse, lengths, stream, error);
-        }
-    } else if (float_tile<128, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu)) {
+    if (p->HS <= 64 && float_tile<64, 2>::BYTES <= gpu.shared_bytes) {
+        return attention_float_64(p, lse, lengths, gpu, stream, error);
+    }
+    if (p->HS > 64 && float_tile<128, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu, 1)) {
         return launch_float<float_tile<128, 4>>(p, lse, lengths, stream, error);
-    } else if (float_tile<128, 2>::BYTES <= gpu.shared_bytes) {
+    }
+    if (p->HS > 64 && float_tile<128, 2>::BYTES <= gpu.shared_bytes) {
         return launch_float<float_tile<128, 2>>(p, lse, lengths, stream, error);
     }
     return lse == NULL ? attention_v2_flash(p, stream, error)

@@ -21,11 +21,10 @@
 
 #include "solutions/07_attention/steps/tile_list.cuh"
 
-/* Sizes of the kernel for heads up to HS_ channels, in floats. */
-template <int HS_, int ROWS_> struct float_tile {
+/* Sizes of the kernel for heads up to HS_ channels, in floats; KEYS_: of a tile, 32 or 64. */
+template <int HS_, int ROWS_, int KEYS_ = HS_ <= 64 ? 64 : 32> struct float_tile {
     static constexpr int HS = HS_, ROWS = ROWS_, THREADS = 128, QUERIES = 16 * ROWS;
-    static constexpr int KEYS = HS <= 64 ? 64 : 32, THREAD_KEYS = KEYS / 8,
-                         THREAD_CHANNELS = HS / 8;
+    static constexpr int KEYS = KEYS_, THREAD_KEYS = KEYS / 8, THREAD_CHANNELS = HS / 8;
     static constexpr int PITCH = HS + 4, P_PITCH = KEYS + 8;
     static constexpr int Q = 0, K = Q + QUERIES * PITCH, V = K + KEYS * PITCH, P = V + KEYS * HS;
     static constexpr size_t BYTES = (P + QUERIES * P_PITCH) * sizeof(float);

@@ -100,11 +100,11 @@ static enum status launch_lists(const struct attention_problem *p, size_t rows, 
     return status;
 }
 
-/* Whether blocks of `rows` queries give every multiprocessor one. */
+/* Whether blocks of `rows` queries give every multiprocessor `each`. */
 static inline bool fills(const struct attention_problem *p, size_t rows,
-                         const struct gpu_limits &gpu) {
+                         const struct gpu_limits &gpu, size_t each) {
     size_t queries = p->starts != NULL ? (size_t)p->host_starts[p->B] : p->B * p->T;
-    return queries / rows * p->NH >= (size_t)gpu.multiprocessors;
+    return queries / rows * p->NH >= each * (size_t)gpu.multiprocessors;
 }
 
 /* Whether every token's every head begins 16-byte aligned in out. */
