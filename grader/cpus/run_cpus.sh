@@ -38,7 +38,7 @@ field() {
     sed -nE "s/.*\"$2\":\"?([^\",}]*).*/\1/p" <<<"$1" | sed 's/^null$//'
 }
 
-# run_case TITLE CPUS SUBJECT: a row for each measure. The text "no verdict" stands for a refusal.
+# run_case TITLE CPUS SUBJECT: a row for each measure. A refusal is no verdict.
 run_case() {
     local line share verdict log=$scratch/log records=$scratch/records.jsonl
     rm -f "$records"
@@ -47,7 +47,7 @@ run_case() {
         [ "$(field "$line" verdict)" != end ] || continue
         share=$(field "$line" share)
         verdict=$(field "$line" verdict)
-        ! grep -q "$(field "$line" test): no verdict" "$log" || verdict='no verdict'
+        ! grep -q "$(field "$line" test) is not judged" "$log" || verdict='not judged'
         printf '| %s | %s | %s | %s | %s |\n' "$1" "$3" "$(field "$line" test)" \
             "${share:+$(awk "BEGIN { printf \"%.1f%%\", 100 * $share }")}" "$verdict"
     done <"$records"
