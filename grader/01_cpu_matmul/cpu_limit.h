@@ -16,23 +16,26 @@ struct cpu_work {
     int loops;    /**< parallel loops, one after the other, that it consists of */
 };
 
-/** A probe, and the work that it is for. */
+/**
+ * Probes, and the work that they are for. One uses all threads, one a single thread: beside much
+ * other work, threads that wait for each other are slower than one alone.
+ */
 struct cpu_limit {
-    struct cpu_probe *probe;
+    struct cpu_probe *all, *single;
     struct cpu_work work;
 };
 
-/** Starts the probe on so many threads; its buffer has the size of the work's operands. */
+/** Starts the probes, one of them on so many threads; a buffer has the size of the operands. */
 MUST_CHECK enum status cpu_limit_create(struct cpu_limit *limit, int threads, struct cpu_work work,
                                         struct error *error);
 
-/** Ends the probe; a zero-initialised limit is allowed. */
+/** Ends the probes; a zero-initialised limit is allowed. */
 void cpu_limit_free(struct cpu_limit *limit);
 
 /**
  * @brief Runs the probes @p times times, each run with as many FLOPs, bytes and loops as the work
  *        has.
- * @return least milliseconds of the work: the roofline of the fastest runs
+ * @return least milliseconds of the work: the roofline of the fastest runs, of either probe
  */
 double cpu_limit_ms(struct cpu_limit *limit, int times);
 

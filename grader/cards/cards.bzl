@@ -12,7 +12,7 @@ GPU_LABS = [lab for lab in LABS if LABS[lab].get("device", True)]
 
 # For each subject: the name in the records, by how much it must clear what is required, the
 # library of a lab, and whether that brings the lab's engine.
-_SUBJECTS = {
+SUBJECTS = {
     "solution": ("solutions", 1.25, "//solutions/%s:engine", True),
     "middle": ("middle", 1.0, "//solutions/%s:middle_engine", True),
     "starter": ("starter", 1.0, "//labs/%s:starter", False),
@@ -59,8 +59,16 @@ def _card_times(lab):
     )
     return lab + "_times"
 
-def _program(lab, subject, times):
-    name, margin, library, whole = _SUBJECTS[subject]
+def speedup_program(lab, subject, times = None, target_compatible_with = REQUIRES_NVCC):
+    """Makes LAB_SUBJECT: the lab's graded speedup test of a solution, a middle or a starter.
+
+    Args:
+      lab: NN_topic.
+      subject: "solution", "middle" or "starter".
+      times: file with the baseline's modelled times, if they are recorded.
+      target_compatible_with: of the program.
+    """
+    name, margin, library, whole = SUBJECTS[subject]
     worker = "%s_%s_worker" % (lab, subject)
     lab_worker(worker, lab, [library % lab], whole = whole)
     cc_binary(
@@ -75,9 +83,9 @@ def _program(lab, subject, times):
             "GRADER_MARGIN=%s" % margin,
             "GRADER_LAB=\\\"%s\\\"" % lab,
             "GRADER_PART=\\\"speedup\\\"",
-        ] + remote_defines(worker, "../%s_baseline" % lab, baseline_times = times),
+        ] + remote_defines(worker, "../%s_baseline" % lab, LABS[lab].get("device", True), times),
         tags = ["manual"],
-        target_compatible_with = REQUIRES_NVCC,
+        target_compatible_with = target_compatible_with,
         deps = case_deps(lab) + ["//common/testing"],
     )
 
@@ -88,12 +96,12 @@ def speedup_programs():
     """
     for lab in GPU_LABS:
         times = _card_times(lab) if LABS[lab].get("baseline_times") else None
-        for subject in _SUBJECTS:
-            _program(lab, subject, times)
+        for subject in SUBJECTS:
+            speedup_program(lab, subject, times)
     native.filegroup(
         name = "programs",
         testonly = True,
-        srcs = [":%s_%s" % (lab, subject) for lab in GPU_LABS for subject in _SUBJECTS],
+        srcs = [":%s_%s" % (lab, subject) for lab in GPU_LABS for subject in SUBJECTS],
         tags = ["manual"],
     )
 

@@ -84,6 +84,9 @@ bool rounds_settled(const struct rounds *rounds, const struct steps *shares, dou
 
 enum verdict rounds_verdict(const struct rounds *rounds, double required) {
     double share = rounds_share(rounds), slowdown = rounds_slowdown(rounds);
+    if (share > ROUNDS_MOST_SHARE) {
+        return VERDICT_TOO_BUSY;
+    }
     if (share >= required) {
         return VERDICT_REACHED;
     }

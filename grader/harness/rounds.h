@@ -43,8 +43,9 @@ enum verdict {
     VERDICT_REACHED,
     VERDICT_IN_NOISE, /**< missed by no more than the noise: counts as reached, and is to be marked
                        */
-    VERDICT_TOO_BUSY, /**< missed, but would be reached if the limit were the probes' mean: nobody
-                         can tell beside so much other work; neither passed nor failed */
+    VERDICT_TOO_BUSY, /**< neither passed nor failed, because nobody can tell beside so much other
+                         work: missed, but reached if the limit were what most rounds' probes found;
+                         or the share is above ROUNDS_MOST_SHARE */
     VERDICT_MISSED
 };
 
@@ -84,6 +85,10 @@ bool rounds_settled(const struct rounds *rounds, const struct steps *shares, dou
 
 /** @return the mean round's limit over the best one's: 1 on an idle machine, 1 before any round */
 double rounds_slowdown(const struct rounds *rounds);
+
+/** Nothing is faster than its limit: with a larger share the probes were disturbed, not the calls.
+ */
+#define ROUNDS_MOST_SHARE 1.25
 
 /** Slowdown from which on a miss may be the machine's fault. */
 #define ROUNDS_BUSY 1.2

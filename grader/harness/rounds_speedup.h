@@ -23,7 +23,8 @@ struct round_times {
 typedef struct round_times round_function(void *argument, int number);
 
 /**
- * @brief Calls @p time_round until the verdict is settled, and sets the times and the limit.
+ * @brief Calls @p time_round until the verdict is settled or half a minute is over, and sets the
+ *        times and the limit.
  *
  * Other work on the machine often ends soon: behind the first rounds there are pauses.
  *

@@ -83,6 +83,14 @@ C_TEST(rounds, a_little_other_work_is_no_excuse) {
     EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.21));
 }
 
+C_TEST(rounds, a_share_above_the_limit_is_no_verdict) {
+    struct rounds rounds = {0};
+    add_equal(&rounds, 4, 1.2, 1.0);
+    EXPECT_INT_EQ(VERDICT_REACHED, rounds_verdict(&rounds, 0.6));
+    add_equal(&rounds, 4, 1.2, 0.9);
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.6));
+}
+
 /* Threads of a submission that keep the CPUs busy between its calls gain nothing. */
 C_TEST(rounds, a_subject_that_slows_the_probes_gets_no_verdict) {
     struct rounds rounds = {.before_ms = 1.0};
