@@ -57,35 +57,42 @@ static bool read_records(struct records *r, FILE *file) {
     return right;
 }
 
-/* " 0.62" and its like; nothing where the number is missing. */
-static void print_number(const cJSON *line, const char *name, const char *format, double factor) {
-    const cJSON *number = cJSON_GetObjectItemCaseSensitive(line, name);
-    if (cJSON_IsNumber(number)) {
-        printf(format, factor * number->valuedouble);
-    }
+/* NaN where there is none. */
+static double number(const cJSON *line, const char *name) {
+    return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(line, name));
 }
 
-/* By how much the time is below the required one: 1.25 is a quarter to spare. */
-static void print_reserve(const cJSON *line) {
-    double taken = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(line, "subject_ms"));
-    double allowed = cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(line, "required_ms"));
-    if (allowed > 0.0 && taken > 0.0) {
-        printf(", %.2f of required", allowed / taken);
-    }
+/* The steps' speedups; 0: there is no such step. */
+static double step_speedup(const cJSON *line, int step) {
+    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(line, "steps");
+    const cJSON *speedup = cJSON_GetArrayItem(steps, step);
+    return cJSON_IsNumber(speedup) ? speedup->valuedouble : 0.0;
 }
 
+static const char *const step_names[] = {"none", "pass", "good", "gold"};
+enum { GOLD = 3 };
+
+/* How many steps the speedup reaches; a row with one step is gold at once. */
+static int steps_reached(const cJSON *line) {
+    double speedup = number(line, "speedup");
+    int reached = 0;
+    while (reached < GOLD && speedup >= step_speedup(line, reached)) {
+        reached++;
+    }
+    return reached > 0 && step_speedup(line, GOLD - 1) == 0.0 ? GOLD : reached;
+}
+
+/* Time, speedup, share of the limit, step, and speedup over the one that passes. */
 static void print_cell(const cJSON *line) {
-    const char *step = text(line, "step");
-    const char *verdict = text(line, "verdict");
-    bool timed = text(line, "measure")[0] != '\0';
-    if (timed) {
-        print_number(line, "subject_ms", " %.4g ms", 1.0);
-        print_number(line, "speedup", ", %.2fx", 1.0);
-        print_number(line, "share", ", share %.0f%%", 100.0);
-        print_reserve(line);
-        printf(", %s", step[0] != '\0' ? step : verdict);
-    } else {
-        printf(" %s", verdict);
+    double speedup = number(line, "speedup"), passes = step_speedup(line, 0);
+    if (text(line, "measure")[0] == '\0') {
+        printf(" %s", text(line, "verdict"));
+        return;
+    }
+    printf(" %.4g ms, %.2fx, %.0f%%, %s", number(line, "subject_ms"), speedup,
+           100.0 * number(line, "share"), step_names[steps_reached(line)]);
+    if (passes > 0.0) {
+        printf(", %.2f of pass", speedup / passes);
     }
 }
 
@@ -104,16 +111,23 @@ static const cJSON *in_row(const struct records *r, const cJSON *first, const ch
     return NULL;
 }
 
+/* Its last column: how many steps lie between the best card and the worst. */
 static void print_row(const struct records *r, const cJSON *first) {
+    int least = GOLD, most = 0;
     printf("| %s | %s |", text(first, "test"), text(first, "subject"));
     for (size_t i = 0; i < r->card_count; i++) {
         const cJSON *line = in_row(r, first, r->cards[i]);
         if (line != NULL) {
             print_cell(line);
         }
+        if (line != NULL && text(line, "measure")[0] != '\0') {
+            int steps = steps_reached(line);
+            least = steps < least ? steps : least;
+            most = steps > most ? steps : most;
+        }
         printf(" |");
     }
-    printf("\n");
+    printf(" %d |\n", most > least ? most - least : 0);
 }
 
 static void print_head(const struct records *r, const char *lab) {
@@ -121,8 +135,8 @@ static void print_head(const struct records *r, const char *lab) {
     for (size_t i = 0; i < r->card_count; i++) {
         printf(" %s |", r->cards[i]);
     }
-    printf("\n|---|---|");
-    for (size_t i = 0; i < r->card_count; i++) {
+    printf(" steps apart |\n|---|---|");
+    for (size_t i = 0; i <= r->card_count; i++) {
         printf("---|");
     }
     printf("\n");

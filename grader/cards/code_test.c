@@ -1,4 +1,4 @@
-/* The GPU that $SIMT_GPU names runs the code of this build that BUILD says, and the host is told. */
+/* The GPU that $SIMT_GPU names runs the PTX that BUILD says, and the host is told so. */
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 

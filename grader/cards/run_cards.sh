@@ -88,16 +88,11 @@ starter_from_middle() {
         }
         {
             taken = value("baseline_ms")
-            factor = value("subject_ms") / taken
-            late = value("required_ms") > 0 ? taken > value("required_ms") : value("required") > 1
-            set("share", value("share") * factor)
+            set("share", value("ideal_ms") / (taken - value("fixed_ms")))
             set("subject_ms", taken)
             set("speedup", 1)
             set("subject", "\"starter\"")
-            if (late) {
-                set("verdict", "\"slow\"")
-                set("step", "\"none\"")
-            }
+            set("verdict", value("required") > 1 ? "\"slow\"" : "\"pass\"")
             print
         }' >"$scratch/$1.$2.starter.jsonl"
 }
