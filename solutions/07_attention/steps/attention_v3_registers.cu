@@ -22,40 +22,38 @@ template <typename TILE> static bool two_fit(const struct gpu_limits &gpu) {
     return 2 * TILE::BYTES <= gpu.shared_bytes;
 }
 
-/* Heads up to 64, on GPUs where a multiprocessor has the shared memory for two blocks of 128
-   queries by 64 keys (Hopper), or for one at best: there tiles of 32 keys let it hold two blocks
-   (A100), or two of 64 queries (RTX 3090, 4090), so that one computes while the other waits. */
+/* Heads up to 64: the tallest tile of queries of which two blocks fit on a multiprocessor, so that
+   one computes while the other waits, and that leaves no multiprocessor idle. With 32 keys a tile,
+   that are 128 queries on an A100, 64 on an RTX 3090 or 4090, 32 on a T4. */
+template <int KEYS>
 static enum status attention_float_64(const struct attention_problem *p, float *lse, bool lengths,
                                       const struct gpu_limits &gpu, device_stream stream,
                                       struct error *error) {
-    typedef float_tile<64, 8> tall;
-    typedef float_tile<64, 4> low;
-    typedef float_tile<64, 2> lowest;
-    typedef float_tile<64, 8, 32> tall_32;
-    typedef float_tile<64, 4, 32> low_32;
-    bool roomy = two_fit<tall>(gpu);
-    if (roomy && fills(p, tall::QUERIES, gpu, 1)) {
+    typedef float_tile<64, 8, KEYS> tall;
+    typedef float_tile<64, 4, KEYS> low;
+    typedef float_tile<64, 2, KEYS> lowest;
+    const size_t each = KEYS == 64 ? 1 : 2; /* with one `tall` each, two of `low` are faster */
+    if (two_fit<tall>(gpu) && fills(p, tall::QUERIES, gpu, each)) {
         return launch_float<tall>(p, lse, lengths, stream, error);
     }
-    if (!roomy && two_fit<tall_32>(gpu) && fills(p, tall_32::QUERIES, gpu, 2)) {
-        return launch_float<tall_32>(p, lse, lengths, stream, error);
-    }
-    if (fills(p, low::QUERIES, gpu, 1) && low_32::BYTES <= gpu.shared_bytes) {
-        return roomy ? launch_float<low>(p, lse, lengths, stream, error)
-                     : launch_float<low_32>(p, lse, lengths, stream, error);
-    }
-    return launch_float<lowest>(p, lse, lengths, stream, error);
+    return two_fit<low>(gpu) && fills(p, low::QUERIES, gpu, 1)
+               ? launch_float<low>(p, lse, lengths, stream, error)
+               : launch_float<lowest>(p, lse, lengths, stream, error);
 }
 
-/* With the tallest tile of queries that fits this GPU and leaves no multiprocessor idle. */
+/* With the tallest tile of queries that suits this GPU and leaves no multiprocessor idle. Tiles of
+   64 keys have fewer barriers than those of 32, but need an H200's shared memory. */
 enum status attention_float(const struct attention_problem *p, float *lse, bool lengths,
                             device_stream stream, struct error *error) {
     struct gpu_limits gpu = gpu_limits();
     if (p->HS * p->NH == 0) {
         return STATUS_OK;
     }
-    if (p->HS <= 64 && float_tile<64, 2>::BYTES <= gpu.shared_bytes) {
-        return attention_float_64(p, lse, lengths, gpu, stream, error);
+    if (p->HS <= 64 && two_fit<float_tile<64, 8, 64>>(gpu)) {
+        return attention_float_64<64>(p, lse, lengths, gpu, stream, error);
+    }
+    if (p->HS <= 64 && float_tile<64, 2, 32>::BYTES <= gpu.shared_bytes) {
+        return attention_float_64<32>(p, lse, lengths, gpu, stream, error);
     }
     if (p->HS > 64 && float_tile<128, 4>::BYTES <= gpu.shared_bytes && fills(p, 64, gpu, 1)) {
         return launch_float<float_tile<128, 4>>(p, lse, lengths, stream, error);
