@@ -141,9 +141,9 @@ int sgemm_v10_possible(const struct sgemm_problem *p, struct sgemm_plan plan) {
 }
 
 /*
- * A multiprocessor of an H200 has 228 KiB of shared memory. One of an RTX 3090 or 4090 has 100, a
- * T4's 64: two blocks of 50 KiB do not fit there, and one alone leaves half of the schedulers idle.
- * Since Ampere the system takes one KiB of each block.
+ * A multiprocessor of an H200 has 228 KiB of shared memory, one of an RTX 4090 100, just enough for
+ * two blocks of 128 x 128. A T4's has 64: two do not fit there, and one alone leaves half of the
+ * schedulers idle. Since Ampere the system takes one KiB of each block.
  */
 static int resident_blocks(const struct shape *s, const struct sgemm_gpu *gpu) {
     size_t fit = gpu->shared / (s->bytes + 1024);
