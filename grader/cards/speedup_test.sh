@@ -45,7 +45,10 @@ timed "$of_starter" | awk '
         match($0, /"measure":"[a-z_0-9]+/)
         measure = substr($0, RSTART + 11, RLENGTH - 11)
         missed = number("required") / number("speedup")
-        printf "starter, %s: misses what is required by a factor of %.2f\n", measure, missed
-        near = near || missed < 1.999
+        # A test that also counts launches or bytes is missed by these, whatever its time.
+        counted = /"verdict":"fail"/
+        printf "starter, %s: misses what is required by a factor of %.2f%s\n", measure, missed, \
+            counted ? ", and by what is counted" : ""
+        near = near || (missed < 1.999 && !counted)
     }
     END { exit near }' || fail "a starter must miss what is required by a factor of two"
