@@ -85,7 +85,9 @@ static enum status fill(struct decoder *d, struct error *error) {
     d->major = gpu.code / 10;
     TRY(allocate_token(d, error));
     TRY(decoder_one_create(d, error));
-    d->has_rows = d->batch > 1 && d->model->HS <= ATTENTION_MAX_HS;
+    /* Products of 16-bit matrices are on tensor cores, which code below 8.0 has not. */
+    const bool products = d->model->dtype == NN_F32 || d->major >= 8;
+    d->has_rows = d->batch > 1 && d->model->HS <= ATTENTION_MAX_HS && products;
     return d->has_rows ? allocate_rows(d, error) : STATUS_OK;
 }
 
