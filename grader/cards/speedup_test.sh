@@ -34,8 +34,8 @@ grep -q '"verdict":"end"' "$of_starter" || fail "the starter did not run to its 
 [ "$(timed "$of_starter" | wc -l)" -eq "$(timed "$of_solution" | wc -l)" ] ||
     fail "the starter is wrong: a test has no time"
 
-# The speedup required over that reached, of each timed test. Modelled times of two workers differ by
-# less than a thousandth.
+# The time that was needed over the one allowed, of each timed test. Modelled times of two workers
+# differ by less than a thousandth.
 timed "$of_starter" | awk '
     function number(name) {
         match($0, "\"" name "\":[-+.eE0-9]+")
@@ -44,7 +44,11 @@ timed "$of_starter" | awk '
     {
         match($0, /"measure":"[a-z_0-9]+/)
         measure = substr($0, RSTART + 11, RLENGTH - 11)
-        missed = number("required") / number("speedup")
+        # Launch and wait, and the rest of a model, are not the submission's.
+        match($0, /"steps":\[[-+.eE0-9]+/)
+        pass = substr($0, RSTART + 9, RLENGTH - 9)
+        own = number("subject_ms") - number("fixed_ms")
+        missed = own / (number("baseline_ms") / pass - number("fixed_ms"))
         # A test that also counts launches or bytes is missed by these, whatever its time.
         counted = /"verdict":"fail"/
         printf "starter, %s: misses what is required by a factor of %.2f%s\n", measure, missed, \

@@ -24,8 +24,8 @@ double speedup_at_share(const struct speedup *speedup, double share) {
 }
 
 static double required_of(const struct speedup *speedup, const struct threshold *threshold) {
-    return speedup_at_share(speedup, threshold_shares(threshold, speedup->modelled).pass) *
-           speedup->margin;
+    return speedup_at_share(speedup,
+                            threshold_shares(threshold, speedup->modelled).pass * speedup->margin);
 }
 
 static bool within(const struct speedup *speedup, double factor) {

@@ -22,7 +22,7 @@ struct speedup {
     const char *lab;     /**< "01_cpu_matmul" */
     const char *subject; /**< "labs" or "solutions" */
     const char *measure; /**< row of the threshold table: "kernel", "end_to_end" */
-    double margin;       /**< factor on the threshold: 1.25 for solutions */
+    double margin;       /**< factor on the share that is required: 1.25 for solutions */
     const char *clock;   /**< whose time it is, as grader_gpu.clock has it; NULL: this machine's */
     bool modelled;       /**< by simt, not measured: the table's other column */
     double baseline_ms;

@@ -36,8 +36,10 @@ static const char introduction[] =
     "cannot "
     "do a row (no tensor cores for bf16 before compute capability 8.0) is graded on the others, "
     "which "
-    "then count for more. Without parity, speed brings no points. Solutions must need no more than "
-    "four fifths of the time that *pass* allows.\n";
+    "then count for more. Without parity, speed brings no points. Solutions must reach a quarter "
+    "more than *pass*; starters reach at most half of it. What each reaches on which GPU stands on "
+    "a "
+    "[page of its own](cards/modelled.md).\n";
 
 static void print_steps(const struct threshold *t, const struct steps *steps) {
     if (steps->pass == 0.0) {
