@@ -44,7 +44,7 @@ timed "$of_starter" | awk '
     {
         match($0, /"measure":"[a-z_0-9]+/)
         measure = substr($0, RSTART + 11, RLENGTH - 11)
-        # Launch and wait, and the rest of a model, are not the submission's.
+        # Launch and wait, and the rest of a model, do not count.
         match($0, /"steps":\[[-+.eE0-9]+/)
         pass = substr($0, RSTART + 9, RLENGTH - 9)
         own = number("subject_ms") - number("fixed_ms")
