@@ -20,7 +20,7 @@ static const double NOISE = 1.03, NEAR = 1.15;
 enum { MOST_ROUNDS = 4 };
 
 double speedup_at_share(const struct speedup *speedup, double share) {
-    return speedup->baseline_ms / least_time_allowed(&speedup->least, share);
+    return fmax(1.0, speedup->baseline_ms / least_time_allowed(&speedup->least, share));
 }
 
 static double required_of(const struct speedup *speedup, const struct threshold *threshold) {

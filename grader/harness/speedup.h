@@ -35,7 +35,10 @@ struct speedup {
 /** @return true when the threshold times the margin is reached; false also without a threshold. */
 bool speedup_reached(const struct speedup *speedup);
 
-/** @return the speedup over the baseline that @p share of the limit amounts to; margin aside. */
+/**
+ * @return the speedup over the baseline that @p share of the limit amounts to; margin aside. At
+ *         least 1: where launches are nearly all of a model's time, a slower one has not passed
+ */
 double speedup_at_share(const struct speedup *speedup, double share);
 
 /**
