@@ -114,7 +114,7 @@ def _script_test(name, script, card, programs, args = [], data = []):
         data = programs + data,
         env = {"SIMT_GPU": card},
         tags = DEEP,
-        target_compatible_with = REQUIRES_NVCC + _ON_DEEP_SIMT,
+        target_compatible_with = _ON_DEEP_SIMT,
     )
 
 def speedup_tests():
@@ -153,7 +153,7 @@ def code_tests():
             env = {"SIMT_GPU": card},
             local_defines = ["BEST_CODE=%d" % _CODE[card]],
             tags = DEEP,
-            target_compatible_with = REQUIRES_NVCC + _ON_DEEP_SIMT,
+            target_compatible_with = _ON_DEEP_SIMT,
             deps = [
                 "//common/base",
                 "//common/device",
