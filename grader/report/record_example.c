@@ -12,7 +12,7 @@ static void compare(double subject_ms) {
                                     .modelled = true,
                                     .baseline_ms = 100.0,
                                     .subject_ms = subject_ms,
-                                    .least = {1.0, 1.0, "the fp32 units' speed"}};
+                                    .least = {1.0, 1.0, "the fp32 units' speed", false}};
     grade_record_device("a \"made up\" GPU", true);
     speedup_check(&speedup, __FILE__, __LINE__);
 }
