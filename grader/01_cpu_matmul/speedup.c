@@ -44,7 +44,7 @@ struct kernel_case {
 enum { PROBES = 4, CALLS = 4, BASELINE_ROUNDS = 4 };
 
 static enum status kernel_create(struct kernel_case *k, struct error *error) {
-    *k = (struct kernel_case){.rng = rng_create(grader_seed())};
+    *k = (struct kernel_case){.rng = grader_rng()};
     k->got = malloc(FLOATS * sizeof(float));
     if (k->got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
@@ -197,7 +197,7 @@ static struct cpu_work token_work(const struct llama2_config *config) {
 
 static enum status decoders_create(struct decoders *d, struct error *error) {
     struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     uint64_t seed = rng_u64(&rng);
     *d = (struct decoders){.V = config.V};
     TRY(cpu_limit_create(&d->limit, graded_threads(), token_work(&config), error));

@@ -156,29 +156,29 @@ static const struct matmul_shape empty_shapes[] = {
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 C_TEST(parity, kernel_small_and_odd_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     run_launches(small_shapes, COUNT(small_shapes), 0, &rng);
 }
 
 C_TEST(parity, kernel_large_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     run_launches(large_shapes, COUNT(large_shapes), 0, &rng);
 }
 
 C_TEST(parity, kernel_empty_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     run_launches(empty_shapes, COUNT(empty_shapes), 0, &rng);
 }
 
 C_TEST(parity, kernel_unaligned_pointers) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     run_launches(small_shapes, COUNT(small_shapes), 1, &rng);
     run_launches(large_shapes, COUNT(large_shapes), 1, &rng);
 }
 
 /* Sizes drawn anew in every run: no list of special cases passes. */
 C_TEST(parity, kernel_random_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct matmul_shape shapes[30];
     for (size_t i = 0; i < COUNT(shapes); i++) {
         size_t most_rows = i % 2 == 0 ? 1 : 40;
@@ -263,7 +263,7 @@ static void close_matmul(struct gpu_matmul *matmul) {
 
 /* Growing, shrinking and empty sizes in one context, in random order. */
 C_TEST(parity, calls_of_all_sizes) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct gpu_matmul *matmul = open_matmul();
     for (int i = 0; i < 24 && matmul != NULL && !test_has_failed(); i++) {
         run_call(matmul, small_shapes[rng_below(&rng, COUNT(small_shapes))], &rng);
@@ -279,7 +279,7 @@ C_TEST(parity, calls_of_all_sizes) {
  */
 C_TEST(parity, calls_remember_nothing) {
     const struct matmul_shape shape = {1, 70, 90};
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct gpu_matmul *matmul = open_matmul();
     struct remote_matmul buffers = {0};
     struct error error = {0};
@@ -298,7 +298,7 @@ C_TEST(parity, calls_remember_nothing) {
 /* 4 TiB of weights are refused before any weight is read, and the next call works. */
 C_TEST(parity, out_of_memory_is_reported) {
     enum { SIDE = 1 << 20 };
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct error error = {0};
     void *numbers = NULL;
     struct gpu_matmul *matmul = open_matmul();

@@ -119,7 +119,7 @@ static enum status fill_memory(struct memory *m, struct error *error) {
 }
 
 static bool memory_create(struct memory *m) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct error error = {0};
     *m = (struct memory){.r = open_resident()};
     rng_fill_rows(&rng, m->host_x, 1, SIZE);
@@ -358,7 +358,7 @@ static enum status pair_run(struct pair *p, struct error *error) {
 
 /* Two models on one engine, called in turn: nothing may be stored under a key that both share. */
 C_TEST(parity, two_models_on_one_engine) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct pair p = {.config = llama2_shape_config(LLAMA2_SHAPE_15M)};
     struct grader_gpu gpu;
     struct error error = {0};

@@ -91,7 +91,7 @@ static void run_free(struct comparison_run *r) {
 }
 
 static enum status run_create(struct comparison_run *r, struct error *error) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     uint64_t seed = rng_u64(&rng);
     r->config = llama2_shape_config(LLAMA2_SHAPE_15M);
     for (int i = 0; i < REMOTE_SIDES; i++) {

@@ -70,7 +70,7 @@ static void side_free(struct kernel_side *side) {
 
 static enum status kernel_create(struct kernel_case *k, struct sgemm_shape s, bool guarded,
                                  struct error *error) {
-    *k = (struct kernel_case){.shape = s, .rng = rng_create(grader_seed())};
+    *k = (struct kernel_case){.shape = s, .rng = grader_rng()};
     k->C = malloc(s.M * s.N * sizeof(float));
     if (k->C == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");

@@ -81,7 +81,7 @@ static void side_free(struct kernel_side *side) {
 }
 
 static enum status kernel_create(struct kernel_case *k, bool guarded, struct error *error) {
-    k->rng = rng_create(grader_seed());
+    k->rng = grader_rng();
     TRY(draw(k, error));
     TRY(side_create(k, &k->sides[REMOTE_SUBJECT], guarded, error));
     TRY(remote_open_side(REMOTE_BASELINE, error));

@@ -114,7 +114,7 @@ C_TEST(speedup, launches) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     for (int op = 0; op < FUSED_OPS; op++) {
         for (size_t i = 0; i < COUNT(launch_shapes); i++) {
             check_launches((enum fused_op)op, launch_shapes[i], &rng);
@@ -205,7 +205,7 @@ static enum status time_layers(size_t C, size_t rows, const struct grader_gpu *g
                   {FUSED_LINEAR_ADD_NORM, C, C},
                   {FUSED_LINEAR_ACTIVATION, 4 * C, C},
                   {FUSED_LINEAR_ADD_NORM, C, 4 * C}};
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     for (size_t i = 0; i < COUNT(layers); i++) {
         struct layer layer = {.pattern = {.op = layers[i].op,
                                           .shape = {DIFFERENT_ROWS, layers[i].N, layers[i].K},

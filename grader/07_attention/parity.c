@@ -196,7 +196,7 @@ static struct texts make_texts(void) {
 
 C_TEST(parity, bert_end_to_end) {
     struct texts texts = make_texts();
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct grader_gpu gpu;
     float want[TEXTS * LABELS] = {0};
     const struct bert_config sizes = {

@@ -36,7 +36,7 @@ struct timed_case {
 static enum status timed_create(struct timed_case *t, const struct attention_spec *spec,
                                 struct error *error) {
     struct attention_case *subject = &t->sides[REMOTE_SUBJECT];
-    t->rng = rng_create(grader_seed());
+    t->rng = grader_rng();
     TRY(attention_case_create(subject, spec, rng_u64(&t->rng), false, error));
     TRY(remote_open_side(REMOTE_BASELINE, error));
     t->sides[REMOTE_BASELINE] = *subject;

@@ -409,7 +409,7 @@ static void check_form(const struct bert_config *config, enum form form, const c
 static void check_model(const struct size *size, const char *whose) {
     struct grader_gpu gpu;
     const struct bert_config config = config_of(size);
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     bool open = grader_gpu_open(&gpu);
     for (int form = PACKED; form <= EQUAL && open && !test_has_failed(); form++) {
         check_form(&config, (enum form)form, whose, &rng);

@@ -131,7 +131,7 @@ C_TEST(speedup, launches) {
     }
     config.C = 48;
     config.hidden = 96;
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     enum status status = encoder_net_create(&net, &config, rng_u64(&rng), 512, &error);
     for (size_t i = 0; i < sizeof specs / sizeof *specs && status == STATUS_OK; i++) {
         check_launches(&net, &specs[i], &rng);
@@ -296,7 +296,7 @@ C_TEST(speedup, encoder) {
         return;
     }
     const struct bert_config config = config_of(gpu.modelled);
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     race.speedup = grader_gpu_speedup(&gpu, lab, "encoder", GRADER_SUBJECT, GRADER_MARGIN);
     enum status status = race_create(&race, &config, &rng, &error);
     if (status != STATUS_OK) {
@@ -414,7 +414,7 @@ C_TEST(speedup, end_to_end) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct articles *articles = articles_create(gpu.modelled, &rng);
     if (articles != NULL) {
         compare_models(articles, &gpu);

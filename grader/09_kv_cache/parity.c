@@ -479,7 +479,7 @@ static void check_16_bits(enum nn_dtype dtype, struct rng *rng) {
 C_TEST(parity, llama2_in_16_bits) {
     struct grader_gpu gpu;
     if (grader_gpu_open(&gpu)) {
-        struct rng rng = rng_create(grader_seed());
+        struct rng rng = grader_rng();
         check_16_bits(NN_F16, &rng);
         check_16_bits(NN_BF16, &rng);
     }

@@ -285,7 +285,7 @@ struct decoded {
 };
 
 static struct decoded decoded_of(bool modelled) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     struct decoded d = {
         .config = config_of(modelled), .seed = rng_u64(&rng), .texts = modelled ? 1 : MOST_TEXTS};
     for (size_t i = 0; i < d.texts; i++) {

@@ -150,7 +150,7 @@ C_TEST(speedup, launches) {
         {6, 2, 16, 128, 4, 300, 32, NN_BF16, NN_ROPE_HALVES, true}};
     struct grader_gpu gpu;
     if (grader_gpu_open_for_timing(&gpu)) {
-        struct rng rng = rng_create(grader_seed());
+        struct rng rng = grader_rng();
         for (size_t i = 0; i < sizeof sizes / sizeof *sizes && !test_has_failed(); i++) {
             check_launches(&sizes[i], &rng);
         }
@@ -251,9 +251,9 @@ static enum status racer_create(struct racer *r, const struct task *task, uint64
 
 static enum status race_create(struct race *race, const struct grader_gpu *gpu,
                                struct error *error) {
-    const uint64_t seed = grader_seed();
     race->task = task_of(gpu->modelled);
-    race->rng = rng_create(seed);
+    race->rng = grader_rng();
+    const uint64_t seed = rng_u64(&race->rng);
     race->logits = malloc(race->task.size.V * sizeof *race->logits);
     if (race->logits == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
@@ -604,7 +604,7 @@ static enum status writer_create(struct writer *writer, const struct writers *w,
 
 static enum status writers_create(struct writers *w, bool modelled, struct error *error) {
     w->task = task_of(modelled);
-    w->rng = rng_create(grader_seed());
+    w->rng = grader_rng();
     w->length = w->task.prompt / 8;
     w->count = w->task.size.T / 8;
     w->flops = flops_of_prompt(&w->task.size, w->length) + flops_of_steps(&w->task.size, w->count);

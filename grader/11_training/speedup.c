@@ -90,7 +90,7 @@ static struct work work_of_norm(size_t rows, size_t C) {
 
 C_TEST(speedup, layernorm) {
     struct grader_gpu gpu;
-    struct norm_race race = {.rng = rng_create(grader_seed())};
+    struct norm_race race = {.rng = grader_rng()};
     struct error error = {0};
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
@@ -190,7 +190,7 @@ static struct attention_gradient_spec timed_attention(const struct grader_gpu *g
 
 C_TEST(speedup, attention) {
     struct grader_gpu gpu;
-    struct attention_race race = {.rng = rng_create(grader_seed())};
+    struct attention_race race = {.rng = grader_rng()};
     struct attention_gradient_case *sides = race.sides;
     struct error error = {0};
     if (!grader_gpu_open_for_timing(&gpu)) {
@@ -286,7 +286,7 @@ static void check_one_pass(struct adamw_case *c) {
 
 C_TEST(speedup, adamw) {
     struct grader_gpu gpu;
-    struct adamw_race race = {.rng = rng_create(grader_seed())};
+    struct adamw_race race = {.rng = grader_rng()};
     struct error error = {0};
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
@@ -434,8 +434,7 @@ static struct least_time least_time_of_step(const struct training_race *race, do
 
 C_TEST(speedup, end_to_end) {
     struct grader_gpu gpu;
-    struct training_race race = {
-        .first = {1, 1}, .rest_first = 1, .rng = rng_create(grader_seed())};
+    struct training_race race = {.first = {1, 1}, .rest_first = 1, .rng = grader_rng()};
     struct error error = {0};
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;

@@ -24,7 +24,7 @@ bool fixture_open(struct fixture *fixture, size_t workspace_bytes) {
         return false;
     }
     fixture->modelled = gpu.modelled;
-    fixture->rng = rng_create(grader_seed());
+    fixture->rng = grader_rng();
     return true;
 }
 

@@ -25,7 +25,7 @@ struct bert_config remote_bert_config(struct bert_config sizes) {
 }
 
 void remote_bert_draw(struct remote_bert_job *job, int32_t *ids, size_t count) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     job->fresh = rng_u64(&rng);
     job->seed = rng_u64(&rng);
     for (size_t i = 0; i < count; i++) {
@@ -158,7 +158,7 @@ void remote_bert_expect(const struct remote_bert_job *job, const float *want,
 void remote_bert_parity(struct remote_bert_job job, remote_bert_check *check, const char *whose) {
     struct grader_gpu gpu;
     float want[REMOTE_BERT_SMALL] = {0};
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     ASSERT_TRUE(job.input.B * job.config.labels <= REMOTE_BERT_SMALL);
     if (!grader_gpu_open(&gpu)) {
         return;

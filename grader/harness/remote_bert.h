@@ -22,8 +22,7 @@ struct remote_bert_job {
     struct bert_config config;
     uint64_t seed;           /**< of the weights: not the one that other inputs come from */
     struct bert_input input; /**< host memory, without types; at most config.T tokens a text */
-    uint64_t fresh;          /**< seed of the tokens from the second call on; no worker knows it.
-                                  Draw it first: the first number of a rng gives its seed away */
+    uint64_t fresh;          /**< seed of the tokens from the second call on; no worker knows it */
     const char *what;        /**< what a learner is told when it crashes: "BERT, a batch" */
     unsigned seconds;        /**< most that all runs of one side may take */
     unsigned own;            /**< the lab's operators: enum worker_operators, as bits */

@@ -53,7 +53,7 @@ static enum status decode_there(struct small_llama2 *l, uint64_t seed, struct er
 }
 
 bool remote_small_llama2(struct small_llama2 *l, const char *what, unsigned seconds) {
-    struct rng rng = rng_create(grader_seed());
+    struct rng rng = grader_rng();
     uint64_t seed = rng_u64(&rng);
     struct error error = {0};
     EXPECT_OK(decode_here(l, seed));

@@ -1,6 +1,5 @@
 #include "grader/isolation/worker_process.h"
 
-#include <ctype.h>
 #include <fcntl.h>
 #include <math.h>
 #include <signal.h>
@@ -14,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "grader/isolation/plain_text.h"
 #include "grader/isolation/surroundings.h"
 
 /* Where arenas lie, in every process: far from what loaders, CUDA and sanitizers use. */
@@ -127,13 +127,15 @@ static void print_marked(const char *whose, const char *stream, const struct san
         return;
     }
     printf("%s wrote to %s:\n", whose, stream);
-    for (size_t i = 0; i < out->size; i++) {
-        unsigned char c = (unsigned char)out->text[i];
+    for (size_t i = 0; i < out->size;) {
+        bool plain;
+        size_t length = plain_text_first(out->text + i, out->size - i, &plain);
         if (begins) {
             fputs("  | ", stdout);
         }
-        begins = c == '\n';
-        putchar(c == '\n' || c == '\t' || c >= 128 || isprint(c) ? c : '?');
+        begins = out->text[i] == '\n';
+        fwrite(plain ? out->text + i : "?", plain ? length : 1, 1, stdout);
+        i += length;
     }
     if (!begins) {
         putchar('\n');
@@ -246,6 +248,7 @@ enum status side_ask(struct side *side, struct message *message, double seconds,
     }
     if (status == STATUS_OK && message->number == side->number) {
         side->answered = true;
+        plain_text(message->text);
         return STATUS_OK;
     }
     snprintf(late, sizeof late, "did not come to an end within %.2g s", seconds);

@@ -73,6 +73,9 @@ const char *sandbox_describe(const struct sandbox_result *result,
         snprintf(text, size, "called %s, which is not allowed here",
                  result->call[0] == '\0' ? "the system" : result->call);
         break;
+    case SANDBOX_WENT_ON:
+        snprintf(text, size, "went on running while it was to stand still");
+        break;
     case SANDBOX_STOPPED:
         snprintf(text, size, "was stopped from outside");
         break;

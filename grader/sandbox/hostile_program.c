@@ -26,6 +26,7 @@
 #include <sys/uio.h>
 #include <sys/un.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern char **environ;
@@ -66,6 +67,18 @@ static int do_sleep(void) {
 static int do_stop(void) {
     raise(SIGSTOP);
     return STOOD;
+}
+
+/* Has a signal sent every millisecond that continues it. */
+static int do_wakes_itself(void) {
+    const struct itimerspec often = {{0, 1000000}, {0, 1000000}};
+    struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
+    timer_t timer;
+    if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
+        timer_settime(timer, 0, &often, NULL) != 0) {
+        return REFUSED;
+    }
+    return do_loop();
 }
 
 /* --- Processes --- */
@@ -590,7 +603,7 @@ static const struct {
     ACT(garbage),       ACT(echo),
     ACT(atexit),        ACT(signal),
     ACT(segv),          ACT(divide),
-    ACT(exit),
+    ACT(exit),          ACT(wakes_itself),
 #ifdef __x86_64__
     ACT(old_gate),      ACT(short_pointers),
 #endif

@@ -102,6 +102,7 @@ enum sandbox_end {
     SANDBOX_FILE_LIMIT,   /**< killed: a file grew too large, or there was too much in its folder */
     SANDBOX_REFUSED_CALL, /**< killed: it called `call` */
     SANDBOX_STOPPED,      /**< killed by sandbox_stop() */
+    SANDBOX_WENT_ON,      /**< killed: it ran between sandbox_pause() and its end */
     SANDBOX_COULD_NOT_START /**< `reason` says why */
 };
 
@@ -153,6 +154,8 @@ void sandbox_stop(struct sandbox *sandbox);
 
 /**
  * @brief Has the program stand still, or go on. Its limits of time go on counting.
+ *
+ * A program that finds a way to run all the same is killed: its CPU time tells.
  *
  * Comes back when that is so, or the program has ended; after half a second at the latest, where a
  * kernel does not say that it is so.

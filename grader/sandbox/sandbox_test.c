@@ -551,6 +551,7 @@ C_TEST(sandbox, refuses_the_network) {
 
 C_TEST(sandbox, refuses_what_reaches_into_the_system) {
     expect_refused("shm", NULL, "shmget");
+    expect_refused("wakes_itself", NULL, "timer_create");
     expect_refused("unshare", NULL, "unshare");
     expect_refused("io_uring", NULL, "io_uring_setup");
     expect_refused("perf", NULL, "perf_event_open");
@@ -585,11 +586,9 @@ C_TEST(sandbox, gives_a_gpu_program_no_more_than_it_needs) {
         const char *word;
         enum sandbox_end end;
         int exit_code;
-    } cases[] = {{"unix_socket", SANDBOX_EXITED, 0},
-                 {"socket", SANDBOX_REFUSED_CALL, -1},
-                 {"system", SANDBOX_EXITED, 3},
-                 {"kill_parent", SANDBOX_REFUSED_CALL, -1},
-                 {"connect", SANDBOX_EXITED, 3}};
+    } cases[] = {{"unix_socket", SANDBOX_EXITED, 0}, {"socket", SANDBOX_REFUSED_CALL, -1},
+                 {"system", SANDBOX_EXITED, 3},      {"kill_parent", SANDBOX_REFUSED_CALL, -1},
+                 {"connect", SANDBOX_EXITED, 3},     {"wakes_itself", SANDBOX_EXITED, 3}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct trial *t = trial(cases[i].word, NULL);
         t->command.gpu = true;
@@ -672,6 +671,37 @@ C_TEST(sandbox, never_waits_for_one_that_does_not_read_or_write) {
     sandbox_finish(talk.sandbox, &talk.trial->result);
     expect_end(talk.trial, SANDBOX_WALL_LIMIT);
     talk_end(&talk);
+}
+
+/* Without the filter nothing keeps the program from sending itself SIGCONT. */
+static void pause_and_finish(struct trial *t) {
+    struct sandbox *sandbox = NULL;
+    struct error error = {0};
+    t->command.limits.wall_s = 10;
+    ASSERT_OK(sandbox_start(&sandbox, &t->command, &error));
+    EXPECT_TRUE(!sandbox_wait(sandbox, 0.2));
+    sandbox_pause(sandbox, true);
+    bool ended = sandbox_wait(sandbox, 1.0);
+    sandbox_pause(sandbox, false);
+    if (!ended) {
+        sandbox_stop(sandbox);
+    }
+    sandbox_finish(sandbox, &t->result);
+}
+
+C_TEST(sandbox, ends_one_that_does_not_stand_still) {
+    struct trial *t = trial("wakes_itself", NULL);
+    t->command.without = CALLS;
+    pause_and_finish(t);
+    expect_end(t, SANDBOX_WENT_ON);
+    free(t);
+}
+
+C_TEST(sandbox, lets_one_stand_still) {
+    struct trial *t = trial("loop", NULL);
+    pause_and_finish(t);
+    expect_end(t, SANDBOX_STOPPED);
+    free(t);
 }
 
 C_TEST(sandbox, stops_when_told) {
@@ -780,6 +810,7 @@ C_TEST(sandbox, describes_ends) {
         {{.end = SANDBOX_REFUSED_CALL, .call = "socket"},
          "called socket, which is not allowed here"},
         {{.end = SANDBOX_STOPPED}, "was stopped from outside"},
+        {{.end = SANDBOX_WENT_ON}, "went on running while it was to stand still"},
         {{.end = SANDBOX_COULD_NOT_START, .reason = "gone"}, "could not be started: gone"},
     };
     struct sandbox_limits limits = sandbox_default_limits();

@@ -145,6 +145,9 @@ static void add_processes(struct builder *b) {
 static void add_starts(struct builder *b, const struct filter_settings *settings) {
     uint32_t action = settings->gpu ? SCMP_ACT_ERRNO(EPERM) : b->refuse;
     add(b, action, SCMP_SYS(clone), 1, SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
+    /* A timer's signal would have it go on where it is to stand still. */
+    add(b, action, SCMP_SYS(timer_create), 0, (struct scmp_arg_cmp){0});
+    add(b, action, SCMP_SYS(mq_notify), 0, (struct scmp_arg_cmp){0});
     /* Its flags lie in memory, out of reach; the C library then takes clone(). */
     add(b, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0, (struct scmp_arg_cmp){0});
     for (unsigned i = 0; i < 3; i++) {

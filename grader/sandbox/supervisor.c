@@ -22,6 +22,9 @@
 #include "grader/sandbox/seccomp_filter.h"
 #include "grader/sandbox/temporary_folder.h"
 
+/* Seconds of CPU time that a program that stands still may seem to use. */
+static const double MOST_STANDING_S = 0.002;
+
 enum {
     TICK_MS = 10,       /* between two looks at what the program uses */
     SLOW_LOOKS = 5,     /* ticks between two looks at all of /proc, or at the folder */
@@ -47,6 +50,7 @@ struct supervisor {
     bool dead;      /* the child was reaped */
     int status;     /* then */
     int told;       /* to stand still (1), or to go on (0) */
+    double stood;   /* CPU seconds used when it stood still; negative: not known */
     unsigned ticks;
     struct timespec start, killed;
 };
@@ -253,6 +257,24 @@ static bool has_stopped(const struct supervisor *w) {
     return waitid(P_PID, (id_t)w->child, &info, WSTOPPED | WNOHANG) == 0 && info.si_pid == w->child;
 }
 
+/* CPU seconds of all its threads so far; negative: not known. */
+static double cpu_seconds(pid_t child) {
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(child, &clock) != 0 || clock_gettime(clock, &used) != 0) {
+        return -1.0;
+    }
+    return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
+}
+
+/* Ends a program that does not stand still where it was seen to. */
+static void check_pause(struct supervisor *w) {
+    if (w->told == 1 && atomic_load(&w->plan->shared->paused) == 1 && w->stood >= 0.0 &&
+        cpu_seconds(w->child) > w->stood + MOST_STANDING_S) {
+        condemn(w, SANDBOX_WENT_ON);
+    }
+}
+
 /* Has the program stand still, or go on, as the caller wants it. */
 static void obey(struct supervisor *w) {
     struct supervisor_shared *shared = w->plan->shared;
@@ -260,11 +282,13 @@ static void obey(struct supervisor *w) {
     if (!w->runs || w->dead) {
         return;
     }
+    check_pause(w);
     if (pause != w->told) {
         kill(-w->child, pause ? SIGSTOP : SIGCONT);
         w->told = pause;
     }
     if (pause != atomic_load(&shared->paused) && (!pause || has_stopped(w))) {
+        w->stood = pause ? cpu_seconds(w->child) : -1.0;
         atomic_store(&shared->paused, pause);
     }
 }

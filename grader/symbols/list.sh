@@ -9,9 +9,16 @@
 #     needs NAME LIBRARY  the same, and a given library defines it
 #     defines NAME        it defines NAME for the whole program
 #     defines NAME LIBRARY  the same, and so does a given or another library
+#     strange NAME        a name of the submission has white space or other characters that names in
+#                         C do not have, each a ? here: nm's lines could be misread
 set -euo pipefail
 export LC_ALL=C
 readonly nm=$1 parts=$2 output=$3
+
+# readelf writes a character that cannot be printed as ^X or in another form that is no name's, too.
+awk -F '\t' '$1 == "own" { print $3 }' "$parts" | xargs -r "${nm%nm}readelf" -W -p .strtab |
+    sed -nE 's/^ *\[ *[0-9a-f]+\]  ?//p' | { grep '[^A-Za-z0-9_.$@/+~,=-]' || true; } |
+    sed 's/[^A-Za-z0-9_.$@/+~,=-]/?/g; s/^/strange /' | cut -c 1-200 | sort -u >"$output.strange"
 
 # What other files can see: a line a symbol, "PATH: NAME KIND" and more; an archive's path ends with
 # the member in brackets.
@@ -50,5 +57,5 @@ awk '
         for (name in defines) {
             print "defines", name (name in taken ? " " taken[name] : "")
         }
-    }' "$parts" "$output.all" | sort >"$output"
-rm "$output.paths" "$output.all"
+    }' "$parts" "$output.all" | sort - "$output.strange" >"$output"
+rm "$output.paths" "$output.all" "$output.strange"

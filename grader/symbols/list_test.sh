@@ -16,4 +16,24 @@ if "$list" nm "$TEST_TMPDIR/parts" "$TEST_TMPDIR/list" 2>/dev/null; then
     echo "a missing object file is listed"
     failed=1
 fi
+
+# Names that would be read as something else.
+as -o "$TEST_TMPDIR/strange.o" - <<'END' 2>/dev/null
+.globl usual
+usual:
+.weak "_ZN4now W"
+.set "_ZN4now W", 1
+.globl "two
+lines"
+"two
+lines":
+"caf\303\251":
+END
+printf 'own\t//a:b\t%s\n' "$TEST_TMPDIR/strange.o" >"$TEST_TMPDIR/parts"
+"$list" nm "$TEST_TMPDIR/parts" "$TEST_TMPDIR/list"
+if [ "$(grep -c '^strange ' "$TEST_TMPDIR/list")" != 3 ] || ! grep -qx 'defines usual' "$TEST_TMPDIR/list"; then
+    echo "strange names:"
+    cat "$TEST_TMPDIR/list"
+    failed=1
+fi
 exit "$failed"

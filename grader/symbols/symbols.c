@@ -2,10 +2,26 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/file.h"
 #include "grader/symbols/tables.h"
+
+/* Of the C++ library; the result is malloc()'s, NULL for what is no mangled name. */
+char *__cxa_demangle(const char *mangled, char *buffer, size_t *length, int *status);
+
+/* Longer ones stay as they are: substitutions let a name of n characters stand for 2^(n/8). */
+enum { MOST_DEMANGLED = 160 };
+
+/* A name as one writes it: "std::filesystem::remove(...)", not "_ZNSt10filesystem6removeERK...". */
+static void readable(const char *name, char *text, size_t size) {
+    int status = 0;
+    bool mangled = strncmp(name, "_Z", 2) == 0 && strlen(name) <= MOST_DEMANGLED;
+    char *demangled = mangled ? __cxa_demangle(name, NULL, NULL, &status) : NULL;
+    snprintf(text, size, "%s", demangled != NULL ? demangled : name);
+    free(demangled);
+}
 
 /* "//common/device:device" is common/device to a reader, and "@cjson//:import_0" is cjson. */
 static void name_library(const char *label, char *text, size_t size) {
@@ -26,7 +42,9 @@ static bool reference_allowed(const struct symbol *symbol, const char *lab, char
     if (reason == NULL && symbol->library != NULL) {
         return true;
     }
-    snprintf(line, size, "your code refers to %s: %s", symbol->name,
+    char name[256];
+    readable(symbol->name, name, sizeof name);
+    snprintf(line, size, "your code refers to %s: %s", name,
              reason != NULL ? reason
                             : "it is not among what a submission may use "
                               "(grader/symbols/README.md); write what you need of it yourself");
@@ -34,7 +52,7 @@ static bool reference_allowed(const struct symbol *symbol, const char *lab, char
 }
 
 static bool definition_allowed(const struct symbol *symbol, char *line, size_t size) {
-    char library[256];
+    char library[256], name[256];
     const char *owner = symbol_owner(symbol->name);
     if (owner == NULL && symbol->library != NULL) {
         name_library(symbol->library, library, sizeof library);
@@ -45,14 +63,22 @@ static bool definition_allowed(const struct symbol *symbol, char *line, size_t s
     if (owner == NULL) {
         return true;
     }
+    readable(symbol->name, name, sizeof name);
     snprintf(line, size,
              "your code defines %s, a name of %s, and would be called in its place: make it static "
              "or call it something else",
-             symbol->name, owner);
+             name, owner);
     return false;
 }
 
 bool symbol_allowed(const struct symbol *symbol, const char *lab, char *line, size_t size) {
+    if (symbol->strange) {
+        snprintf(line, size,
+                 "your code has a symbol \"%s\", in which each ? is a character that names in C do "
+                 "not have: use letters, digits and _",
+                 symbol->name);
+        return false;
+    }
     return symbol->defined ? definition_allowed(symbol, line, size)
                            : reference_allowed(symbol, lab, line, size);
 }
@@ -64,7 +90,9 @@ static bool parse(char *text, struct symbol *symbol) {
     symbol->name = strtok_r(NULL, " ", &rest);
     symbol->library = strtok_r(NULL, " ", &rest);
     symbol->defined = kind != NULL && strcmp(kind, "defines") == 0;
-    return symbol->name != NULL && (symbol->defined || strcmp(kind, "needs") == 0) &&
+    symbol->strange = kind != NULL && strcmp(kind, "strange") == 0;
+    return symbol->name != NULL &&
+           (symbol->defined || symbol->strange || strcmp(kind, "needs") == 0) &&
            strtok_r(NULL, " ", &rest) == NULL;
 }
 

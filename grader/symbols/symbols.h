@@ -22,12 +22,14 @@ struct symbol {
     const char *name;    /**< as the linker knows it */
     const char *library; /**< label of who else defines it, or NULL: nobody in the program */
     bool defined;        /**< the submission defines it; else it refers to it */
+    bool strange;        /**< a name that C and C++ do not have; ? stands for such characters */
 };
 
 /**
  * @brief Judges one symbol.
  * @param lab  NN_topic, for its exceptions
- * @param line receives, for one that is not allowed: its name, why, and what to do
+ * @param line receives, for one that is not allowed: its name, that of C++ as one writes it, why,
+ *             and what to do
  * @return whether it is allowed
  */
 bool symbol_allowed(const struct symbol *symbol, const char *lab, char *line, size_t size);
