@@ -79,23 +79,33 @@ static const size_t most_launches[FUSED_OPS] = {2, 2, 2, 2, 2, 1, 1};
 /* With many rows, and with so few that K may be split. */
 static const struct fused_shape launch_shapes[] = {{256, 96, 64}, {24, 96, 384}, {1, 64, 64}};
 
-static enum status count_launches(struct timed_call *t, struct rng *rng, size_t *launches,
-                                  struct error *error) {
+/* Runs a problem that is new. @param launches receives how many it took, or NULL */
+static enum status run_and_check(struct timed_call *t, struct rng *rng, size_t *launches,
+                                 struct error *error) {
     TRY(call_create(t, rng, false, error));
     struct fused_call call = arguments_of(t);
     grader_watch(t->c.name, PATIENCE);
-    TRY(remote_call("fused", &call, sizeof call, error));
-    TRY(device_synchronize(t->stream, error));
-    TRY(check_result(t, error));
-    return remote_count_launches("fused", &call, sizeof call, t->stream, launches, error);
+    if (launches == NULL) {
+        TRY(remote_call("fused", &call, sizeof call, error));
+        TRY(device_synchronize(t->stream, error));
+    } else {
+        TRY(remote_count_launches("fused", &call, sizeof call, t->stream, launches, error));
+    }
+    return check_result(t, error);
 }
 
+/* A first call may do what none behind it has to. */
 static void check_launches(enum fused_op op, struct fused_shape shape, struct rng *rng) {
-    struct timed_call t = {.c = {.op = op, .shape = shape, .flavour = flavour}};
+    const struct timed_call pattern = {.c = {.op = op, .shape = shape, .flavour = flavour}};
+    struct timed_call first = pattern, t = pattern;
     struct error error = {0};
     size_t launches = 0;
-    enum status status = count_launches(&t, rng, &launches, &error);
+    enum status status = run_and_check(&first, rng, NULL, &error);
+    if (status == STATUS_OK) {
+        status = run_and_check(&t, rng, &launches, &error);
+    }
     grader_watch("", 0);
+    call_free(&first);
     if (status != STATUS_OK) {
         TEST_FAIL("%s: %s", t.c.name, error_text(&error, status));
     } else if (launches == 0) {

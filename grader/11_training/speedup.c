@@ -262,23 +262,33 @@ static struct work work_of_adamw(size_t count) {
     return (struct work){.read_bytes = 16.0 * (double)count, .written_bytes = 14.0 * (double)count};
 }
 
+/* One step on new numbers. */
+static enum status count_and_check(struct adamw_case *c, struct rng *rng, device_stream stream,
+                                   size_t *launches, char *text, size_t size, struct error *error) {
+    TRY(adamw_case_draw(c, rng, error));
+    const struct adamw_call call = {adamw_case_problem(c), stream};
+    TRY(remote_count_launches("adamw", &call, sizeof call, stream, launches, error));
+    return adamw_case_check(c, text, size, error);
+}
+
 /*
  * A GPU with little bandwidth and much L2 runs several passes nearly as fast as one, so time alone
  * does not tell them apart everywhere: launches are counted, too.
  */
-static void check_one_pass(struct adamw_case *c) {
-    struct adamw_call call = {adamw_case_problem(c), NULL};
+static void check_one_pass(struct adamw_case *c, struct rng *rng) {
     struct error error = {0};
+    device_stream stream = NULL;
+    char text[400] = "";
     size_t launches = 0;
     remote_use(REMOTE_SUBJECT);
     grader_watch(c->name, PATIENCE);
-    enum status status = device_stream_create(&call.stream, &error);
+    enum status status = device_stream_create(&stream, &error);
     if (status == STATUS_OK) {
-        status = remote_count_launches("adamw", &call, sizeof call, call.stream, &launches, &error);
+        status = count_and_check(c, rng, stream, &launches, text, sizeof text, &error);
     }
-    device_stream_destroy(call.stream);
+    device_stream_destroy(stream);
     grader_watch("", 0);
-    fail(c->name, status, &error, "");
+    fail(c->name, status, &error, text);
     if (status == STATUS_OK && launches > 1) {
         TEST_FAIL("%s adamw launches too often: %zu launches, at most 1", lab, launches);
     }
@@ -306,7 +316,7 @@ C_TEST(speedup, adamw) {
     if (!test_has_failed()) {
         check_bytes(&gpu, (double)count * 14.0, speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);
-        check_one_pass(&race.sides[REMOTE_SUBJECT]);
+        check_one_pass(&race.sides[REMOTE_SUBJECT], &race.rng);
     }
     grader_check_own_work();
     for (int i = 0; i < REMOTE_SIDES; i++) {

@@ -99,8 +99,9 @@ MUST_CHECK enum status remote_bench(const struct device_bench_options *options, 
                                     struct bench_timing *timing, struct error *error);
 
 /**
- * @brief Counts the launches it makes on @p stream, as device_count_launches_on() does. The
- *        arguments do not come back.
+ * @brief Counts the launches it makes on @p stream, with the restrictions of
+ *        device_count_launches(), and runs exactly these once: the result is to be checked, as the
+ *        call could have known that it was only recorded. The arguments do not come back.
  */
 MUST_CHECK enum status remote_count_launches(const char *name, const void *arguments, size_t size,
                                              device_stream stream, size_t *launches,

@@ -112,7 +112,7 @@ static void serve_device(struct message *message) {
     worker_answer(message, status, &error);
 }
 
-/* A call as device_bench_run() and device_count_launches_on() take it. */
+/* A call as device_bench_run() and device_graph_create() take it. */
 struct benched {
     const struct worker_entry *entry;
     unsigned char *arguments;
@@ -159,11 +159,17 @@ static enum status bench(struct benched *b, struct message *message, struct erro
     return status;
 }
 
+/* Records a call, counts, and runs what was recorded: its results are those of the launches. */
 static enum status counted(struct benched *b, struct message *message, struct error *error) {
-    size_t launches = 0;
-    enum status status =
-        device_count_launches_on(run_benched, b, stream_of(message->a[1]), &launches, error);
-    message->a[2] = launches;
+    device_stream stream = stream_of(message->a[1]);
+    struct device_graph *graph;
+    TRY(device_graph_create(&graph, run_benched, b, stream, error));
+    message->a[2] = device_graph_launches(graph);
+    enum status status = device_graph_launch(graph, stream, error);
+    if (status == STATUS_OK) {
+        status = device_synchronize(stream, error);
+    }
+    device_graph_free(graph);
     return status;
 }
 

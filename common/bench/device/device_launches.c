@@ -54,13 +54,14 @@ enum status device_count_launches(device_bench_function *function, void *argumen
 
 struct device_graph {
     cudaGraphExec_t executable;
+    size_t launches;
 };
 
 static enum status record_and_instantiate(struct device_graph *graph,
                                           device_bench_function *function, void *argument,
                                           device_stream stream, cudaGraph_t *recorded,
                                           struct error *error) {
-    TRY(record(function, argument, stream, recorded, error));
+    TRY(record_and_count(function, argument, stream, recorded, &graph->launches, error));
     return check(cudaGraphInstantiate(&graph->executable, *recorded, 0), error);
 }
 
@@ -87,6 +88,10 @@ enum status device_graph_create(struct device_graph **graph, device_bench_functi
         *graph = NULL;
     }
     return status;
+}
+
+size_t device_graph_launches(const struct device_graph *graph) {
+    return graph->launches;
 }
 
 enum status device_graph_launch(void *graph, device_stream stream, struct error *error) {

@@ -49,6 +49,9 @@ MUST_CHECK enum status device_graph_create(struct device_graph **graph,
                                            device_bench_function *function, void *argument,
                                            device_stream stream, struct error *error);
 
+/** @return how many kernels, copies and fills it launches */
+size_t device_graph_launches(const struct device_graph *graph);
+
 /** Launches @p graph, a struct device_graph, without waiting; is a device_bench_function. */
 MUST_CHECK enum status device_graph_launch(void *graph, device_stream stream, struct error *error);
 
