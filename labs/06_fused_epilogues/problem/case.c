@@ -109,6 +109,12 @@ enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarde
     return fused_case_put(c, error);
 }
 
+enum status fused_case_redraw(struct fused_case *c, struct rng *rng, struct error *error) {
+    fused_data_free(&c->data);
+    TRY(fused_data_create(&c->data, c->op, c->shape, c->flavour, rng, error));
+    return fused_case_put(c, error);
+}
+
 void fused_case_free(struct fused_case *c) {
     for (int i = 0; i < FUSED_BUFFERS; i++) {
         device_buffer_free(&c->buffers[i]);

@@ -46,6 +46,10 @@ MUST_CHECK enum status fused_case_create(struct fused_case *c, struct rng *rng, 
 /** Frees; a case of which fused_case_create() failed is allowed. */
 void fused_case_free(struct fused_case *c);
 
+/** Draws other values for the same call, in the same memory, and writes them: fused_case_put(). */
+MUST_CHECK enum status fused_case_redraw(struct fused_case *c, struct rng *rng,
+                                         struct error *error);
+
 /** Writes the inputs and the canaries again; output that is not the residual becomes NaN. */
 MUST_CHECK enum status fused_case_put(struct fused_case *c, struct error *error);
 
