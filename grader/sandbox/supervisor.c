@@ -22,8 +22,9 @@
 #include "grader/sandbox/seccomp_filter.h"
 #include "grader/sandbox/temporary_folder.h"
 
-/* Seconds of CPU time that a program that stands still may seem to use. */
-static const double MOST_STANDING_S = 0.002;
+/* Seconds of CPU time that a program that stands still may seem to use, and after which it should
+   stand still where the kernel does not say that it does. */
+static const double MOST_STANDING_S = 0.002, STANDS_AFTER_S = 0.2;
 
 enum {
     TICK_MS = 10,       /* between two looks at what the program uses */
@@ -50,9 +51,9 @@ struct supervisor {
     bool dead;      /* the child was reaped */
     int status;     /* then */
     int told;       /* to stand still (1), or to go on (0) */
-    double stood;   /* CPU seconds used when it stood still; negative: not known */
+    double stood;   /* CPU seconds used when it stood still; negative: not yet known */
     unsigned ticks;
-    struct timespec start, killed;
+    struct timespec start, killed, paused;
 };
 
 static double seconds_since(const struct timespec *start) {
@@ -267,10 +268,17 @@ static double cpu_seconds(pid_t child) {
     return (double)used.tv_sec + 1e-9 * (double)used.tv_nsec;
 }
 
-/* Ends a program that does not stand still where it was seen to. */
+/* Ends a program that does not stand still: a signal continues it, once or all the time. */
 static void check_pause(struct supervisor *w) {
-    if (w->told == 1 && atomic_load(&w->plan->shared->paused) == 1 && w->stood >= 0.0 &&
-        cpu_seconds(w->child) > w->stood + MOST_STANDING_S) {
+    if (w->told != 1) {
+        return;
+    }
+    double used = cpu_seconds(w->child);
+    if (w->stood < 0.0) {
+        bool stands = atomic_load(&w->plan->shared->paused) == 1 ||
+                      seconds_since(&w->paused) > STANDS_AFTER_S;
+        w->stood = stands ? used : -1.0;
+    } else if (used > w->stood + MOST_STANDING_S) {
         condemn(w, SANDBOX_WENT_ON);
     }
 }
@@ -286,9 +294,10 @@ static void obey(struct supervisor *w) {
     if (pause != w->told) {
         kill(-w->child, pause ? SIGSTOP : SIGCONT);
         w->told = pause;
+        w->stood = -1.0;
+        clock_gettime(CLOCK_MONOTONIC, &w->paused);
     }
     if (pause != atomic_load(&shared->paused) && (!pause || has_stopped(w))) {
-        w->stood = pause ? cpu_seconds(w->child) : -1.0;
         atomic_store(&shared->paused, pause);
     }
 }
