@@ -91,8 +91,12 @@ static void print_kept(FILE *out, const struct run *run) {
 }
 
 void format_text(FILE *out, const struct run *run, const struct run_score *score) {
+    char warmups[32];
     fprintf(out, "%-20s %-9s  %9s%16s%16s  next\n", run->subject, "state", "points", "kernel",
             "model");
+    if (format_warmups(run, warmups, sizeof warmups) != NULL) {
+        fprintf(out, "%-20s %-53s  %s\n", "00_warmups", warmups, format_warmups_next(run));
+    }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {
             print_lab(out, &run->labs[i], &score->labs[i]);
@@ -128,9 +132,14 @@ static void print_row(FILE *out, const struct lab_run *lab, const struct lab_sco
 }
 
 void format_markdown(FILE *out, const struct run *run, const struct run_score *score) {
+    char warmups[32];
     fprintf(out, "## Warpbook, %s: %d of %d points\n\n", run->subject, score->points, score->most);
     fprintf(out, "| lab | state | points of %d | kernel | model | device | next |\n", LAB_POINTS);
     fprintf(out, "|---|---|---:|---:|---:|---|---|\n");
+    if (format_warmups(run, warmups, sizeof warmups) != NULL) {
+        fprintf(out, "| 00_warmups | %s | – | – | – | – | `%s` |\n", warmups,
+                format_warmups_next(run));
+    }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {
             print_row(out, &run->labs[i], &score->labs[i]);
