@@ -108,8 +108,9 @@ static enum status reset_warmup(const char *name, bool yes, struct error *error)
     snprintf(pattern, sizeof pattern, "%s/labs/00_warmups/given/starters/%c%02d_*.cu",
              lab_workspace(), name[0], number % 100);
     if (glob(pattern, 0, NULL, &found) != 0) {
-        return error_set(error, STATUS_NOT_FOUND, "no warm-up '%.40s': they are w01 to w24 and f01 "
-                                                  "to f08",
+        return error_set(error, STATUS_NOT_FOUND,
+                         "no warm-up '%.40s': they are w01 to w24 and f01 "
+                         "to f08",
                          name);
     }
     snprintf(path, sizeof path, "%s/labs/00_warmups%s", lab_workspace(),

@@ -16,8 +16,8 @@ static struct warmups_run read_answer(const char *log) {
     char *text;
     size_t size;
     if (file_read(log, MOST_ANSWER, &text, &size, NULL) == STATUS_OK) {
-        bool good = sscanf(text, "%d of %d", &answer.done, &answer.count) == 2 && answer.done >= 0 &&
-                    answer.done <= answer.count;
+        bool good = sscanf(text, "%d of %d", &answer.done, &answer.count) == 2 &&
+                    answer.done >= 0 && answer.done <= answer.count;
         free(text);
         if (good) {
             return answer;

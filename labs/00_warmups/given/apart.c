@@ -106,8 +106,8 @@ static void judge_end(struct verdict *verdict, int state) {
     }
 }
 
-static enum status run_apart(const struct exercise *exercise, struct verdict *shared,
-                             FILE *printed, struct error *error) {
+static enum status run_apart(const struct exercise *exercise, struct verdict *shared, FILE *printed,
+                             struct error *error) {
     fflush(NULL);
     pid_t child = fork();
     if (child < 0) {
@@ -126,8 +126,8 @@ enum status trial_run(const struct exercise *exercise, struct verdict *verdict,
                       struct error *error) {
     *verdict = (struct verdict){.state = TRIAL_NOT_YET};
     FILE *printed = tmpfile();
-    struct verdict *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
-                                  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct verdict *shared =
+        mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     enum status status = STATUS_IO;
     if (printed == NULL || shared == MAP_FAILED) {
         (void)error_set(error, STATUS_IO, "cannot prepare a trial: %s", strerror(errno));

@@ -17,13 +17,14 @@ struct tally {
     int passed, not_here, tried;
 };
 
-static const char epilogue[] = "examples:\n"
-                               "  bazel run //labs/00_warmups:check          # up to the first not done\n"
-                               "  bazel run //labs/00_warmups:check -- 7     # w07_shared_tile\n"
-                               "  bazel run //labs/00_warmups:check -- f3    # f03_rounds\n"
-                               "  bazel run //labs/00_warmups:check -- --all\n"
-                               "\n"
-                               "The exit status is 0 when all that was tried is done.\n";
+static const char epilogue[] =
+    "examples:\n"
+    "  bazel run //labs/00_warmups:check          # up to the first not done\n"
+    "  bazel run //labs/00_warmups:check -- 7     # w07_shared_tile\n"
+    "  bazel run //labs/00_warmups:check -- f3    # f03_rounds\n"
+    "  bazel run //labs/00_warmups:check -- --all\n"
+    "\n"
+    "The exit status is 0 when all that was tried is done.\n";
 
 static enum status parse(struct options *o, struct arguments *arguments, int argc, char **argv,
                          struct error *error) {
@@ -88,8 +89,9 @@ static enum status try_one(enum exercise_number number, bool quiet, struct tally
         show(exercise, &verdict);
     }
     if (!quiet && verdict.state == TRIAL_NOT_YET) {
-        printf("    edit %s/00_warmups/%s.cu; for a hint: bazel run //grader:hint -- 00 --number %d\n",
-               WARMUPS_SUBJECT, exercise->name, number + 1);
+        printf(
+            "    edit %s/00_warmups/%s.cu; for a hint: bazel run //grader:hint -- 00 --number %d\n",
+            WARMUPS_SUBJECT, exercise->name, number + 1);
     }
     return STATUS_OK;
 }
@@ -139,8 +141,7 @@ static enum status run(const struct options *o, const struct arguments *argument
         list();
         return STATUS_OK;
     }
-    return arguments->count > 0 ? try_chosen(arguments, tally, error)
-                                : try_all(o, tally, error);
+    return arguments->count > 0 ? try_chosen(arguments, tally, error) : try_all(o, tally, error);
 }
 
 int main(int argc, char **argv) {

@@ -2,9 +2,9 @@
  * @file trial.h
  * @brief Runs one exercise in a process of its own, and what its try_NAME() needs to judge it.
  *
- * trial_run() belongs to the caller. The other functions run in the process that it starts: what goes
- * wrong there ends that process with a verdict, so they return nothing that has to be checked, and
- * nothing is freed. A fault of one exercise does not reach the next.
+ * trial_run() belongs to the caller. The other functions run in the process that it starts: what
+ * goes wrong there ends that process with a verdict, so they return nothing that has to be checked,
+ * and nothing is freed. A fault of one exercise does not reach the next.
  */
 #ifndef WARPBOOK_LABS_00_WARMUPS_GIVEN_TRIAL_H_
 #define WARPBOOK_LABS_00_WARMUPS_GIVEN_TRIAL_H_
@@ -29,7 +29,7 @@ enum trial_state {
 /** What became of an exercise. */
 struct verdict {
     enum trial_state state;
-    char message[512]; /**< of one that is not passed: what is wrong; else a remark or "" */
+    char message[512];  /**< of one that is not passed: what is wrong; else a remark or "" */
     char printed[4096]; /**< what simt and the learner's code printed; the beginning of it */
 };
 
@@ -69,7 +69,8 @@ int *trial_integers(struct trial *trial, size_t count, int value);
 void trial_wait(struct trial *trial);
 
 /**
- * @brief Waits, then compares a result with what is expected; ends the trial at the first difference.
+ * @brief Waits, then compares a result with what is expected; ends the trial at the first
+ * difference.
  * @param name of the array, for the message
  * @param d_got device, (count)
  * @param want host, (count)
@@ -87,8 +88,8 @@ void trial_expect_integers(struct trial *trial, const char *name, const int *d_g
 void trial_count(struct trial *trial);
 
 /**
- * @brief On simt: what was counted since trial_count(); else false, and the verdict will say that the
- *        counts were left out.
+ * @brief On simt: what was counted since trial_count(); else false, and the verdict will say that
+ * the counts were left out.
  */
 bool trial_counted(struct trial *trial, struct simt_counters *counters);
 

@@ -18,10 +18,11 @@ void try_w07_shared_tile(struct trial *t) {
     w07_shared_tile(v.d_y, v.d_x, N);
     trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-3);
     if (trial_counted(t, &c) && c.global_load_requests > REQUESTS) {
-        trial_fail(t,
-                   "the result is right, but its warps execute %d loads from device memory; %d would "
-                   "do",
-                   (int)c.global_load_requests, REQUESTS);
+        trial_fail(
+            t,
+            "the result is right, but its warps execute %d loads from device memory; %d would "
+            "do",
+            (int)c.global_load_requests, REQUESTS);
     }
 }
 
@@ -36,7 +37,8 @@ void try_w08_padded_transpose(struct trial *t) {
     w08_padded_transpose(v.d_y, v.d_x, ROWS, COLUMNS);
     trial_expect(t, "y", v.d_y, v.want, ROWS * COLUMNS, ROWS, 0.0);
     if (trial_counted(t, &c) && c.shared_bank_conflicts > 0) {
-        trial_fail(t, "the result is right, but there are %d bank conflicts in %d loads; 0 would do",
+        trial_fail(t,
+                   "the result is right, but there are %d bank conflicts in %d loads; 0 would do",
                    (int)c.shared_bank_conflicts, (int)c.shared_load_requests);
     }
 }
@@ -103,8 +105,10 @@ void try_w13_row_reduction(struct trial *t) {
             x[i] -= 2.0f;
             want[i / columns] = i % columns == 0 ? x[i] : fmax(want[i / columns], x[i]);
         }
-        w13_row_reduction(d_y, trial_put(t, x, (size_t)(ROWS * columns) * sizeof *x), ROWS, columns);
-        trial_expect(t, columns == LONG ? "rows of 100: y" : "rows of 7: y", d_y, want, ROWS, 0, 0.0);
+        w13_row_reduction(d_y, trial_put(t, x, (size_t)(ROWS * columns) * sizeof *x), ROWS,
+                          columns);
+        trial_expect(t, columns == LONG ? "rows of 100: y" : "rows of 7: y", d_y, want, ROWS, 0,
+                     0.0);
     }
 }
 
@@ -124,7 +128,8 @@ void try_w15_histogram(struct trial *t) {
     int want[BINS] = {0};
     int *d_bins = trial_integers(t, BINS, 0);
     for (int i = 0; i < N; i++) {
-        keys[i] = (int)(rng_below(&t->rng, BINS) & rng_below(&t->rng, BINS)); /* some far more often */
+        keys[i] =
+            (int)(rng_below(&t->rng, BINS) & rng_below(&t->rng, BINS)); /* some far more often */
         want[keys[i]]++;
     }
     w15_histogram(d_bins, trial_put(t, keys, N * sizeof *keys), N);
@@ -135,7 +140,10 @@ static void judge_softmax_paper(struct trial *t) {
     static const float want[3] = {1.0f, 1.5f, 1.75f};
     for (int i = 0; i < 3; i++) {
         if (!(fabsf(w16_paper[i] - want[i]) < 1e-6f)) {
-            trial_fail(t, "on paper: l after %s is not %g", i == 0 ? "0" : i == 1 ? "ln 2" : "ln 4",
+            trial_fail(t, "on paper: l after %s is not %g",
+                       i == 0   ? "0"
+                       : i == 1 ? "ln 2"
+                                : "ln 4",
                        w16_paper[i]);
         }
     }

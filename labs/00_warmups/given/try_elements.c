@@ -48,10 +48,10 @@ void try_w03_coalescing(struct trial *t) {
     }
     if (c.global_load_sectors > SECTORS * c.global_load_requests ||
         c.global_store_sectors > SECTORS * c.global_store_requests) {
-        trial_fail(t,
-                   "the result is right, but a load moves %.1f sectors and a store %.1f; %d would do",
-                   (double)c.global_load_sectors / (double)c.global_load_requests,
-                   (double)c.global_store_sectors / (double)c.global_store_requests, SECTORS);
+        trial_fail(
+            t, "the result is right, but a load moves %.1f sectors and a store %.1f; %d would do",
+            (double)c.global_load_sectors / (double)c.global_load_requests,
+            (double)c.global_store_sectors / (double)c.global_store_requests, SECTORS);
     }
 }
 
@@ -79,7 +79,8 @@ void try_w05_vector_loads(struct trial *t) {
         return;
     }
     if (c.global_load_requests > REQUESTS || c.global_store_requests > REQUESTS) {
-        trial_fail(t, "the result is right, but its warps execute %d loads and %d stores; %d would do",
+        trial_fail(t,
+                   "the result is right, but its warps execute %d loads and %d stores; %d would do",
                    (int)c.global_load_requests, (int)c.global_store_requests, REQUESTS);
     }
 }
@@ -96,10 +97,11 @@ void try_w06_error_check(struct trial *t) {
         trial_fail(t, "blocks of %d threads: the launch is fine, but you return %d", THREADS, good);
     }
     if (w06_error_check(v.d_y, v.d_x, N, TOO_MANY) == 0) {
-        trial_fail(t,
-                   "blocks of %d threads: you return 0, success, but CUDA refuses blocks of more than "
-                   "1024",
-                   TOO_MANY);
+        trial_fail(
+            t,
+            "blocks of %d threads: you return 0, success, but CUDA refuses blocks of more than "
+            "1024",
+            TOO_MANY);
     }
     trial_wait(t); /* whoever asked has taken the error away */
 }
