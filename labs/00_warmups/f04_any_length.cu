@@ -19,6 +19,7 @@ static __global__ void reverse(float *y, const float *x, int n) {
         y[i] = tile[THREADS - 1 - t];
     } else {
         tile[t] = 0.0f;
+        __syncthreads();
     }
 }
 

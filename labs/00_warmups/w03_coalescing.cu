@@ -9,7 +9,8 @@
  *   now      | t0 .  .  . | t1 .  .  . | t2 .  .  . | t3 .  .  . |     4 sectors a load
  *   wanted   | t0 t1 t2 t3| .  .  .  . | .  .  .  . | .  .  .  . |     1 sector a load
  *
- * Both copy everything in the end. With 32 threads and 8 floats a sector it is 32 sectors against 4.
+ * Both copy everything in the end. With 32 threads and 8 floats a sector it is 32 sectors
+ * against 4.
  */
 #include "labs/00_warmups/warmups.h"
 
@@ -18,7 +19,8 @@ static __global__ void copy(float *y, const float *x, int n) {
     int threads = gridDim.x * blockDim.x;
     int each = n / threads;
     for (int k = 0; k < each; k++) {
-        int i = thread * each + k; // TODO: in each round neighbouring threads, neighbouring elements
+        int i =
+            thread * each + k; // TODO: in each round neighbouring threads, neighbouring elements
         y[i] = x[i];
     }
 }

@@ -9,9 +9,9 @@
  * On paper first: blocks of 256 threads that take 96 registers each. How many whole blocks fit? How
  * many warps is that? What percentage of 64?
  *
- * __launch_bounds__(T, B) in front of a kernel's name promises blocks of at most T threads, and asks
- * the compiler to use so few registers that B blocks fit. What no longer fits into registers goes to
- * memory, so more warps are not always faster: measure.
+ * __launch_bounds__(T, B) in front of a kernel's name promises blocks of at most T threads, and
+ * asks the compiler to use so few registers that B blocks fit. What no longer fits into registers
+ * goes to memory, so more warps are not always faster: measure.
  */
 #include "labs/00_warmups/warmups.h"
 

@@ -1,9 +1,10 @@
 /*
  * Blocks of two dimensions.
  *
- * A matrix lies in memory row by row: element [row, column] is number row * columns + column. Blocks
- * and grids may have two dimensions. x counts fastest: threads with neighbouring threadIdx.x are
- * neighbours in a warp, so x belongs to the columns. Blocks of 3 x 2 threads on 4 rows, 5 columns:
+ * A matrix lies in memory row by row: element [row, column] is number row * columns + column.
+ * Blocks and grids may have two dimensions. x counts fastest: threads with neighbouring threadIdx.x
+ * are neighbours in a warp, so x belongs to the columns. Blocks of 3 x 2 threads on 4 rows, 5
+ * columns:
  *
  *                    columns
  *             0  1  2 | 3  4  .        block (0, 0) | block (1, 0)

@@ -1,8 +1,8 @@
 /*
  * Adding up a warp, from register to register.
  *
- * __shfl_down_sync(0xffffffffu, value, d) gives each lane the value of the lane d further on. All 32
- * lanes must execute it. With 8 lanes instead of 32:
+ * __shfl_down_sync(0xffffffffu, value, d) gives each lane the value of the lane d further on. All
+ * 32 lanes must execute it. With 8 lanes instead of 32:
  *
  *   lane       0    1    2    3    4    5    6    7
  *   value      1    2    3    4    5    6    7    8

@@ -2,8 +2,8 @@
  * One warp, one row.
  *
  * A row may be longer or shorter than a warp. First each lane goes along the row in steps of 32 and
- * keeps the largest element that it has seen; then the 32 lanes combine what they have. With 4 lanes
- * and a row of 10:
+ * keeps the largest element that it has seen; then the 32 lanes combine what they have. With 4
+ * lanes and a row of 10:
  *
  *   row        3  1  4  1 | 5  9  2  6 | 5  3
  *   lane       0  1  2  3 | 0  1  2  3 | 0  1

@@ -10,7 +10,8 @@
  *   stream b          waits for before -- second half -- after
  *
  *   cudaEventRecord(event, stream)           marks a place in that stream
- *   cudaStreamWaitEvent(stream, event, 0)    that stream waits there for the mark; the host does not
+ *   cudaStreamWaitEvent(stream, event, 0)    that stream waits there for the mark; the host does
+ * not
  */
 #include "labs/00_warmups/warmups.h"
 

@@ -1,8 +1,8 @@
 /*
  * One instruction by name.
  *
- * PTX is the GPU's assembly language as the compiler writes it. Some instructions have no function in
- * CUDA C; asm() puts one in. This one stores about 1 / x to y:
+ * PTX is the GPU's assembly language as the compiler writes it. Some instructions have no function
+ * in CUDA C; asm() puts one in. This one stores about 1 / x to y:
  *
  *   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
  *        |                  |   |      |         |

@@ -1,8 +1,8 @@
 /*
  * Four floats with one instruction.
  *
- * A float4 is a struct of four floats, .x .y .z .w, that lies on a multiple of 16 bytes. Loading one
- * is one instruction of 16 bytes instead of four of 4 bytes:
+ * A float4 is a struct of four floats, .x .y .z .w, that lies on a multiple of 16 bytes. Loading
+ * one is one instruction of 16 bytes instead of four of 4 bytes:
  *
  *   x as floats     | 0  1  2  3 | 4  5  6  7 | 8  9 10 11 | ...
  *   x as float4     |     0      |     1      |     2      | ...     thread i takes number i

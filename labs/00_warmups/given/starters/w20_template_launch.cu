@@ -1,9 +1,9 @@
 /*
  * A kernel for each size.
  *
- * If the compiler knows how often a loop runs, it can write out all rounds, keep arrays in registers
- * and leave out tests. A template makes one kernel for each number; the host, which knows the number
- * only when it runs, chooses:
+ * If the compiler knows how often a loop runs, it can write out all rounds, keep arrays in
+ * registers and leave out tests. A template makes one kernel for each number; the host, which knows
+ * the number only when it runs, chooses:
  *
  *   width = 16, 32 or 64              sums<16>   16 additions, no loop
  *         |                           sums<32>   32
