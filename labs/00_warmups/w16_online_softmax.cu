@@ -23,9 +23,7 @@ static __global__ void maximum_and_sum(float *m, float *l, const float *x, int r
         float largest = -INFINITY, sum = 0.0f;
         for (int c = 0; c < columns; c++) {
             float value = x[row * columns + c];
-            float before = largest;
             largest = fmaxf(largest, value);
-            (void)before;
             sum += expf(value - largest); // TODO: what was added before belongs to another maximum
         }
         m[row] = largest;

@@ -17,8 +17,10 @@ static __global__ void largest_of_rows(float *y, const float *x, int columns) {
     const float *row = x + blockIdx.x * columns;
     int lane = threadIdx.x;
     float largest = -INFINITY;
-    // TODO: the largest element of this lane, then of all lanes (w10 adds where you need fmaxf)
-    (void)row;
+    if (lane < columns) {
+        largest = row[lane]; // TODO: this lane's other elements, too
+    }
+    // TODO: the largest of all lanes (w10 adds where you need fmaxf)
     if (lane == 0) {
         y[blockIdx.x] = largest;
     }
