@@ -354,6 +354,7 @@ enum status grade_labs(struct run *run, const struct grade_options *options, str
     warn_of_missing(&w);
     if (options->warmups) {
         run->warmups = w.memory.warmups = warmups_try(options, &w.memory, w.folder);
+        save_memory(&w);
     }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         labs += options->chosen[i] != NULL;

@@ -21,7 +21,7 @@ enum {
 };
 
 /* simt takes a loop for endless from here on: no exercise needs a tenth of it. */
-static const char instruction_limit[] = "20000000";
+static const char instruction_limit[] = "5000000";
 
 static void need(struct trial *t) {
     struct device_properties properties;
