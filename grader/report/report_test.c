@@ -382,7 +382,7 @@ C_TEST(format, warmups_have_a_line_and_no_points) {
     format_markdown(out, &run, &score);
     format_html(out, &run, &score);
     fclose(out);
-    EXPECT_STR_CONTAINS("\n00_warmups           12 of 32  ", text);
+    EXPECT_STR_CONTAINS("\n00_warmups                        12 of 32  ", text);
     EXPECT_STR_CONTAINS("  bazel run //labs/00_warmups:check\n", text);
     EXPECT_STR_CONTAINS("| 00_warmups | 12 of 32 |", text);
     EXPECT_STR_CONTAINS("; 12 of 32 warm-ups done;", text);

@@ -101,7 +101,8 @@ static bool environment_create(struct environment *e, const struct grader_comman
 /* In the child: only what may be called after fork(). */
 static void become(const struct grader_command *command, char **variables, int log, pid_t parent) {
     const char *program = command->program;
-    char *arguments[] = {(char *)program, (char *)command->flag, NULL};
+    char *alone[] = {(char *)program, NULL};
+    char *const *arguments = command->arguments != NULL ? command->arguments : alone;
     struct rlimit output;
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);

@@ -41,8 +41,9 @@ struct warmups_run warmups_try(const struct grade_options *options, const struct
         strcmp(memory->warmups.digest, digest) == 0) {
         return memory->warmups;
     }
+    char *const arguments[] = {program, "--count", NULL};
     const struct grader_command command = {.program = program,
-                                           .flag = "--count",
+                                           .arguments = arguments,
                                            .grades = "/dev/null",
                                            .log = log,
                                            .limit = options->limit};

@@ -91,12 +91,8 @@ static void print_kept(FILE *out, const struct run *run) {
 }
 
 void format_text(FILE *out, const struct run *run, const struct run_score *score) {
-    char warmups[32];
     fprintf(out, "%-20s %-9s  %9s%16s%16s  next\n", run->subject, "state", "points", "kernel",
             "model");
-    if (format_warmups(run, warmups, sizeof warmups) != NULL) {
-        fprintf(out, "%-20s %-53s  %s\n", "00_warmups", warmups, format_warmups_next(run));
-    }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {
             print_lab(out, &run->labs[i], &score->labs[i]);
@@ -104,6 +100,10 @@ void format_text(FILE *out, const struct run *run, const struct run_score *score
     }
     fprintf(out, "%s%-20s           %5d / %d%s\n", terminal_colour(out, COLOUR_BOLD), "together",
             score->points, score->most, terminal_plain(out));
+    if (run->warmups.count > 0) { /* below the sum: they give no points */
+        fprintf(out, "%-20s           %5d of %d  %s\n", "00_warmups", run->warmups.done,
+                run->warmups.count, format_warmups_next(run));
+    }
     print_troubles(out, run, score);
     fputc('\n', out);
     print_devices(out, run, score);

@@ -17,7 +17,7 @@
 enum {
     LIMIT_SECONDS = 30, /* an endless kernel on a GPU; simt ends it earlier */
     TICK_MS = 5,
-    MOST_OUTPUT = 1 << 20,
+    MOST_OUTPUT = 64 << 20,
 };
 
 /* simt takes a loop for endless from here on: no exercise needs a tenth of it. */

@@ -82,8 +82,7 @@ void try_w18_streams(struct trial *t) {
     must(t, cudaGraphGetRootNodes(graph, NULL, &roots), "the graph");
     if (nodes != 2 || roots != 2) {
         trial_fail(t,
-                   "there should be 2 kernels that do not wait for each other, not %zu of which "
-                   "%zu wait",
+                   "two kernels should not wait for each other; there are %zu, of which %zu wait",
                    nodes, nodes - roots);
     }
     must(t, cudaGraphInstantiateWithFlags(&executable, graph, 0), "the graph");
