@@ -4,7 +4,8 @@
 #
 # With `solutions` every test must have passed. With `starters` every *_speedup
 # must have failed by a failed expectation, not by a crash or a time-out, with a
-# speed of at most half of what is required, and every other test must have passed.
+# speed of at most half of what is required; 00_warmups must have failed in every
+# exercise that it did not skip; and every other test must have passed.
 #
 # Prints one line per test that is not as it should be, or was so at a second try only
 # (FLAKY, which counts as passed), then "PASSED FAILED" as two numbers.
@@ -37,10 +38,35 @@ misses_by_far() {
         awk '2 * $1 <= $2 { found = 1 } END { exit !found }'
 }
 
+# all_failed REPORT: no case passed; skipped ones say that the GPU cannot tell.
+all_failed() {
+    local totals tests failures skipped
+    totals=$(grep -E -m1 '<testsuites ' "$1")
+    tests=$(sed -E 's/.* tests="([0-9]+)".*/\1/' <<<"$totals")
+    failures=$(sed -E 's/.* failures="([0-9]+)".*/\1/' <<<"$totals")
+    skipped=$(grep -cE '<testcase [^>]*result="skipped"' "$1")
+    [ "$tests" -eq $((failures + skipped)) ]
+}
+
+# wrong_warmups LABEL STATUS: what is wrong with the warm-ups' starters.
+wrong_warmups() {
+    local report
+    report=$(report "$1")
+    if [ "$2" != FAILED ]; then
+        echo "$2, but no starter may be a solution"
+    elif ! failed_by_expectation "$report"; then
+        echo "did not run to its end"
+    elif ! all_failed "$report"; then
+        echo "an exercise is done in the starter"
+    fi
+}
+
 # wrong LABEL STATUS: what is wrong with one test; nothing when it is as it should be.
 wrong() {
     local report
-    if [ "$mode" = starters ] && [[ $1 == *_speedup ]]; then
+    if [ "$mode" = starters ] && [[ $1 == *00_warmups ]]; then
+        wrong_warmups "$1" "$2"
+    elif [ "$mode" = starters ] && [[ $1 == *_speedup ]]; then
         if [ "$2" != FAILED ]; then
             echo "$2, but a starter must miss the required speedup"
             return

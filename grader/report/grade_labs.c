@@ -15,6 +15,7 @@
 #include "common/bench/bench.h"
 #include "grader/report/memory.h"
 #include "grader/report/run_grader.h"
+#include "grader/report/warmups.h"
 
 enum { PATH_SIZE = 1200, MOST_RECORD = 16 << 20, TAIL = 16384 };
 
@@ -351,6 +352,10 @@ enum status grade_labs(struct run *run, const struct grade_options *options, str
     TRY(lock_folder(&w, error));
     load_memory(&w);
     warn_of_missing(&w);
+    if (options->warmups) {
+        run->warmups = w.memory.warmups = warmups_try(options, &w.memory, w.folder);
+        save_memory(&w);
+    }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         labs += options->chosen[i] != NULL;
     }

@@ -348,7 +348,40 @@ command_lines() {
     has "with --strict it is 1"
 }
 
+# warmups BODY: the program that counts how many are done.
+warmups() {
+    mkdir -p "$work/labs/00_warmups"
+    printf '#!/bin/bash\necho run >>"%s/runs/warmups"\n%s\n' "$work" "$1" >"$work/labs/00_warmups/check"
+    chmod +x "$work/labs/00_warmups/check"
+}
+
+# Without points; asked again only when the program has changed.
+warmups_are_counted() {
+    make_course
+    call
+    grep -q 00_warmups <<<"$output" && fail "warm-ups without a program: $output"
+    # shellcheck disable=SC2016 # for the program
+    warmups '[ "$*" = --count ] && echo "12 of 32"'
+    call --labs 4
+    grep -q 00_warmups <<<"$output" && fail "warm-ups although one lab was asked for: $output"
+    call
+    grep -qE '^00_warmups +12 of 32 +bazel run //labs/00_warmups:check$' <<<"$output" || fail "no line: $output"
+    has "88 / 1100"
+    call
+    has "12 of 32"
+    [ "$(runs warmups)" -eq 1 ] || fail "run again without a change"
+    warmups 'echo "32 of 32"'
+    call
+    grep -qE '^00_warmups +32 of 32 +done$' <<<"$output" || fail "no line: $output"
+    for body in 'echo "33 of 32"' 'echo nonsense' 'kill -SEGV $$'; do
+        warmups "$body"
+        call
+        grep -q 00_warmups <<<"$output" && fail "$body is believed: $output"
+    done
+}
+
 what_has_not_changed_is_not_run
+warmups_are_counted
 what_was_built_counts
 the_starter_is_not_begun
 one_report_at_a_time

@@ -21,6 +21,7 @@ struct options {
 static const char epilogue[] = "examples:\n"
                                "  bazel run //grader:hint -- 04_sgemm\n"
                                "  bazel run //grader:hint -- 04 --number 2\n"
+                               "  bazel run //grader:hint -- 00 --number 7   # of the warm-up 07\n"
                                "\n"
                                "How many were shown is remembered in results/hints.json.\n";
 
@@ -97,13 +98,13 @@ static void remember(struct hints_shown *shown, size_t lab, int end, const char 
     }
 }
 
-static enum status show(const struct options *o, const struct lab *lab, const char *handout,
+static enum status show(const struct options *o, size_t index, const char *handout,
                         struct error *error) {
     char folder[PATH_SIZE], path[PATH_SIZE + 16];
     struct hint hints[MOST_HINTS];
     struct hints_shown shown;
     int first = 0, end = 0;
-    size_t index = (size_t)(lab - lab_at(0));
+    const struct lab *lab = handout_at(index);
     int count = (int)hints_find(handout, hints);
     snprintf(folder, sizeof folder, "%s/results", lab_workspace());
     snprintf(path, sizeof path, "%s/hints.json", folder);
@@ -128,11 +129,11 @@ static enum status hint(const struct options *o, const char *name, struct error 
     char path[PATH_SIZE];
     char *handout;
     size_t size;
-    const struct lab *lab;
-    TRY(lab_find(name, &lab, error));
-    snprintf(path, sizeof path, "%s/labs/%s/README.md", lab_workspace(), lab->name);
+    size_t index;
+    TRY(handout_find(name, &index, error));
+    snprintf(path, sizeof path, "%s/labs/%s/README.md", lab_workspace(), handout_at(index)->name);
     TRY(file_read(path, MOST_BYTES, &handout, &size, error));
-    enum status status = show(o, lab, handout, error);
+    enum status status = show(o, index, handout, error);
     free(handout);
     return status;
 }

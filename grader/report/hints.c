@@ -62,8 +62,8 @@ enum status hints_load(struct hints_shown *shown, const char *path, struct error
         (void)error_set(error, STATUS_BAD_FORMAT, "%s: not a JSON object", path);
         return set_aside(path, error);
     }
-    for (size_t i = 0; i < LAB_COUNT; i++) {
-        const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, lab_at(i)->name);
+    for (size_t i = 0; i < HANDOUT_COUNT; i++) {
+        const cJSON *item = cJSON_GetObjectItemCaseSensitive(json, handout_at(i)->name);
         double count = cJSON_IsNumber(item) ? item->valuedouble : 0.0;
         shown->count[i] = count >= 0.0 && count <= MOST_HINTS ? (int)count : 0;
     }
@@ -73,8 +73,8 @@ enum status hints_load(struct hints_shown *shown, const char *path, struct error
 
 enum status hints_save(const struct hints_shown *shown, const char *path, struct error *error) {
     cJSON *json = cJSON_CreateObject();
-    for (size_t i = 0; i < LAB_COUNT; i++) {
-        cJSON_AddNumberToObject(json, lab_at(i)->name, shown->count[i]);
+    for (size_t i = 0; i < HANDOUT_COUNT; i++) {
+        cJSON_AddNumberToObject(json, handout_at(i)->name, shown->count[i]);
     }
     char *text = cJSON_PrintUnformatted(json);
     cJSON_Delete(json);

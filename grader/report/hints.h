@@ -31,9 +31,9 @@ struct hint {
  */
 size_t hints_find(const char *handout, struct hint hints[MOST_HINTS]);
 
-/** How many hints of each lab were shown. */
+/** How many hints of each handout were shown. */
 struct hints_shown {
-    int count[LAB_COUNT];
+    int count[HANDOUT_COUNT];
 };
 
 /**

@@ -21,8 +21,14 @@ static const struct lab course[LAB_COUNT] = {
     {"11_training", "Training", "training.cu"},
 };
 
+static const struct lab warmups = {"00_warmups", "Warm-ups", NULL};
+
 const struct lab *lab_at(size_t index) {
     return &course[index];
+}
+
+const struct lab *handout_at(size_t index) {
+    return index < LAB_COUNT ? &course[index] : &warmups;
 }
 
 /* "04", "4" or the whole name; the length of what is asked for is given. */
@@ -49,6 +55,17 @@ static enum status find(const char *text, size_t length, const struct lab **lab,
 
 enum status lab_find(const char *text, const struct lab **lab, struct error *error) {
     return find(text, strlen(text), lab, error);
+}
+
+enum status handout_find(const char *text, size_t *index, struct error *error) {
+    const struct lab *lab;
+    if (is_called(&warmups, text, strlen(text))) {
+        *index = LAB_COUNT;
+        return STATUS_OK;
+    }
+    TRY(lab_find(text, &lab, error));
+    *index = (size_t)(lab - course);
+    return STATUS_OK;
 }
 
 enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT], struct error *error) {

@@ -25,6 +25,15 @@ struct lab {
 /** @return lab @p index of LAB_COUNT, in the order of the course. */
 const struct lab *lab_at(size_t index);
 
+/** Handouts with hints: those of the labs, then that of 00_warmups, which has no points. */
+enum { HANDOUT_COUNT = LAB_COUNT + 1 };
+
+/** @return whose handout @p index of HANDOUT_COUNT is; that of the warm-ups has no `file`. */
+const struct lab *handout_at(size_t index);
+
+/** As lab_find(), with the warm-ups: "00_warmups", "00". @param index receives which handout */
+MUST_CHECK enum status handout_find(const char *text, size_t *index, struct error *error);
+
 /**
  * @brief Finds a lab by its name, or by its number alone: "04_sgemm", "04", "4".
  * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line that lists the labs

@@ -177,6 +177,7 @@ static enum status grade(const struct options *o, const char *workspace, struct 
                                     .again = o->again,
                                     .limit = (double)o->limit};
     TRY(lab_choose(o->labs, options.chosen, error));
+    options.warmups = o->labs == NULL;
     if (options.results == NULL) {
         snprintf(results, sizeof results, "%s/results", workspace);
         options.results = results;

@@ -362,6 +362,35 @@ C_TEST(format, json_reads_back) {
     run_free(&run);
 }
 
+/* The warm-ups have a line, no points, and survive a file. */
+C_TEST(format, warmups_have_a_line_and_no_points) {
+    char path[PATH_SIZE], *text;
+    size_t size;
+    struct run run;
+    struct run_score score;
+    test_temporary_path("warmups.json", path, sizeof path);
+    load_made_up(&run, &score);
+    EXPECT_INT_EQ(0, run.warmups.count);
+    run.warmups = (struct warmups_run){.done = 12, .count = 32, .digest = "d"};
+    ASSERT_OK(run_save(&run, path, NULL));
+    run_free(&run);
+    ASSERT_OK(run_load(&run, path, NULL));
+    EXPECT_STR_EQ("d", run.warmups.digest);
+    score_run(&score, &run);
+    FILE *out = open_memstream(&text, &size);
+    format_text(out, &run, &score);
+    format_markdown(out, &run, &score);
+    format_html(out, &run, &score);
+    fclose(out);
+    EXPECT_STR_CONTAINS("\n00_warmups                        12 of 32  ", text);
+    EXPECT_STR_CONTAINS("  bazel run //labs/00_warmups:check\n", text);
+    EXPECT_STR_CONTAINS("| 00_warmups | 12 of 32 |", text);
+    EXPECT_STR_CONTAINS("; 12 of 32 warm-ups done;", text);
+    EXPECT_STR_CONTAINS("338 / 1100", text);
+    free(text);
+    run_free(&run);
+}
+
 /* Gradescope: scores within their tests' limits, sum of tests = score, known words only. */
 C_TEST(format, gradescope_adds_up) {
     char *text = read_whole("grader/report/testdata/made_up.gradescope.json");

@@ -1,5 +1,7 @@
 /* Puts a lab's starter back, labs/LAB/given/starter.*, and keeps a copy of the learner's file. */
+#include <ctype.h>
 #include <errno.h>
+#include <glob.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,7 +82,9 @@ static enum status parse(bool *yes, struct arguments *arguments, int argc, char 
         .summary = "Puts a lab's starter back and keeps a copy of your file.",
         .table = table,
         .count = sizeof table / sizeof *table,
-        .epilogue = "example:\n  bazel run //grader:reset -- 04_sgemm\n",
+        .epilogue = "examples:\n"
+                    "  bazel run //grader:reset -- 04_sgemm\n"
+                    "  bazel run //grader:reset -- w07        # one warm-up\n",
     };
     TRY(flags_parse(&flags, argc, argv, arguments, error));
     if (arguments->help) {
@@ -91,10 +95,45 @@ static enum status parse(bool *yes, struct arguments *arguments, int argc, char 
     return STATUS_OK;
 }
 
+/* "w07", "f3", "w07_shared_tile". */
+static bool is_warmup(const char *name) {
+    return (name[0] == 'w' || name[0] == 'f') && isdigit((unsigned char)name[1]);
+}
+
+/* A warm-up is one file of many: the one whose name begins so. */
+static enum status reset_warmup(const char *name, bool yes, struct error *error) {
+    char path[PATH_SIZE], pattern[PATH_SIZE];
+    glob_t found;
+    int number = atoi(name + 1);
+    snprintf(pattern, sizeof pattern, "%s/labs/00_warmups/given/starters/%c%02d_*.cu",
+             lab_workspace(), name[0], number % 100);
+    if (glob(pattern, 0, NULL, &found) != 0) {
+        return error_set(error, STATUS_NOT_FOUND,
+                         "no warm-up '%.40s': they are w01 to w24 and f01 "
+                         "to f08",
+                         name);
+    }
+    snprintf(path, sizeof path, "%s/labs/00_warmups%s", lab_workspace(),
+             strrchr(found.gl_pathv[0], '/'));
+    enum status status = put_back(path, found.gl_pathv[0], yes, error);
+    globfree(&found);
+    return status;
+}
+
 static enum status reset(const char *name, bool yes, struct error *error) {
     char path[PATH_SIZE], starter[PATH_SIZE];
-    const struct lab *lab;
-    TRY(lab_find(name, &lab, error));
+    size_t index;
+    if (is_warmup(name)) {
+        return reset_warmup(name, yes, error);
+    }
+    TRY(handout_find(name, &index, error));
+    const struct lab *lab = handout_at(index);
+    if (lab->file == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "%s has a file for each exercise: name one, as in "
+                         "`bazel run //grader:reset -- w07`",
+                         lab->name);
+    }
     snprintf(path, sizeof path, "%s/labs/%s/%s", lab_workspace(), lab->name, lab->file);
     lab_starter_path(lab, lab_workspace(), starter, sizeof starter);
     return put_back(path, starter, yes, error);

@@ -1,6 +1,6 @@
 #!/bin/bash
-# reset and hint in a small clone: reset_hint_test.sh RESET HINT HANDOUT STARTER, the last two of
-# lab 04.
+# reset and hint in a small clone: reset_hint_test.sh RESET HINT HANDOUT STARTER HANDOUT STARTER, of
+# lab 04 and of the warm-ups (w07).
 set -u
 reset=$PWD/$1
 hint=$PWD/$2
@@ -106,6 +106,32 @@ resets() {
     has "no lab 'nothing'"
 }
 
+# The hints of the warm-ups are numbered as the exercises, the faults behind the others.
+warmups() {
+    local folder=$work/labs/00_warmups file=$work/labs/00_warmups/w07_shared_tile.cu
+    mkdir -p "$folder/given/starters"
+    cp "$1" "$folder/README.md"
+    cp "$2" "$folder/given/starters/"
+    rm -f "$work/results"
+    call 0 "$hint" 00 --all
+    [ "$(grep -c '^Hint [0-9]*: ' <<<"$output")" -eq 32 ] || fail "not one hint an exercise: $output"
+    call 0 "$hint" 00_warmups --number 7
+    has "Hint 7: w07_shared_tile"
+    call 0 "$hint" 0 --number 32
+    has "Hint 32: f08_search"
+    call 1 "$reset" 00_warmups --yes
+    has "name one, as in"
+    call 1 "$reset" w99 --yes
+    has "no warm-up 'w99'"
+    echo "// mine" >"$file"
+    call 0 "$reset" w7 --yes
+    cmp -s "$2" "$file" || fail "that is not the starter"
+    [ "$(cat "$file".*.bak)" = "// mine" ] || fail "there is no copy"
+    call 0 "$reset" w07_shared_tile
+    has "is the starter already"
+}
+
 hints
 resets "$PWD/$4"
+warmups "$PWD/$5" "$PWD/$6"
 [ "$failures" -eq 0 ]

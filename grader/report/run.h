@@ -79,9 +79,16 @@ struct lab_run {
     struct program programs[PARTS];
 };
 
+/** The warm-ups, which give no points. */
+struct warmups_run {
+    int done, count; /**< count 0: nobody tried them */
+    char digest[SHA1_TEXT];
+};
+
 struct run {
     char subject[16]; /**< "labs" or "solutions" */
     char commit[64];  /**< "" when it cannot be told */
+    struct warmups_run warmups;
     struct lab_run labs[LAB_COUNT];
 };
 

@@ -99,8 +99,10 @@ static bool environment_create(struct environment *e, const struct grader_comman
 }
 
 /* In the child: only what may be called after fork(). */
-static void become(const char *program, char **variables, int log, pid_t parent) {
-    char *arguments[] = {(char *)program, NULL};
+static void become(const struct grader_command *command, char **variables, int log, pid_t parent) {
+    const char *program = command->program;
+    char *alone[] = {(char *)program, NULL};
+    char *const *arguments = command->arguments != NULL ? command->arguments : alone;
     struct rlimit output;
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
@@ -159,7 +161,7 @@ static enum status start(const struct grader_command *command, pid_t *child, str
     pid_t parent = getpid();
     *child = fork();
     if (*child == 0) {
-        become(command->program, environment.variables, log, parent);
+        become(command, environment.variables, log, parent);
     }
     environment_free(&environment);
     close(log);

@@ -13,6 +13,7 @@ extern "C" {
 
 struct grader_command {
     const char *program;
+    char *const *arguments;       /**< its name first, NULL last; NULL: there are none */
     const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program */
     const char *log;              /**< file for its output; replaced */
     const char *commit;           /**< $WARPBOOK_COMMIT of the program, or NULL */

@@ -193,6 +193,12 @@ cJSON *run_to_json(const struct run *run) {
     cJSON_AddNumberToObject(json, "schema", RUN_SCHEMA);
     cJSON_AddStringToObject(json, "subject", run->subject);
     cJSON_AddStringToObject(json, "commit", run->commit);
+    if (run->warmups.count > 0) {
+        cJSON *warmups = cJSON_AddObjectToObject(json, "warmups");
+        cJSON_AddNumberToObject(warmups, "done", run->warmups.done);
+        cJSON_AddNumberToObject(warmups, "count", run->warmups.count);
+        cJSON_AddStringToObject(warmups, "digest", run->warmups.digest);
+    }
     cJSON *labs = cJSON_AddArrayToObject(json, "labs");
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {
@@ -244,6 +250,18 @@ static enum status lab_from_json(struct run *run, const cJSON *json, struct erro
     return STATUS_OK;
 }
 
+/* What makes no sense counts as not tried. */
+static struct warmups_run warmups_from_json(const cJSON *json) {
+    struct warmups_run warmups = {0};
+    double done = number_of(json, "done"), count = number_of(json, "count");
+    if (done >= 0.0 && done <= count && count <= MOST_GRADES) {
+        warmups.done = (int)done;
+        warmups.count = (int)count;
+        text_clean(warmups.digest, sizeof warmups.digest, string_of(json, "digest"), false);
+    }
+    return warmups;
+}
+
 enum status run_from_json(struct run *run, const cJSON *json, struct error *error) {
     const cJSON *item;
     const cJSON *labs = cJSON_GetObjectItemCaseSensitive(json, "labs");
@@ -253,6 +271,7 @@ enum status run_from_json(struct run *run, const cJSON *json, struct error *erro
     }
     text_clean(run->subject, sizeof run->subject, string_of(json, "subject"), false);
     text_clean(run->commit, sizeof run->commit, string_of(json, "commit"), false);
+    run->warmups = warmups_from_json(cJSON_GetObjectItemCaseSensitive(json, "warmups"));
     cJSON_ArrayForEach(item, labs) {
         enum status status = lab_from_json(run, item, error);
         if (status != STATUS_OK) {

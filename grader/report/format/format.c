@@ -21,6 +21,22 @@ format_function *format_find(const char *name, struct error *error) {
     return NULL;
 }
 
+const char *format_warmups(const struct run *run, char *text, size_t size) {
+    if (run->warmups.count == 0) {
+        return NULL;
+    }
+    snprintf(text, size, "%d of %d", run->warmups.done, run->warmups.count);
+    return text;
+}
+
+const char *format_warmups_next(const struct run *run) {
+    if (run->warmups.done == run->warmups.count) {
+        return "done";
+    }
+    return strcmp(run->subject, "solutions") == 0 ? "bazel run //solutions/00_warmups:check"
+                                                  : "bazel run //labs/00_warmups:check";
+}
+
 const char *format_speedup(const struct row_score *row, char *text, size_t size) {
     if (row == NULL || row->grade == NULL || !row->grade->timed) {
         snprintf(text, size, "–");

@@ -29,6 +29,12 @@ format_function *format_find(const char *name, struct error *error);
 /** Writes what differs between two runs: points, state, speedups. */
 void format_comparison(FILE *out, const struct run *a, const struct run *b);
 
+/** @return "12 of 32", or NULL where nobody tried the warm-ups; in @p text. */
+const char *format_warmups(const struct run *run, char *text, size_t size);
+
+/** @return what to do next with the warm-ups. */
+const char *format_warmups_next(const struct run *run);
+
 /** @return "12.3x", or "–" for a row that is not timed or NULL; in @p text. */
 const char *format_speedup(const struct row_score *row, char *text, size_t size);
 

@@ -175,10 +175,14 @@ static void print_overview(FILE *out, const struct run *run, const struct run_sc
 }
 
 void format_html(FILE *out, const struct run *run, const struct run_score *score) {
+    char warmups[32];
     fputs(head, out);
     fprintf(out, "<h1>Warpbook: %d of %d points</h1>\n<p class=\"sub\">%s%s", score->points,
             score->most, run->subject, run->commit[0] != '\0' ? ", commit " : "");
     format_escaped(out, run->commit);
+    if (format_warmups(run, warmups, sizeof warmups) != NULL) {
+        fprintf(out, "; %s warm-ups done", warmups);
+    }
     fprintf(out, "; what is modelled was not measured on a GPU</p>\n");
     print_overview(out, run, score);
     for (size_t i = 0; i < LAB_COUNT; i++) {

@@ -100,6 +100,10 @@ void format_text(FILE *out, const struct run *run, const struct run_score *score
     }
     fprintf(out, "%s%-20s           %5d / %d%s\n", terminal_colour(out, COLOUR_BOLD), "together",
             score->points, score->most, terminal_plain(out));
+    if (run->warmups.count > 0) { /* below the sum: they give no points */
+        fprintf(out, "%-20s           %5d of %d  %s\n", "00_warmups", run->warmups.done,
+                run->warmups.count, format_warmups_next(run));
+    }
     print_troubles(out, run, score);
     fputc('\n', out);
     print_devices(out, run, score);
@@ -128,9 +132,14 @@ static void print_row(FILE *out, const struct lab_run *lab, const struct lab_sco
 }
 
 void format_markdown(FILE *out, const struct run *run, const struct run_score *score) {
+    char warmups[32];
     fprintf(out, "## Warpbook, %s: %d of %d points\n\n", run->subject, score->points, score->most);
     fprintf(out, "| lab | state | points of %d | kernel | model | device | next |\n", LAB_POINTS);
     fprintf(out, "|---|---|---:|---:|---:|---|---|\n");
+    if (format_warmups(run, warmups, sizeof warmups) != NULL) {
+        fprintf(out, "| 00_warmups | %s | – | – | – | – | `%s` |\n", warmups,
+                format_warmups_next(run));
+    }
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {
             print_row(out, &run->labs[i], &score->labs[i]);

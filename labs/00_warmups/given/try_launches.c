@@ -1,0 +1,210 @@
+/* w17 to w24: the launch and the compiler. */
+#include <math.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/device/device.h"
+#include "labs/00_warmups/given/tries.h"
+#include "labs/00_warmups/warmups.h"
+
+static double variance_from(const float *x, int n, int first, int count) {
+    double mean = 0.0, sum = 0.0;
+    for (int k = 0; k < count; k++) {
+        mean += x[(first + k) % n] / (double)count;
+    }
+    for (int k = 0; k < count; k++) {
+        double difference = x[(first + k) % n] - mean;
+        sum += difference * difference;
+    }
+    return sum / count;
+}
+
+void try_w17_occupancy(struct trial *t) {
+    enum { N = 1024, KEPT = 96, BLOCKS = 4 };
+    static const int paper[3] = {2, 16, 25};
+    static const char *const question[3] = {"blocks", "warps", "percent"};
+    struct vectors v = vectors_create(t, N, N);
+    for (int i = 0; i < 3; i++) {
+        if (w17_paper[i] != paper[i]) {
+            trial_fail(t, "on paper: %d is not the number of %s", w17_paper[i], question[i]);
+        }
+    }
+    for (int i = 0; i < N; i++) {
+        v.want[i] = variance_from(v.x, N, i, KEPT);
+    }
+    int blocks = w17_occupancy(v.d_y, v.d_x, N);
+    trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-5);
+    if (blocks < BLOCKS) {
+        trial_fail(t, "the result is right, but only %d blocks fit on a multiprocessor, not %d",
+                   blocks, BLOCKS);
+    }
+}
+
+static void must(struct trial *t, cudaError_t error, const char *what) {
+    if (error != cudaSuccess) {
+        trial_fail(t, "%s: %s", what, cudaGetErrorString(error));
+    }
+}
+
+/* Records what the learner does on stream a as a graph; stream b is part of it only by an event. */
+static cudaGraph_t record_streams(struct trial *t, float *d_x, int n, cudaStream_t a,
+                                  cudaStream_t b) {
+    enum cudaStreamCaptureStatus status;
+    cudaGraph_t graph = NULL;
+    must(t, cudaStreamBeginCapture(a, cudaStreamCaptureModeRelaxed), "recording");
+    w18_streams(d_x, n, a, b);
+    must(t, cudaStreamIsCapturing(b, &status), "recording");
+    if (status == cudaStreamCaptureStatusNone) {
+        trial_fail(t, "stream b does not wait for what is on stream a");
+    }
+    cudaError_t error = cudaStreamEndCapture(a, &graph);
+    if (error == cudaErrorStreamCaptureUnjoined) {
+        trial_fail(t, "stream a does not wait for the work on stream b");
+    }
+    must(t, error, "recording");
+    return graph;
+}
+
+void try_w18_streams(struct trial *t) {
+    enum { N = 1024 };
+    cudaStream_t a, b;
+    cudaGraphExec_t executable;
+    size_t nodes = 0, roots = 0;
+    struct vectors v = vectors_create(t, N, 1);
+    double *want = trial_host(t, N, sizeof *want);
+    for (int i = 0; i < N; i++) {
+        want[i] = (float)(v.x[i] + (float)i);
+    }
+    must(t, cudaStreamCreateWithFlags(&a, cudaStreamNonBlocking), "a stream");
+    must(t, cudaStreamCreateWithFlags(&b, cudaStreamNonBlocking), "a stream");
+    cudaGraph_t graph = record_streams(t, v.d_x, N, a, b);
+    must(t, cudaGraphGetNodes(graph, NULL, &nodes), "the graph");
+    must(t, cudaGraphGetRootNodes(graph, NULL, &roots), "the graph");
+    if (nodes != 2 || roots != 2) {
+        trial_fail(t,
+                   "two kernels should not wait for each other; there are %zu, of which %zu wait",
+                   nodes, nodes - roots);
+    }
+    must(t, cudaGraphInstantiateWithFlags(&executable, graph, 0), "the graph");
+    must(t, cudaGraphLaunch(executable, a), "the launch");
+    must(t, cudaStreamSynchronize(a), "the kernels");
+    trial_expect(t, "x", v.d_x, want, N, 0, 0.0);
+}
+
+/* From before the launch to after it, by the stream's clock. */
+static double time_whole(struct trial *t, const struct vectors *v, float *told) {
+    device_event start, stop;
+    double ms = 0.0;
+    struct error error = {0};
+    bool good = device_event_create(&start, &error) == STATUS_OK &&
+                device_event_create(&stop, &error) == STATUS_OK &&
+                device_event_record(start, NULL, &error) == STATUS_OK;
+    *told = w19_events(v->d_y, v->d_x);
+    good = good && device_event_record(stop, NULL, &error) == STATUS_OK &&
+           device_event_elapsed(start, stop, &ms, &error) == STATUS_OK;
+    if (!good) {
+        trial_fail(t, "%s", error.message);
+    }
+    return ms;
+}
+
+void try_w19_events(struct trial *t) {
+    enum { N = 256, STEPS = 20000 };
+    float told = 0.0f;
+    struct vectors v = vectors_create(t, N, N);
+    for (int i = 0; i < N; i++) {
+        float value = v.x[i];
+        for (int k = 0; k < STEPS; k++) {
+            value = fmaf(value, 0.999f, 0.001f);
+        }
+        v.want[i] = value;
+    }
+    time_whole(t, &v, &told); /* the first launch also loads the code */
+    double ms = time_whole(t, &v, &told);
+    trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-5);
+    if (!(told >= 0.5 * ms && told <= 1.01 * ms)) {
+        trial_fail(t, "you say %.4f ms; the GPU was busy for %s%.4f ms", told,
+                   t->counts ? "a modelled " : "", ms);
+    }
+}
+
+void try_w20_template_launch(struct trial *t) {
+    enum { N = 200, WIDEST = 64 };
+    static const char *const names[] = {"width 16: y", "width 32: y", "width 64: y"};
+    struct vectors v = vectors_create(t, N * WIDEST, N);
+    for (int k = 0; k < 3; k++) {
+        int width = 16 << k;
+        float *d_y = trial_output(t, N);
+        for (int i = 0; i < N; i++) {
+            v.want[i] = 0.0;
+            for (int j = 0; j < width; j++) {
+                v.want[i] += v.x[i * width + j];
+            }
+        }
+        w20_template_launch(d_y, v.d_x, N, width);
+        trial_expect(t, names[k], d_y, v.want, N, 0, 1e-4);
+    }
+}
+
+void try_w21_inline_ptx(struct trial *t) {
+    enum { N = 300 };
+    struct vectors v = vectors_create(t, N, N);
+    for (int i = 0; i < N; i++) {
+        v.want[i] = exp2(v.x[i]);
+    }
+    w21_inline_ptx(v.d_y, v.d_x, N);
+    trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-5);
+}
+
+void try_w22_code_version(struct trial *t) {
+    struct error error = {0};
+    int seen = 0;
+    int *d_seen = trial_integers(t, 1, 0);
+    int told = w22_code_version(d_seen);
+    trial_wait(t);
+    if (device_read(&seen, d_seen, sizeof seen, NULL, &error) != STATUS_OK) {
+        trial_fail(t, "%s", error.message);
+    }
+    if (told != seen || seen == 0) {
+        trial_fail(t, "you say %d; the code that ran was compiled for %d", told, seen);
+    }
+}
+
+void try_w23_cp_async(struct trial *t) {
+    enum { N = 1024, THREADS = 128, GROUP = 4 };
+    struct vectors v = vectors_create(t, N, N);
+    for (int i = 0; i < N; i++) {
+        int group = i / GROUP, opposite = group / THREADS * THREADS + THREADS - 1 - group % THREADS;
+        v.want[i] = v.x[i] + v.x[opposite * GROUP + i % GROUP];
+    }
+    w23_cp_async(v.d_y, v.d_x, N);
+    trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-6);
+}
+
+/* A whole number from -4 to 3 in fp16. */
+static uint16_t half_of(int value) {
+    static const uint16_t halves[5] = {0, 0x3c00, 0x4000, 0x4200, 0x4400};
+    return value < 0 ? 0x8000 | halves[-value] : halves[value];
+}
+
+void try_w24_one_mma(struct trial *t) {
+    enum { M = 16, N = 8, K = 16 };
+    int a[M * K], b[N * K];
+    uint16_t A[M * K], B[N * K];
+    double want[M * N] = {0};
+    float *d_C = trial_output(t, M * N);
+    for (int i = 0; i < M * K; i++) {
+        a[i] = (int)rng_below(&t->rng, 8) - 4;
+        A[i] = half_of(a[i]);
+    }
+    for (int i = 0; i < N * K; i++) {
+        b[i] = (int)rng_below(&t->rng, 8) - 4;
+        B[i] = half_of(b[i]);
+    }
+    for (int i = 0; i < M * N * K; i++) {
+        int m = i / (N * K), n = i / K % N, k = i % K;
+        want[m * N + n] += a[m * K + k] * b[n * K + k];
+    }
+    w24_one_mma(d_C, trial_put(t, A, sizeof A), trial_put(t, B, sizeof B));
+    trial_expect(t, "C", d_C, want, M * N, N, 0.0);
+}

@@ -1,0 +1,44 @@
+"""The exercises of one folder, and the program that tries them."""
+
+load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
+load("@rules_cuda//cuda:defs.bzl", "cuda_library")
+
+def warmups(name, check, srcs, subject):
+    """Declares the library NAME with the exercises, a file each, and the program CHECK.
+
+    Each exercise is a library of its own: only the file that changes is compiled again.
+
+    Args:
+      name: of the library.
+      check: of the program.
+      srcs: the exercises.
+      subject: folder that the program names as the one to edit in: "labs" or "solutions".
+    """
+    libraries = []
+    for source in srcs:
+        library = name + "_" + source.split("/")[-1][:-len(".cu")]
+        libraries.append(":" + library)
+        cuda_library(
+            name = library,
+            srcs = [source],
+            deps = [
+                "//common/cuda",
+                "//labs/00_warmups:contract",
+            ],
+        )
+    cc_library(
+        name = name,
+        visibility = ["//grader:__subpackages__"],
+        deps = libraries,
+    )
+    cc_binary(
+        name = check,
+        srcs = ["//labs/00_warmups:given/check.c"],
+        local_defines = ["WARMUPS_SUBJECT=\\\"%s\\\"" % subject],
+        visibility = ["//grader:__subpackages__"],
+        deps = [
+            "//common/base",
+            "//labs/00_warmups:given",
+            ":" + name,
+        ],
+    )
