@@ -39,7 +39,7 @@ def _compile(ctx, cc_toolchain, context, source):
         executable = ctx.executable._nvcc,
         arguments = [_arguments(ctx, cc_toolchain, context, source, output)],
         inputs = depset(
-            ctx.files.srcs + ctx.files._nvcc_version,
+            [source] + [f for f in ctx.files.srcs if f.extension != "cu"] + ctx.files._nvcc_version,
             transitive = [context.headers, cc_toolchain.all_files],
         ),
         outputs = [output],
