@@ -17,7 +17,7 @@ import notebook_tool
 import random_llama2
 import warpbook_results as wb
 from PIL import Image
-from warpbook_results import answers, predictions, profiles, rooflines
+from warpbook_results import answers, handouts, predictions, profiles, rooflines
 
 ROOT = Path(__file__).absolute().parent.parent
 
@@ -414,10 +414,10 @@ class Predictions(unittest.TestCase):
     ]  # fmt: skip
 
     def test_tables_are_read(self):
-        found = predictions.parse_table(HANDOUT.format(guess="4x"), "02_gpu_matmul")
+        found = handouts.parse_table(HANDOUT.format(guess="4x"), "02_gpu_matmul")
         self.assertEqual([e.prediction for e in found], ["32", "4x", "about 1k"])
         self.assertEqual(found[2].measured, "800")
-        self.assertEqual(predictions.parse_table("# no table", "x"), [])
+        self.assertEqual(handouts.parse_table("# no table", "x"), [])
 
     def test_numbers_of_a_cell(self):
         cells = {
@@ -425,9 +425,9 @@ class Predictions(unittest.TestCase):
             "1.5e3": [1500], "none": [], "": [], "61 million bytes": [61e6], ".5": [0.5], "v2": [],
         }  # fmt: skip
         for text, wanted in cells.items():
-            self.assertEqual(predictions.numbers(text), wanted, text)
-        self.assertEqual(predictions.numbers("1/8", "%"), [12.5])
-        self.assertEqual(predictions.numbers("46 M", "MB, ms"), [46])
+            self.assertEqual(handouts.numbers(text), wanted, text)
+        self.assertEqual(handouts.numbers("1/8", "%"), [12.5])
+        self.assertEqual(handouts.numbers("46 M", "MB, ms"), [46])
 
     def test_predictions_meet_your_own_results(self):
         with own(self.RESULTS, HANDOUT.format(guess="4x")) as results:
@@ -449,7 +449,7 @@ class Predictions(unittest.TestCase):
     def test_every_question_is_in_its_handout(self):
         for question in answers.QUESTIONS:
             path = ROOT / "labs" / question.lab / "README.md"
-            rows = predictions.parse_table(path.read_text(), question.lab)
+            rows = handouts.parse_table(path.read_text(), question.lab)
             hits = [e for e in rows if e.question.startswith(question.begins)]
             self.assertEqual(len(hits), 1, question.begins)
 
@@ -460,7 +460,7 @@ class Predictions(unittest.TestCase):
     def test_handouts_can_be_emptied(self):
         text = HANDOUT.format(guess="4x")
         emptied = notebook_tool.without_answers(text)
-        entries = predictions.parse_table(emptied, "x")
+        entries = handouts.parse_table(emptied, "x")
         self.assertEqual([(e.prediction, e.measured) for e in entries], [("", "")] * 3)
         self.assertEqual(emptied.split("## Work")[1], text.split("## Work")[1])
 

@@ -20,6 +20,8 @@ from matplotlib.collections import PathCollection  # noqa: E402
 from matplotlib.container import BarContainer  # noqa: E402
 from matplotlib.ticker import LogLocator  # noqa: E402
 
+from .show import number  # noqa: E402, F401
+
 # Name: light, dark. Figures are drawn in the light ones; the SVG replaces them.
 COLOURS = {
     "back": ("#fffffe", "#0d1117"),
@@ -154,16 +156,6 @@ def point_style(colour, modelled):
         "edgecolor": colour,
         "linewidth": 1.5,
     }
-
-
-def number(value, digits=3):
-    """A number with few digits, as people write it: 1234, 12.3, 0.0456."""
-    if value == 0:
-        return "0"
-    text = f"{value:#.{digits}g}".rstrip(".")
-    if "e" in text:
-        text = f"{value:,.0f}" if abs(value) >= 1 else f"{value:.2e}"
-    return text
 
 
 def dots(axes, places, values, colour, modelled, marker="o", label=None, words=None):

@@ -58,3 +58,13 @@ def show(*things):
             show(*thing)
         else:
             display(thing)
+
+
+def number(value, digits=3):
+    """A number with few digits, as people write it: 1234, 12.3, 0.0456."""
+    if value == 0:
+        return "0"
+    text = f"{value:#.{digits}g}".rstrip(".")
+    if "e" in text:
+        text = f"{value:,.0f}" if abs(value) >= 1 else f"{value:.2e}"
+    return text
