@@ -22,8 +22,8 @@ extern "C" {
 uint64_t grader_seed(void);
 
 /**
- * @return a generator started from grader_seed(), some numbers later. The very first ones would give
- *         the seed away, and with it all that follow, to a worker that is told the seed of a model.
+ * @return a generator started from grader_seed(), some numbers later. The very first ones would
+ * give the seed away, and with it all that follow, to a worker that is told the seed of a model.
  */
 struct rng grader_rng(void);
 
