@@ -8,7 +8,7 @@
 
 #include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
