@@ -50,7 +50,8 @@ struct runtime {
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
-    bool managed_note; /**< the note on managed memory has been printed */
+    struct simt_profile longest; /**< launch since simt_take_longest(); no time: none */
+    bool managed_note;           /**< the note on managed memory has been printed */
 };
 
 /**

@@ -16,6 +16,7 @@
 
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/fatbin/fatbin.h"
+#include "common/simt/profile.h"
 #include "common/simt/runtime/gpu/gpu.h"
 #include "common/simt/runtime/stream/work.h"
 
@@ -128,6 +129,11 @@ cudaError_t launch_make(struct runtime *runtime, const void *function,
  */
 int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
                      size_t dynamic);
+
+/** The same, and what keeps more blocks out; of equal limits the first of: threads, blocks, shared
+ *  memory, registers. */
+int occupancy_limited(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
+                      size_t dynamic, enum simt_occupancy_limit *limit);
 
 /** Registers of a multiprocessor. */
 enum { OCCUPANCY_REGISTERS = 65536 };

@@ -10,6 +10,7 @@
 
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/memory/counters.h"
+#include "common/simt/profile.h"
 #include "common/simt/runtime/settings.h"
 
 /* Which lines of a kernel's source cost memory accesses: a learner's profiler. */
@@ -49,7 +50,8 @@ struct kernel_total {
     double nanoseconds; /**< modelled */
     struct simt_counters counters;
     struct report_line *lines;
-    struct kernel_total *next; /**< in the order of first launches */
+    struct simt_profile longest; /**< launch; the caller keeps it */
+    struct kernel_total *next;   /**< in the order of first launches */
 };
 
 struct report {
@@ -58,9 +60,10 @@ struct report {
     uint64_t bytes_to_device, bytes_to_host, bytes_on_device, bytes_set;
 };
 
-/** Adds one launch; without memory for a new kernel's sum it is dropped. */
-void report_launch(struct report *report, const char *kernel, double nanoseconds,
-                   const struct simt_counters *counters, const struct simt_sites *sites);
+/** Adds one launch. @return the kernel's sums; NULL without memory: the launch is dropped */
+struct kernel_total *report_launch(struct report *report, const char *kernel, double nanoseconds,
+                                   const struct simt_counters *counters,
+                                   const struct simt_sites *sites);
 
 /** @return a kernel's name as the source spells it, if the program can tell; free() it. */
 char *report_source_name(const char *mangled);
