@@ -1,6 +1,19 @@
 #include "common/simt/kernel_name.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* From the C++ library; NULL in a program that does not link it. */
+extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status)
+    __attribute__((weak));
+
+void kernel_name_readable(const char *mangled, char *name, size_t room) {
+    int failed = -1;
+    char *readable = __cxa_demangle != NULL ? __cxa_demangle(mangled, NULL, NULL, &failed) : NULL;
+    snprintf(name, room, "%s", readable != NULL && failed == 0 ? readable : mangled);
+    free(readable);
+}
 
 /* Where the parameters begin: the first '(' outside <> that is not "(anonymous namespace)". */
 static size_t end_of_name(const char *text) {

@@ -1,6 +1,6 @@
 /**
  * @file kernel_name.h
- * @brief Shortens a kernel's name for tables: without parameters, casts and the return type.
+ * @brief A kernel's name for people: as the source spells it, and short enough for tables.
  */
 #ifndef WARPBOOK_COMMON_SIMT_KERNEL_NAME_H_
 #define WARPBOOK_COMMON_SIMT_KERNEL_NAME_H_
@@ -10,6 +10,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/**
+ * @brief Writes the name as the source spells it, if the program links the C++ library, which
+ * knows; else as it is.
+ * @param name receives at most @p room bytes with the NUL
+ */
+void kernel_name_readable(const char *mangled, char *name, size_t room);
 
 /**
  * @brief Shortens "void tile<(int)128, true>(float*, int)" to "tile<128, true>".

@@ -33,21 +33,16 @@ static enum status check(cudaError_t code, const char *what, struct error *error
 
 /* ---- Names ---- */
 
-/* From the C++ library; NULL in a program that does not link it. */
-extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status)
-    __attribute__((weak));
-
 static void name_of(const void *function, char *name, size_t room) {
     const char *mangled = NULL;
-    int failed = -1;
+    char readable[4 * NAME_BYTES];
     if (cudaFuncGetName(&mangled, function) != cudaSuccess || mangled == NULL) {
         (void)cudaGetLastError();
         snprintf(name, room, "kernel");
         return;
     }
-    char *readable = __cxa_demangle != NULL ? __cxa_demangle(mangled, NULL, NULL, &failed) : NULL;
-    kernel_name_shorten(readable != NULL && failed == 0 ? readable : mangled, name, room);
-    free(readable);
+    kernel_name_readable(mangled, readable, sizeof readable);
+    kernel_name_shorten(readable, name, room);
 }
 
 /* ---- Creating and freeing ---- */
