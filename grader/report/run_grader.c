@@ -74,6 +74,9 @@ static void environment_free(struct environment *e) {
 static bool environment_create(struct environment *e, const struct grader_command *command) {
     size_t count = 0;
     *e = (struct environment){0};
+    if (command->grades == NULL) {
+        return true; /* environ itself */
+    }
     while (environ[count] != NULL) {
         count++;
     }
@@ -98,25 +101,37 @@ static bool environment_create(struct environment *e, const struct grader_comman
     return true;
 }
 
-/* In the child: only what may be called after fork(). */
-static void become(const char *program, char **variables, int log, pid_t parent) {
-    char *arguments[] = {(char *)program, NULL};
+/* Graded tests need more for memory that they share. */
+static void limit_output(void) {
     struct rlimit output;
+    getrlimit(RLIMIT_FSIZE, &output);
+    if (output.rlim_cur > MOST_OUTPUT) {
+        output.rlim_cur = MOST_OUTPUT;
+    }
+    setrlimit(RLIMIT_FSIZE, &output);
+}
+
+/* In the child: only what may be called after fork(). */
+static void become(const struct grader_command *command, char **variables, int log, pid_t parent) {
+    char *alone[] = {(char *)command->program, NULL};
+    char *const *arguments = command->arguments != NULL ? command->arguments : alone;
+    sigset_t none;
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a report that is killed takes the program with it */
     if (getppid() != parent) {
         _exit(127); /* it was killed already */
     }
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    getrlimit(RLIMIT_FSIZE, &output);
-    if (output.rlim_cur > MOST_OUTPUT) {
-        output.rlim_cur = MOST_OUTPUT; /* graded tests need more for memory that they share */
+    if (command->grades != NULL) {
+        limit_output();
     }
-    setrlimit(RLIMIT_FSIZE, &output);
-    if (nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2) {
-        execve(program, arguments, variables);
+    bool there = command->folder == NULL || chdir(command->folder) == 0;
+    if (there && nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2) {
+        execvpe(command->program, arguments, variables != NULL ? variables : environ);
     }
     _exit(127);
 }
@@ -141,9 +156,10 @@ static enum grader_how wait_for(pid_t child, const struct grader_command *comman
     return WIFSIGNALED(*state) ? GRADER_SIGNALLED : GRADER_EXITED;
 }
 
-static enum status start(const struct grader_command *command, pid_t *child, struct error *error) {
+enum status grader_start(const struct grader_command *command, pid_t *child, struct error *error) {
     struct environment environment;
-    if (access(command->program, X_OK) != 0) {
+    bool named = strchr(command->program, '/') == NULL;
+    if (!named && access(command->program, X_OK) != 0) {
         return error_set(error, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s",
                          command->program, strerror(errno));
     }
@@ -159,7 +175,7 @@ static enum status start(const struct grader_command *command, pid_t *child, str
     pid_t parent = getpid();
     *child = fork();
     if (*child == 0) {
-        become(command->program, environment.variables, log, parent);
+        become(command, environment.variables, log, parent);
     }
     environment_free(&environment);
     close(log);
@@ -177,7 +193,7 @@ enum status run_grader(const struct grader_command *command, struct grader_end *
     int state = 0;
     double begin = now();
     *end = (struct grader_end){0};
-    TRY(start(command, &child, error));
+    TRY(grader_start(command, &child, error));
     end->how = wait_for(child, command, begin, &state);
     end->code = WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state);
     end->seconds = now() - begin;

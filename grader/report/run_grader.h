@@ -1,9 +1,12 @@
 /**
  * @file run_grader.h
- * @brief Runs one graded program to its end, or to its limit: the only place that starts one.
+ * @brief Runs one graded program to its end, or to its limit: the only place that starts one, or
+ * any other program for the report and for //grader:watch.
  */
 #ifndef WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
 #define WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
+
+#include <sys/types.h>
 
 #include "common/base/status.h"
 
@@ -12,8 +15,11 @@ extern "C" {
 #endif
 
 struct grader_command {
-    const char *program;
-    const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program */
+    const char *program;          /**< its file; a name without a slash is looked for in $PATH */
+    char *const *arguments;       /**< its name first, NULL last; NULL: there are none */
+    const char *folder;           /**< where it starts; NULL: here */
+    const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program. NULL:
+                                       no graded program; its environment and its limits are ours */
     const char *log;              /**< file for its output; replaced */
     const char *commit;           /**< $WARPBOOK_COMMIT of the program, or NULL */
     double limit;                 /**< seconds, then its whole process group is killed */
@@ -28,6 +34,14 @@ struct grader_end {
     int code; /**< exit status or signal */
     double seconds;
 };
+
+/**
+ * @brief Starts it as run_grader() does, and does not wait for it. The caller waits, and kills the
+ *        process group at the end; `limit` and `tick` are not looked at.
+ * @param child receives the process, which is also the group
+ */
+MUST_CHECK enum status grader_start(const struct grader_command *command, pid_t *child,
+                                    struct error *error);
 
 /**
  * @brief Runs it in a process group of its own, without input, with the environment of this
