@@ -140,21 +140,20 @@ void log_build_errors(const char *text, struct lines *found) {
 
 /* ---- Graded programs ---- */
 
-/* simt's first message, with the lines that belong to it. */
+/* What the learner's code wrote to standard error, with the grader's marks: simt's first message.
+ */
 static void add_fault(const char *text, struct lines *found) {
+    static const char mark[] = "  | ";
     const char *line = text;
-    while (line != NULL && find_in_line(line, "simt: ") == NULL) {
+    while (line != NULL && find_in_line(line, " wrote to standard error:") == NULL) {
         line = next_line(line);
     }
-    if (line == NULL) {
-        return;
-    }
-    add_line(found, LINE_BAD, find_in_line(line, "simt: "));
-    for (int i = 0; i < MOST_OF_MESSAGE && (line = next_line(line)) != NULL; i++) {
-        if (find_in_line(line, "   ") == NULL || find_in_line(line, "simt: ") != NULL) {
+    for (int i = 0; i < MOST_OF_MESSAGE && line != NULL; i++) {
+        line = next_line(line);
+        if (line == NULL || !begins(line, mark)) {
             return;
         }
-        add_line(found, LINE_PLAIN, line);
+        add_line(found, i == 0 ? LINE_BAD : LINE_PLAIN, line + sizeof mark - 1);
     }
 }
 

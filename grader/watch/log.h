@@ -23,8 +23,8 @@ void log_build_errors(const char *text, struct lines *found);
 
 /**
  * @brief Finds why a graded program is red, in a few lines: its own line "summary:" and what
- * follows it; else the last test that passed, the first that failed and its message. simt's first
- *        message, if there is one, comes before.
+ * follows it; else the last test that passed, the first that failed and its message. What the code
+ *        wrote to standard error, simt's message of a fault, comes before.
  * @param program its grades
  */
 void log_failure(const char *text, const struct program *program, struct lines *found);
