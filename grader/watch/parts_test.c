@@ -77,10 +77,11 @@ C_TEST(log, first_red_test_is_told_with_the_one_before) {
                              {.test = "large", .verdict = VERDICT_FAIL, .message = "three"}};
     const struct program program = {
         .ending = ENDING_EXIT, .code = 1, .complete = true, .grades = grades, .count = 3};
-    log_failure("your code: simt: race at sgemm.cu:12\n           lane 3 wrote it\nnext\n",
+    log_failure("[ RUN ]\nyour code wrote to standard error:\n  | out of bounds: thread (1,0,0)\n"
+                "  |   in kernel tile at sgemm.cu:12\nnext\n",
                 &program, found);
-    expect_line("simt: race at sgemm.cu:12", found, 0);
-    expect_line("           lane 3 wrote it", found, 1);
+    expect_line("out of bounds: thread (1,0,0)", found, 0);
+    expect_line("  in kernel tile at sgemm.cu:12", found, 1);
     expect_line("last passed:  small", found, 2);
     expect_line("first failed: odd", found, 3);
     expect_line("  one", found, 4);

@@ -216,7 +216,7 @@ C_TEST(watch, failure_fix_hint_resize_and_quit) {
     expect(&s, "\033[?1049h"); /* the page */
     expect(&s, "04_sgemm  labs/04_sgemm/sgemm.cu");
     expect(&s, "1 of 2 tests passed");
-    expect(&s, "simt: data race in shared memory");
+    expect(&s, "race in shared memory: two warps");
     expect(&s, "first failed: odd_sizes");
     expect(&s, "shape 33x17x5: element 7 is 1.5, want 2.5");
     save(&s, "right");
