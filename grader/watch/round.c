@@ -121,6 +121,9 @@ static void end_program(struct round *round, enum watch_step at, enum part part,
     read_grades(p, round->lab, part, command->grades);
     step->state = is_green(p) ? ROUND_GOOD : ROUND_RED;
     (part == PART_PARITY ? say_tests : say_speedups)(step, p);
+    size_t used = strlen(step->note);
+    snprintf(step->note + used, sizeof step->note - used, ", %.1f s after the save",
+             events_now() - round->saved);
     score_lab(&round->score, &round->run, round->setup->subject);
     round->scored = true;
     round->failure.count = 0;
