@@ -57,14 +57,14 @@ static void print_unit(const struct simt_profile *p, char *text, size_t size) {
 const char *why_line(const struct simt_profile *p, char *text, size_t size) {
     char name[96], unit[96];
     print_unit(p, unit, sizeof unit);
+    unsigned long long threads = (unsigned long long)p->block[0] * p->block[1] * p->block[2];
     snprintf(text, size,
-             "%s%s, %s: %llu block%s of %llu threads on %u of %u multiprocessors, %u registers a "
+             "%s%s, %s: %llu block%s of %llu thread%s on %u of %u multiprocessors, %u registers a "
              "thread, %u of %u warps resident (%s)%s",
              p->modelled ? "modelled " : "", p->gpu,
              kernel_name_shorten(p->kernel, name, sizeof name), (unsigned long long)p->blocks,
-             p->blocks == 1 ? "" : "s", (unsigned long long)p->block[0] * p->block[1] * p->block[2],
-             p->busy, p->processors, p->registers, p->warps, p->most_warps, limit_name(p->limit),
-             unit);
+             p->blocks == 1 ? "" : "s", threads, threads == 1 ? "" : "s", p->busy, p->processors,
+             p->registers, p->warps, p->most_warps, limit_name(p->limit), unit);
     return text;
 }
 

@@ -60,7 +60,9 @@ C_TEST(log, other_tools_errors_are_found) {
 
 C_TEST(log, summary_of_the_program_is_taken) {
     struct lines *found = lines_create();
-    const struct program program = {.ending = ENDING_EXIT, .complete = true};
+    struct grade grade = {.test = "odd", .verdict = VERDICT_FAIL, .message = "not shown"};
+    const struct program program = {
+        .ending = ENDING_EXIT, .code = 1, .complete = true, .grades = &grade, .count = 1};
     log_failure("[ RUN      ] x\nsummary: 3 of 18 failed\n  last passed 64x64x64\n  first failed "
                 "65x64x64\n\nmore\n",
                 &program, found);
