@@ -31,11 +31,15 @@ void round_free(struct round *round) {
     }
 }
 
-/* What is red keeps the steps behind it from running, but for speed, which the bench explains. */
+/* What does not compile or is wrong need not be fast. */
 static bool is_over(const struct round *round) {
-    const struct round_step *steps = round->steps;
-    return steps[WATCH_BUILD].state == ROUND_RED || steps[WATCH_PARITY].state == ROUND_RED ||
-           steps[WATCH_LINK].state == ROUND_RED;
+    return round->steps[WATCH_BUILD].state == ROUND_RED ||
+           round->steps[WATCH_PARITY].state == ROUND_RED;
+}
+
+static bool is_wanted(const struct round *round, enum watch_step step) {
+    bool linked = round->steps[WATCH_LINK].state == ROUND_GOOD;
+    return step == WATCH_LINK ? round->has_bench : step != WATCH_BENCH || linked;
 }
 
 enum watch_step round_next(const struct round *round) {
@@ -43,8 +47,7 @@ enum watch_step round_next(const struct round *round) {
         return WATCH_STEPS;
     }
     for (int step = 0; step < WATCH_STEPS; step++) {
-        bool wanted = round->has_bench || (step != WATCH_LINK && step != WATCH_BENCH);
-        if (round->steps[step].state == ROUND_WAITING && wanted) {
+        if (round->steps[step].state == ROUND_WAITING && is_wanted(round, (enum watch_step)step)) {
             return (enum watch_step)step;
         }
     }
@@ -126,7 +129,6 @@ static void end_program(struct round *round, enum watch_step at, enum part part,
              events_now() - round->saved);
     score_lab(&round->score, &round->run, round->setup->subject);
     round->scored = true;
-    round->failure.count = 0;
     char *text = log_read(command->log);
     if (step->state == ROUND_RED && text != NULL && !(part == PART_SPEEDUP && is_only_slow(p))) {
         log_failure(text, p, &round->failure);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 const char *watch_step_name(enum watch_step step) {
-    static const char *const names[WATCH_STEPS] = {"build", "parity", "speedup", "bench", "bench"};
+    static const char *const names[WATCH_STEPS] = {"build", "parity", "bench", "bench", "speedup"};
     return names[step];
 }
 

@@ -1,6 +1,6 @@
 /**
  * @file steps.h
- * @brief What is run after a save: a build, the two graded programs, the bench.
+ * @brief What is run after a save: a build, parity, the bench, which takes a second, and speedup.
  */
 #ifndef WARPBOOK_GRADER_WATCH_STEPS_H_
 #define WARPBOOK_GRADER_WATCH_STEPS_H_
@@ -11,9 +11,9 @@
 #include "grader/report/labs.h"
 
 /** In the order in which they run. */
-enum watch_step { WATCH_BUILD, WATCH_PARITY, WATCH_SPEEDUP, WATCH_LINK, WATCH_BENCH, WATCH_STEPS };
+enum watch_step { WATCH_BUILD, WATCH_PARITY, WATCH_LINK, WATCH_BENCH, WATCH_SPEEDUP, WATCH_STEPS };
 
-/** @return "build", "parity", "speedup", "bench" twice: its build counts as part of it. */
+/** @return "build", "parity", "bench" twice, as its build counts as part of it, "speedup". */
 const char *watch_step_name(enum watch_step step);
 
 /** What all commands have in common. */

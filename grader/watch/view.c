@@ -71,10 +71,10 @@ void view_round(const struct round *round, struct lines *lines) {
     lines_add(lines, LINE_PLAIN, "%s", "");
     add_step(round, WATCH_BUILD, lines);
     add_step(round, WATCH_PARITY, lines);
-    add_step(round, WATCH_SPEEDUP, lines);
     if (round->has_bench) {
         add_step(round, shown_step(round, WATCH_BENCH), lines);
     }
+    add_step(round, WATCH_SPEEDUP, lines);
     view_points(round, lines);
     add_bottleneck(round, lines);
     add_block(&round->failure, lines);
