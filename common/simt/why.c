@@ -1,6 +1,7 @@
 #include "common/simt/why.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "common/simt/kernel_name.h"
 
@@ -137,7 +138,8 @@ static bool has_few_for_grid(const struct simt_profile *p) {
     return has_few_warps(p) && p->limit == SIMT_OCCUPANCY_GRID;
 }
 
-/* What to try. The first row that fits counts; unit SIMT_UNIT_COUNT: whatever the limit is. */
+/* What to try: the first row that fits of those for any limit, SIMT_UNIT_COUNT, and the first that
+   fits of the limiting unit. */
 struct advice {
     uint32_t unit;
     bool (*applies)(const struct simt_profile *p); /* NULL: always */
@@ -207,8 +209,8 @@ static const struct advice advices[] = {
 
 static void print_idle(const struct simt_profile *p, char *text, size_t size) {
     snprintf(text, size,
-             "%.0f%% of the multiprocessors have no block: smaller tiles, or split-K, make more "
-             "blocks",
+             "%.0f%% of the multiprocessors have no block: spread the work over more blocks "
+             "(smaller tiles, split-K, fewer rows a block)",
              100.0 * (1.0 - ratio(p->busy, p->processors)));
 }
 
@@ -231,15 +233,26 @@ static void print_advice(const struct advice *advice, const struct simt_profile 
     }
 }
 
-const char *why_advice(const struct simt_profile *p, char *text, size_t size) {
-    text[0] = '\0';
+/* The first row for this unit that fits, or NULL. */
+static const struct advice *find_advice(const struct simt_profile *p, uint32_t unit) {
     for (size_t i = 0; i < sizeof advices / sizeof *advices; i++) {
         const struct advice *advice = &advices[i];
-        bool unit = advice->unit == SIMT_UNIT_COUNT || advice->unit == p->unit;
-        if (unit && (advice->applies == NULL || advice->applies(p))) {
-            print_advice(advice, p, text, size);
-            break;
+        if (advice->unit == unit && (advice->applies == NULL || advice->applies(p))) {
+            return advice;
         }
+    }
+    return NULL;
+}
+
+const char *why_advice(const struct simt_profile *p, char *text, size_t size) {
+    const struct advice *shape = find_advice(p, SIMT_UNIT_COUNT), *unit = find_advice(p, p->unit);
+    text[0] = '\0';
+    if (shape != NULL) {
+        print_advice(shape, p, text, size);
+    }
+    if (unit != NULL && unit != shape) {
+        size_t used = strlen(text);
+        snprintf(text + used, size - used, "%s%s", used > 0 ? "; and " : "", unit->text);
     }
     return text;
 }

@@ -96,7 +96,10 @@ C_TEST(why, each_unit_has_its_sentence) {
 C_TEST(why, idle_multiprocessors_come_before_the_unit) {
     struct simt_profile p = full(SIMT_UNIT_L1);
     p.blocks = p.busy = 64;
-    expect_advice("52% of the multiprocessors have no block: smaller tiles, or split-K", &p);
+    expect_advice("52% of the multiprocessors have no block: spread the work over more blocks "
+                  "(smaller tiles, "
+                  "split-K, fewer rows a block); and the same values are loaded again and again",
+                  &p);
     p.blocks = p.busy = 99;
     expect_advice("loaded again and again", &p); /* a quarter of the GPU is not the first thing */
     p.blocks = 140;

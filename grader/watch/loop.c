@@ -26,13 +26,13 @@ struct watch {
     struct events events;
     struct page page;
     struct round round;
-    struct bench_table tables[LAB_COUNT]; /* of the latest benches */
-    struct watch_command command;         /* of the child */
-    pid_t child;                          /* 0: there is none */
-    enum watch_step step;                 /* of the child */
-    double limit;                         /* when the child is killed; 0: never */
-    bool late;                            /* it was */
-    const struct lab *wanted;             /* of the next round, which waits for the child's end */
+    struct bench_tables tables[LAB_COUNT]; /* of the latest benches */
+    struct watch_command command;          /* of the child */
+    pid_t child;                           /* 0: there is none */
+    enum watch_step step;                  /* of the child */
+    double limit;                          /* when the child is killed; 0: never */
+    bool late;                             /* it was */
+    const struct lab *wanted;              /* of the next round, which waits for the child's end */
     struct lines hint, lines;
     bool quit;
     int code;

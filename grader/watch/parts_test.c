@@ -110,44 +110,71 @@ static const char TABLE[] = "labs: modelled\n"
                             "         more blocks\n"
                             "  v3_lost     left out: a call would take about 9 s\n"
                             "\n"
-                            "M 512\n"
+                            "M 512; the peer: 1 ms\n"
                             "  step            ms\n"
                             "  v1_naive    9.0000\n";
 
-C_TEST(table, first_one_is_read) {
-    static struct bench_table table;
-    ASSERT_TRUE(bench_table_read(TABLE, &table));
-    EXPECT_STR_EQ("M 256, modelled", table.title);
-    EXPECT_INT_EQ(3, table.count);
-    EXPECT_STR_EQ("v2_tile", table.rows[1].name);
-    EXPECT_NEAR(0.05, table.rows[1].ms, 1e-9);
-    EXPECT_STR_EQ("    why: 64 blocks", table.rows[1].why[0]);
-    EXPECT_STR_EQ("         more blocks", table.rows[1].why[1]);
-    EXPECT_NEAR(0.0, table.rows[2].ms, 0.0);
-    EXPECT_TRUE(!bench_table_read("bench: no GPU\n", &table));
-    EXPECT_TRUE(!bench_table_read("", &table));
+C_TEST(table, all_are_read) {
+    static struct bench_tables tables;
+    bench_tables_read(TABLE, &tables);
+    ASSERT_TRUE(tables.count == 2);
+    const struct bench_table *table = &tables.list[0];
+    EXPECT_STR_EQ("M 256, modelled", table->title);
+    EXPECT_INT_EQ(3, table->count);
+    EXPECT_STR_EQ("v2_tile", table->rows[1].name);
+    EXPECT_NEAR(0.05, table->rows[1].ms, 1e-9);
+    EXPECT_STR_EQ("    why: 64 blocks", table->rows[1].why[0]);
+    EXPECT_STR_EQ("         more blocks", table->rows[1].why[1]);
+    EXPECT_NEAR(0.0, table->rows[2].ms, 0.0);
+    EXPECT_STR_EQ("M 512; the peer: 1 ms", tables.list[1].title);
+    EXPECT_NEAR(9.0, tables.list[1].rows[0].ms, 1e-9);
+    bench_tables_read("bench: no GPU\n", &tables);
+    EXPECT_INT_EQ(0, tables.count);
+    bench_tables_read("  step ms", &tables);
+    EXPECT_INT_EQ(0, tables.count);
 }
 
 C_TEST(table, changed_rows_stand_beside_the_old_ones) {
-    static struct bench_table table, last;
+    static struct bench_tables tables, last;
     struct lines *shown = lines_create();
-    ASSERT_TRUE(bench_table_read(TABLE, &last));
-    table = last;
-    bench_table_show(&table, &last, shown);
-    EXPECT_INT_EQ(2 + 3, shown->count); /* nothing changed: the last row has no why */
-    table.rows[1].ms = 0.025;
-    strcpy(table.rows[1].text, "  v2_tile     0.0250    1342.0");
-    bench_table_show(&table, &last, shown);
+    struct bench_row *row = &tables.list[0].rows[1];
+    bench_tables_read(TABLE, &last);
+    bench_tables_read(TABLE, &tables);
+    bench_tables_show(&tables, &last, shown);
+    EXPECT_INT_EQ(2 + 3 + 1, shown->count); /* nothing changed: the last row has no why */
+    expect_line("1 other table: nothing has changed", shown, 5);
+    row->ms = 0.025;
+    strcpy(row->text, "  v2_tile     0.0250    1342.0");
+    bench_tables_show(&tables, &last, shown);
     expect_line("  v2_tile     0.0250    1342.0", shown, 3);
     expect_line("  v2_tile     0.0500     671.0  before", shown, 4);
     expect_line("    v2_tile: 2.00x faster than before", shown, 5);
     expect_line("    why: 64 blocks", shown, 6);
-    last.rows[1].ms = 0.0245; /* measured times vary by that */
-    bench_table_show(&table, &last, shown);
-    EXPECT_INT_EQ(2 + 3, shown->count);
-    last.count = 1; /* v2 is new */
-    bench_table_show(&table, &last, shown);
+    last.list[0].rows[1].ms = 0.0245; /* measured times vary by that */
+    bench_tables_show(&tables, &last, shown);
+    EXPECT_INT_EQ(2 + 3 + 1, shown->count);
+    last.list[0].count = 1; /* v2 is new */
+    bench_tables_show(&tables, &last, shown);
     expect_line("  v2_tile     0.0250    1342.0  new", shown, 3);
+    free(shown);
+}
+
+/* Only the second one changed: its title has another time of the peer. */
+C_TEST(table, unchanged_tables_are_left_out) {
+    static struct bench_tables tables, last;
+    struct lines *shown = lines_create();
+    bench_tables_read(TABLE, &last);
+    bench_tables_read(TABLE, &tables);
+    strcpy(tables.list[1].title, "M 512; the peer: 2 ms");
+    tables.list[1].rows[0].ms = 18.0;
+    bench_tables_show(&tables, &last, shown);
+    expect_line("M 512; the peer: 2 ms", shown, 0);
+    expect_line("    v1_naive: 2.00x slower than before", shown, 4);
+    expect_line("1 other table: nothing has changed", shown, 5);
+    last.count = 0;
+    bench_tables_show(&tables, &last, shown);
+    expect_line("M 256, modelled", shown, 0);
+    expect_line("1 other table", shown, 5);
     free(shown);
 }
 

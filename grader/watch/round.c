@@ -157,15 +157,18 @@ static void end_build(struct round *round, enum watch_step at, int state,
 }
 
 static void end_bench(struct round *round, int state, bool late,
-                      const struct watch_command *command, struct bench_table *last) {
+                      const struct watch_command *command, struct bench_tables *last) {
     struct round_step *step = &round->steps[WATCH_BENCH];
-    struct bench_table table;
+    struct bench_tables *tables = calloc(1, sizeof *tables);
     char *text = log_read(command->log);
-    bool good = !late && text != NULL && bench_table_read(text, &table);
+    if (text != NULL && tables != NULL) {
+        bench_tables_read(text, tables);
+    }
+    bool good = !late && tables != NULL && tables->count > 0;
     step->state = good && WIFEXITED(state) && WEXITSTATUS(state) == 0 ? ROUND_GOOD : ROUND_RED;
     if (good) {
-        bench_table_show(&table, last, &round->bench);
-        *last = table;
+        bench_tables_show(tables, last, &round->bench);
+        *last = *tables;
     } else if (late) {
         step->state = ROUND_LEFT_OUT;
         snprintf(step->note, sizeof step->note, "left out: it takes more than %.0f s",
@@ -173,11 +176,12 @@ static void end_bench(struct round *round, int state, bool late,
     } else {
         snprintf(step->note, sizeof step->note, "no table; see %.100s", command->log);
     }
+    free(tables);
     free(text);
 }
 
 void round_ended(struct round *round, enum watch_step step, int state, bool late,
-                 const struct watch_command *command, struct bench_table *last) {
+                 const struct watch_command *command, struct bench_tables *last) {
     round->steps[step].seconds = events_now() - round->steps[step].begun;
     switch (step) {
     case WATCH_PARITY:

@@ -52,10 +52,10 @@ void round_started(struct round *round, enum watch_step step);
  * @param state   of waitpid()
  * @param late    it ran past its limit and was killed
  * @param command of the step
- * @param last    the lab's table before; receives the new one
+ * @param last    the lab's tables before; receives the new ones
  */
 void round_ended(struct round *round, enum watch_step step, int state, bool late,
-                 const struct watch_command *command, struct bench_table *last);
+                 const struct watch_command *command, struct bench_tables *last);
 
 /** Notes that a step could not be started. */
 void round_failed(struct round *round, enum watch_step step, const char *why);

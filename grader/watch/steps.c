@@ -12,7 +12,7 @@ const char *watch_step_name(enum watch_step step) {
 /* Benches of whole models, and lab 01's, which measures for a minute, would only hold up others. */
 bool watch_has_bench(const struct lab *lab) {
     static const char *const labs[] = {"02_gpu_matmul", "04_sgemm", "05_layernorm_softmax",
-                                       "06_fused_epilogues"};
+                                       "06_fused_epilogues", "07_attention"};
     for (size_t i = 0; i < sizeof labs / sizeof *labs; i++) {
         if (strcmp(lab->name, labs[i]) == 0) {
             return true;

@@ -1,6 +1,7 @@
 #include "grader/watch/table.h"
 
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,24 +67,36 @@ static bool add_why(struct bench_table *table, const char *line) {
     return which >= 0;
 }
 
-bool bench_table_read(const char *text, struct bench_table *table) {
-    char line[LINE_BYTES], before[LINE_BYTES] = "";
-    *table = (struct bench_table){.count = 0};
+/* Reads the rows below a head. @return the text behind them, or NULL */
+static const char *read_rows(const char *text, struct bench_table *table) {
+    char line[LINE_BYTES];
     while (text != NULL) {
-        text = take_line(text, line, sizeof line);
-        if (table->head[0] == '\0') {
-            if (strncmp(line, "  step ", 7) == 0) {
-                memcpy(table->head, line, sizeof line);
-                memcpy(table->title, before, sizeof before);
-            }
-            memcpy(before, line, sizeof line);
-        } else if (strncmp(line, "  ", 2) != 0) {
-            break; /* the table's end */
-        } else if (!add_why(table, line)) {
+        const char *next = take_line(text, line, sizeof line);
+        if (strncmp(line, "  ", 2) != 0) {
+            return text;
+        }
+        if (!add_why(table, line)) {
             add_row(table, line);
         }
+        text = next;
     }
-    return table->count > 0;
+    return NULL;
+}
+
+void bench_tables_read(const char *text, struct bench_tables *tables) {
+    char line[LINE_BYTES], before[LINE_BYTES] = "";
+    tables->count = 0;
+    while (text != NULL && tables->count < MOST_TABLES) {
+        text = take_line(text, line, sizeof line);
+        if (text != NULL && strncmp(line, "  step ", 7) == 0) {
+            struct bench_table *table = &tables->list[tables->count++];
+            *table = (struct bench_table){.count = 0};
+            memcpy(table->head, line, sizeof line);
+            memcpy(table->title, before, sizeof before);
+            text = read_rows(text, table);
+        }
+        memcpy(before, line, sizeof line);
+    }
 }
 
 static const struct bench_row *find_row(const struct bench_table *table, const char *name) {
@@ -116,29 +129,84 @@ static void show_change(const struct bench_row *row, const struct bench_row *bef
     }
 }
 
-static void show_row(const struct bench_row *row, const struct bench_table *last, bool end,
-                     struct lines *shown) {
-    const struct bench_row *before = find_row(last, row->name);
-    bool changed = before != NULL && has_changed(row, before);
-    bool added = before == NULL && last->count > 0;
-    if (changed) {
-        show_change(row, before, shown);
-    } else {
-        lines_add(shown, added ? LINE_STRONG : LINE_PLAIN, "%s%s", row->text, added ? "  new" : "");
+/* Behind the title's ';' stands a measured time, which differs each time. */
+static const struct bench_table *find_table(const struct bench_tables *tables, const char *title) {
+    size_t length = strcspn(title, ";");
+    for (size_t i = 0; i < tables->count; i++) {
+        const char *other = tables->list[i].title;
+        if (strcspn(other, ";") == length && strncmp(other, title, length) == 0) {
+            return &tables->list[i];
+        }
     }
-    for (int i = 0; i < 2 && (changed || added || end); i++) {
+    return NULL;
+}
+
+enum change { CHANGE_NONE, CHANGE_NEW, CHANGE_TIME };
+
+/* @param last NULL: there was no run before */
+static enum change change_of(const struct bench_row *row, const struct bench_table *last) {
+    const struct bench_row *before = last != NULL ? find_row(last, row->name) : NULL;
+    return last == NULL               ? CHANGE_NONE
+           : before == NULL           ? CHANGE_NEW
+           : has_changed(row, before) ? CHANGE_TIME
+                                      : CHANGE_NONE;
+}
+
+/* @param why whether it says so although it has not changed */
+static void show_row(const struct bench_row *row, const struct bench_table *last, bool why,
+                     struct lines *shown) {
+    enum change change = change_of(row, last);
+    if (change == CHANGE_TIME) {
+        show_change(row, find_row(last, row->name), shown);
+    } else if (change == CHANGE_NEW) {
+        lines_add(shown, LINE_STRONG, "%s  new", row->text);
+    } else {
+        lines_add(shown, LINE_PLAIN, "%s", row->text);
+    }
+    for (int i = 0; i < 2 && (change != CHANGE_NONE || why); i++) {
         if (row->why[i][0] != '\0') {
             lines_add(shown, LINE_PLAIN, "%s", row->why[i]);
         }
     }
 }
 
-void bench_table_show(const struct bench_table *table, const struct bench_table *last,
-                      struct lines *shown) {
-    shown->count = 0;
+static void show_table(const struct bench_table *table, const struct bench_table *last,
+                       struct lines *shown) {
     lines_add(shown, LINE_PLAIN, "%s", table->title);
     lines_add(shown, LINE_PLAIN, "%s", table->head);
     for (size_t i = 0; i < table->count; i++) {
         show_row(&table->rows[i], last, i + 1 == table->count, shown);
+    }
+}
+
+static bool table_has_changed(const struct bench_table *table, const struct bench_table *last) {
+    for (size_t i = 0; i < table->count; i++) {
+        if (change_of(&table->rows[i], last) != CHANGE_NONE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void bench_tables_show(const struct bench_tables *tables, const struct bench_tables *last,
+                       struct lines *shown) {
+    size_t silent = 0;
+    shown->count = 0;
+    for (size_t i = 0; i < tables->count; i++) {
+        const struct bench_table *table = &tables->list[i];
+        const struct bench_table *before = find_table(last, table->title);
+        if (table_has_changed(table, before)) {
+            show_table(table, before, shown);
+        } else {
+            silent++;
+        }
+    }
+    if (shown->count == 0 && tables->count > 0) {
+        show_table(&tables->list[0], find_table(last, tables->list[0].title), shown);
+        silent--;
+    }
+    if (silent > 0) {
+        lines_add(shown, LINE_PLAIN, "%zu other table%s%s", silent, silent == 1 ? "" : "s",
+                  last->count > 0 ? ": nothing has changed" : "");
     }
 }
