@@ -284,7 +284,7 @@ ARRAYS_TEST(longest_launch_is_told_once) {
         TEST_SKIP("this is a GPU: nobody tells");
     }
     (void)simt.take_longest(&longest);
-    launch_scale(a->d_out, a->d_in, 1, 1, BLOCK, 1, BLOCK, NULL);
+    launch_scale(a->d_out, a->d_in, 1, 1, 0, 2, BLOCK, NULL);
     launch_scale(a->d_out, a->d_in, 1, 1, COUNT, GRID, BLOCK, NULL);
     launch_scale(a->d_out, a->d_in, 1, 1, 0, 1, BLOCK, NULL);
     EXPECT_TRUE(simt.take_longest(&longest));
