@@ -240,10 +240,10 @@ C_TEST(steps, command_lines) {
     EXPECT_STR_EQ("bazel", command.arguments[0]);
     EXPECT_STR_EQ("--output_base=/b", command.arguments[1]);
     EXPECT_STR_EQ("build", command.arguments[2]);
-    EXPECT_STR_EQ("--config=solutions", command.arguments[6]);
-    EXPECT_STR_EQ("--config=simt", command.arguments[7]);
-    EXPECT_STR_EQ("//grader:04_sgemm_speedup", command.arguments[9]);
-    EXPECT_TRUE(command.arguments[10] == NULL && command.grades[0] == '\0');
+    EXPECT_STR_EQ("--config=solutions", command.arguments[7]);
+    EXPECT_STR_EQ("--config=simt", command.arguments[8]);
+    EXPECT_STR_EQ("//grader:04_sgemm_speedup", command.arguments[10]);
+    EXPECT_TRUE(command.arguments[11] == NULL && command.grades[0] == '\0');
     ASSERT_TRUE(watch_command(&command, &setup, lab, WATCH_PARITY));
     EXPECT_STR_EQ("/w/bazel-bin/grader/04_sgemm_parity", command.arguments[0]);
     EXPECT_STR_EQ("/w/results/watch/parity.jsonl", command.grades);

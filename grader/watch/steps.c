@@ -54,13 +54,15 @@ static void add_words(struct line *line, const char *words) {
     }
 }
 
-/* --curses and --color: what it prints is read by us. */
+/* --curses and --color: what it prints is read by us. Deleting an action's sandbox while the next
+   one runs saves half a second of three. */
 static void add_bazel(struct line *line, const struct watch_setup *setup) {
     add_words(line, setup->bazel);
     add(line, "build");
     add(line, "--curses=no");
     add(line, "--color=no");
     add(line, "--noshow_progress");
+    add(line, "--experimental_sandbox_async_tree_delete_idle_threads=2");
     if (strcmp(setup->subject, "solutions") == 0) {
         add(line, "--config=solutions");
     }
