@@ -148,9 +148,13 @@ static void end_build(struct round *round, enum watch_step at, int state,
     }
     char *text = log_read(command->log);
     log_build_errors(text != NULL ? text : "", &round->failure);
-    if (round->failure.count == 0) {
-        lines_add(&round->failure, LINE_BAD, "%s: exit status %d", command->arguments[0],
-                  WIFEXITED(state) ? WEXITSTATUS(state) : -1);
+    if (WIFEXITED(state) && WEXITSTATUS(state) == 127 && round->failure.count == 0) {
+        lines_add(&round->failure, LINE_BAD,
+                  "%s cannot be started: install it (./setup.sh), or name another with --bazel",
+                  command->arguments[0]);
+    } else if (round->failure.count == 0) {
+        lines_add(&round->failure, LINE_BAD, "%s ended with status %d and no message",
+                  command->arguments[0], WIFEXITED(state) ? WEXITSTATUS(state) : -1);
     }
     lines_add(&round->failure, LINE_PLAIN, "all of it: %s", command->log);
     free(text);

@@ -104,8 +104,8 @@ static void become(const struct session *s, char **arguments) {
     _exit(127);
 }
 
-static void begin(struct session *s, const char *flag) {
-    char *arguments[] = {"watch", "04", (char *)flag, NULL};
+static void begin_with(struct session *s, const char *flag, const char *value) {
+    char *arguments[] = {"watch", "04", (char *)flag, (char *)value, NULL};
     struct winsize size = {.ws_row = 40, .ws_col = 100};
     *s = (struct session){.output = calloc(1, OUTPUT + 1)};
     make_workbook(s);
@@ -114,6 +114,10 @@ static void begin(struct session *s, const char *flag) {
     if (s->program == 0) {
         become(s, arguments);
     }
+}
+
+static void begin(struct session *s, const char *flag) {
+    begin_with(s, flag, NULL);
 }
 
 /* Reads what there is. @return false at the end */
@@ -305,5 +309,32 @@ C_TEST(watch, bursts_are_one_round) {
     }
     EXPECT_INT_EQ(3, builds); /* at the beginning, after the burst, and of the bench */
     free(text);
+    end(&s);
+}
+
+C_TEST(watch, missing_bazel_is_told) {
+    struct session s;
+    begin_with(&s, "--bazel", "no-such-bazel");
+    expect(&s, "no-such-bazel cannot be started: install it (./setup.sh)");
+    press(&s, "q");
+    expect_end(&s, 0);
+    end(&s);
+}
+
+/* Only one watch reads and writes the logs of a workspace. */
+C_TEST(watch, second_one_is_refused) {
+    struct session s;
+    int state = 0;
+    begin(&s, NULL);
+    expect(&s, "1 of 2 tests passed");
+    pid_t second = fork();
+    if (second == 0) {
+        char *arguments[] = {"watch", "04", NULL};
+        become(&s, arguments);
+    }
+    EXPECT_INT_EQ(second, waitpid(second, &state, 0));
+    EXPECT_TRUE(WIFEXITED(state) && WEXITSTATUS(state) == 1);
+    kill(s.program, SIGTERM);
+    expect_end(&s, 128 + SIGTERM);
     end(&s);
 }
