@@ -68,6 +68,20 @@ struct simt_profile {
     struct simt_counters counters;
 };
 
+/** What a multiprocessor takes at a time. */
+struct simt_processor {
+    uint32_t threads, blocks, registers;
+};
+
+/**
+ * @brief Fills in multiprocessors, busy ones, resident warps and what keeps more away, from the
+ *        profile's blocks, threads and registers.
+ * @param at_a_time blocks that fit on a multiprocessor
+ */
+void simt_profile_set_occupancy(struct simt_profile *profile,
+                                const struct simt_processor *processor, uint32_t processors,
+                                uint32_t at_a_time);
+
 #ifdef __cplusplus
 }
 #endif

@@ -165,3 +165,33 @@ C_TEST(why, nonsense_does_no_harm) {
     EXPECT_INT_EQ(7, strlen(text));
     EXPECT_STR_EQ("unknown", why_unit_name(SIMT_UNIT_COUNT));
 }
+
+/* What keeps a second block of 256 threads from an H200's multiprocessor, and what does not. */
+C_TEST(profile, names_what_limits_occupancy) {
+    static const struct {
+        uint32_t threads, registers, at_a_time;
+        uint64_t blocks;
+        enum simt_occupancy_limit limit;
+        uint32_t warps, busy;
+    } cases[] = {
+        {256, 32, 8, 10000, SIMT_OCCUPANCY_THREADS, 64, 132},
+        {256, 128, 2, 10000, SIMT_OCCUPANCY_REGISTERS, 16, 132},
+        {64, 192, 4, 10000, SIMT_OCCUPANCY_REGISTERS, 8, 132}, /* two warps a scheduler */
+        {256, 40, 3, 10000, SIMT_OCCUPANCY_SHARED, 24, 132},
+        {32, 16, 32, 10000, SIMT_OCCUPANCY_BLOCKS, 32, 132},
+        {256, 32, 8, 132, SIMT_OCCUPANCY_GRID, 8, 132},
+        {250, 32, 8, 5, SIMT_OCCUPANCY_GRID, 8, 5},
+        {256, 0, 3, 10000, SIMT_OCCUPANCY_SHARED, 24, 132},
+    };
+    const struct simt_processor processor = {.threads = 2048, .blocks = 32, .registers = 65536};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct simt_profile p = {.block = {cases[i].threads, 1, 1},
+                                 .registers = cases[i].registers,
+                                 .blocks = cases[i].blocks};
+        simt_profile_set_occupancy(&p, &processor, 132, cases[i].at_a_time);
+        EXPECT_INT_EQ(cases[i].limit, p.limit);
+        EXPECT_INT_EQ(cases[i].warps, p.warps);
+        EXPECT_INT_EQ(64, p.most_warps);
+        EXPECT_INT_EQ(cases[i].busy, p.busy);
+    }
+}

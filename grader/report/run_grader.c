@@ -74,7 +74,7 @@ static void environment_free(struct environment *e) {
 static bool environment_create(struct environment *e, const struct grader_command *command) {
     size_t count = 0;
     *e = (struct environment){0};
-    if (command->grades == NULL) {
+    if (command->tool) {
         return true; /* environ itself */
     }
     while (environ[count] != NULL) {
@@ -101,37 +101,37 @@ static bool environment_create(struct environment *e, const struct grader_comman
     return true;
 }
 
-/* Graded tests need more for memory that they share. */
-static void limit_output(void) {
-    struct rlimit output;
-    getrlimit(RLIMIT_FSIZE, &output);
-    if (output.rlim_cur > MOST_OUTPUT) {
-        output.rlim_cur = MOST_OUTPUT;
-    }
-    setrlimit(RLIMIT_FSIZE, &output);
+static void unblock_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* In the child: only what may be called after fork(). */
 static void become(const struct grader_command *command, char **variables, int log, pid_t parent) {
-    char *alone[] = {(char *)command->program, NULL};
+    const char *program = command->program;
+    char *alone[] = {(char *)program, NULL};
     char *const *arguments = command->arguments != NULL ? command->arguments : alone;
-    sigset_t none;
+    struct rlimit output;
     int nothing = open("/dev/null", O_RDONLY);
     setpgid(0, 0);
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, NULL);
     prctl(PR_SET_PDEATHSIG, SIGKILL); /* a report that is killed takes the program with it */
     if (getppid() != parent) {
         _exit(127); /* it was killed already */
     }
+    unblock_signals();
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
-    if (command->grades != NULL) {
-        limit_output();
+    getrlimit(RLIMIT_FSIZE, &output);
+    if (output.rlim_cur > MOST_OUTPUT && !command->tool) {
+        output.rlim_cur = MOST_OUTPUT; /* graded tests need more for memory that they share */
     }
-    bool there = command->folder == NULL || chdir(command->folder) == 0;
-    if (there && nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2) {
-        execvpe(command->program, arguments, variables != NULL ? variables : environ);
+    setrlimit(RLIMIT_FSIZE, &output);
+    if (command->folder != NULL && chdir(command->folder) != 0) {
+        _exit(127);
+    }
+    if (nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2) {
+        execvpe(program, arguments, variables != NULL ? variables : environ);
     }
     _exit(127);
 }
@@ -158,8 +158,7 @@ static enum grader_how wait_for(pid_t child, const struct grader_command *comman
 
 enum status grader_start(const struct grader_command *command, pid_t *child, struct error *error) {
     struct environment environment;
-    bool named = strchr(command->program, '/') == NULL;
-    if (!named && access(command->program, X_OK) != 0) {
+    if (!command->tool && access(command->program, X_OK) != 0) {
         return error_set(error, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s",
                          command->program, strerror(errno));
     }

@@ -1,11 +1,12 @@
 /**
  * @file run_grader.h
- * @brief Runs one graded program to its end, or to its limit: the only place that starts one, or
- * any other program for the report and for //grader:watch.
+ * @brief Runs one graded program to its end, or to its limit: the only place that starts one, and
+ *        what //grader:watch runs beside them.
  */
 #ifndef WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
 #define WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 #include "common/base/status.h"
@@ -15,16 +16,18 @@ extern "C" {
 #endif
 
 struct grader_command {
-    const char *program;          /**< its file; a name without a slash is looked for in $PATH */
+    const char *program;
     char *const *arguments;       /**< its name first, NULL last; NULL: there are none */
-    const char *folder;           /**< where it starts; NULL: here */
-    const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program. NULL:
-                                       no graded program; its environment and its limits are ours */
+    const char *grades;           /**< file for its records; $WARPBOOK_GRADES of the program */
     const char *log;              /**< file for its output; replaced */
     const char *commit;           /**< $WARPBOOK_COMMIT of the program, or NULL */
     double limit;                 /**< seconds, then its whole process group is killed */
     void (*tick)(void *argument); /**< called some times a second while it runs, or NULL */
     void *argument;
+    const char *folder; /**< where it starts; NULL: here */
+    /** It is no graded program but one of ours, by the name in $PATH: `grades` is NULL, and its
+     * environment and its limits are those of this process. */
+    bool tool;
 };
 
 enum grader_how { GRADER_EXITED, GRADER_SIGNALLED, GRADER_TIMED_OUT, GRADER_INTERRUPTED };

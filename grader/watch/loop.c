@@ -91,6 +91,7 @@ static enum status start(struct watch *w, struct error *error) {
                                            .arguments = w->command.arguments,
                                            .folder = setup->workspace,
                                            .grades = graded ? w->command.grades : NULL,
+                                           .tool = !graded,
                                            .log = w->command.log};
     return grader_start(&command, &w->child, error);
 }

@@ -4,12 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/checked.h"
 #include "common/simt/kernel_name.h"
 #include "common/simt/simt.h"
 #include "common/simt/why.h"
-
-enum { WARP = 32, REGISTER_UNIT = 256 };
 
 static bool good(cudaError_t code) {
     if (code != cudaSuccess) {
@@ -19,31 +16,6 @@ static bool good(cudaError_t code) {
 }
 
 /* ---- As the runtime tells it ---- */
-
-static uint32_t limit_of(const struct simt_profile *p, const struct cudaDeviceProp *gpu,
-                         uint32_t threads, uint64_t wanted) {
-    size_t warps = ceil_div(threads, WARP);
-    size_t registers = ceil_div((size_t)p->registers * WARP, REGISTER_UNIT) * REGISTER_UNIT * warps;
-    size_t by_registers =
-        registers > 0 ? (size_t)gpu->regsPerMultiprocessor / registers : p->at_a_time + 1;
-    return wanted < p->at_a_time                                       ? SIMT_OCCUPANCY_GRID
-           : p->at_a_time * warps >= p->most_warps                     ? SIMT_OCCUPANCY_THREADS
-           : p->at_a_time == (uint32_t)gpu->maxBlocksPerMultiProcessor ? SIMT_OCCUPANCY_BLOCKS
-           : by_registers <= p->at_a_time                              ? SIMT_OCCUPANCY_REGISTERS
-                                                                       : SIMT_OCCUPANCY_SHARED;
-}
-
-static void set_occupancy(struct simt_profile *p, const struct cudaDeviceProp *gpu, int at_a_time) {
-    uint32_t threads = p->block[0] * p->block[1] * p->block[2];
-    uint64_t wanted = ceil_div(p->blocks, (size_t)gpu->multiProcessorCount);
-    p->processors = (uint32_t)gpu->multiProcessorCount;
-    p->busy = p->blocks < p->processors ? (uint32_t)p->blocks : p->processors;
-    p->at_a_time = (uint32_t)at_a_time;
-    p->most_warps = (uint32_t)gpu->maxThreadsPerMultiProcessor / WARP;
-    p->warps = (uint32_t)ceil_div(threads, WARP) *
-               (wanted < p->at_a_time ? (uint32_t)wanted : p->at_a_time);
-    p->limit = limit_of(p, gpu, threads, wanted);
-}
 
 static bool describe(const struct cudaKernelNodeParams *kernel, struct simt_profile *p) {
     const dim3 *grid = &kernel->gridDim, *block = &kernel->blockDim;
@@ -67,7 +39,11 @@ static bool describe(const struct cudaKernelNodeParams *kernel, struct simt_prof
                                .blocks = (uint64_t)grid->x * grid->y * grid->z};
     snprintf(p->gpu, sizeof p->gpu, "%.63s", gpu.name);
     kernel_name_readable(name, p->kernel, sizeof p->kernel);
-    set_occupancy(p, &gpu, at_a_time);
+    const struct simt_processor processor = {.threads = (uint32_t)gpu.maxThreadsPerMultiProcessor,
+                                             .blocks = (uint32_t)gpu.maxBlocksPerMultiProcessor,
+                                             .registers = (uint32_t)gpu.regsPerMultiprocessor};
+    simt_profile_set_occupancy(p, &processor, (uint32_t)gpu.multiProcessorCount,
+                               (uint32_t)at_a_time);
     return true;
 }
 

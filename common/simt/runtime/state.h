@@ -47,11 +47,11 @@ struct runtime {
     unsigned long long next_id; /**< of streams and captures */
     double clock;               /**< modelled nanoseconds since the first call */
     cudaError_t pending, sticky;
+    struct simt_profile longest; /**< launch since simt_take_longest(); no time: none */
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
-    struct simt_profile longest; /**< launch since simt_take_longest(); no time: none */
-    bool managed_note;           /**< the note on managed memory has been printed */
+    bool managed_note; /**< the note on managed memory has been printed */
 };
 
 /**

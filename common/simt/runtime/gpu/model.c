@@ -161,39 +161,24 @@ static double cycles_between_warps(const struct network *n, double blocks) {
     return round / (blocks * n->warps);
 }
 
-static void set_network(struct network *n, const struct simt_gpu *gpu,
-                        const struct simt_cost *cost) {
-    *n = (struct network){.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES),
-                          .together = 1};
-    if (cost->counters->barriers > 0) {
-        n->together = sqrt(n->warps);
-    }
-    set_demands(n, gpu, cost);
-    set_wait(n, gpu, cost->counters);
-}
-
-static double blocks_of_busiest(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    return ceil((double)cost->blocks / gpu->multiprocessors);
-}
-
 /** Blocks of the busiest multiprocessor run in full waves and a last one. */
-static double run_cycles(const struct network *n, const struct simt_gpu *gpu,
-                         const struct simt_cost *cost) {
-    double blocks = blocks_of_busiest(gpu, cost);
+static double run_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    double blocks = ceil((double)cost->blocks / gpu->multiprocessors);
     double resident = least(cost->resident > 0 ? cost->resident : 1, blocks);
     double full = floor(blocks / resident);
     double rest = blocks - full * resident;
-    double cycles = full * resident * n->warps * cycles_between_warps(n, resident);
-    if (rest > 0) {
-        cycles += rest * n->warps * cycles_between_warps(n, rest);
+    struct network n = {.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES),
+                        .together = 1};
+    if (cost->counters->barriers > 0) {
+        n.together = sqrt(n.warps);
     }
-    return cycles;
-}
-
-static double run_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    struct network n;
-    set_network(&n, gpu, cost);
-    return run_cycles(&n, gpu, cost) / clock_of(gpu);
+    set_demands(&n, gpu, cost);
+    set_wait(&n, gpu, cost->counters);
+    double cycles = full * resident * n.warps * cycles_between_warps(&n, resident);
+    if (rest > 0) {
+        cycles += rest * n.warps * cycles_between_warps(&n, rest);
+    }
+    return cycles / clock_of(gpu);
 }
 
 static double bus_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
@@ -229,12 +214,6 @@ void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu) {
     };
 }
 
-double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    double time = nanoseconds_of(gpu, cost);
-    *clock += time;
-    return time;
-}
-
 /** From here on a unit counts as the limit; below, warps mostly wait for themselves. */
 static const double BUSY = 0.5;
 
@@ -249,14 +228,13 @@ static enum simt_unit unit_of(enum station station) {
 /** Shares of the busiest multiprocessor's time in which each unit works. */
 static void set_shares(struct simt_profile *profile, const struct simt_gpu *gpu,
                        const struct simt_cost *cost) {
-    struct network n;
-    set_network(&n, gpu, cost);
-    /* The network has only what goes beyond issue. */
-    double all_warps = n.warps * (double)cost->blocks;
-    n.demand[FLOAT] = (double)cost->counters->instructions[SIMT_CLASS_FLOAT] * LANES /
-                      gpu->float_lanes / all_warps;
+    struct network n = {.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES)};
+    double warps = ceil((double)cost->blocks / gpu->multiprocessors) * n.warps;
     double cycles = (profile->nanoseconds - profile->overhead) * clock_of(gpu);
-    double warps = blocks_of_busiest(gpu, cost) * n.warps;
+    set_demands(&n, gpu, cost);
+    /* The network has only what goes beyond issue. */
+    n.demand[FLOAT] = (double)cost->counters->instructions[SIMT_CLASS_FLOAT] * LANES /
+                      gpu->float_lanes / (n.warps * (double)cost->blocks);
     for (int s = 0; s < STATIONS; s++) {
         profile->share[unit_of((enum station)s)] = share(n.demand[s] * warps, cycles);
     }
@@ -266,8 +244,6 @@ void simt_model_profile(struct simt_profile *profile, const struct simt_gpu *gpu
                         const struct simt_cost *cost, double nanoseconds) {
     profile->nanoseconds = nanoseconds;
     profile->overhead = cost->graph ? GRAPH_NODE_OVERHEAD : LAUNCH_OVERHEAD;
-    profile->processors = (uint32_t)gpu->multiprocessors;
-    profile->busy = (uint32_t)processors_used(gpu, cost);
     profile->unit = SIMT_UNIT_LAUNCH;
     if (cost->blocks == 0) {
         return;
@@ -284,4 +260,10 @@ void simt_model_profile(struct simt_profile *profile, const struct simt_gpu *gpu
             profile->unit = u;
         }
     }
+}
+
+double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    double time = nanoseconds_of(gpu, cost);
+    *clock += time;
+    return time;
 }

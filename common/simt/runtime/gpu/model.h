@@ -47,7 +47,7 @@ struct simt_cost {
 void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu);
 
 /**
- * @brief Says what limits a launch: busy multiprocessors, shares of the units, the unit.
+ * @brief Says what limits a launch: its time, the shares of the units, the limiting one.
  *
  * A unit of the busiest multiprocessor that works for half of the time or more is the limit, the
  * busiest first; if there is none, latency is, and the launch where that takes longer than the

@@ -249,11 +249,9 @@ GPU_TEST(tells_the_launch_from_its_work) {
     struct simt_profile profile;
     cost.blocks = 1;
     EXPECT_INT_EQ(SIMT_UNIT_LAUNCH, unit_of(gpu, &cost, &profile));
-    EXPECT_INT_EQ(1, profile.busy);
-    EXPECT_INT_EQ(gpu->multiprocessors, profile.processors);
+    EXPECT_TRUE(profile.nanoseconds > profile.overhead && profile.overhead > 0);
     cost.blocks = 0;
     EXPECT_INT_EQ(SIMT_UNIT_LAUNCH, unit_of(gpu, &cost, &profile));
-    EXPECT_INT_EQ(0, profile.busy);
 }
 
 /* Blocks that do not fill the GPU once take as long as those that do. */

@@ -1,13 +1,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/checked.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
-enum { WARP = 32, MAX_THREADS = 1024, MAX_Z = 64, MAX_GRID_YZ = 65535, DEFAULT_SHARED = 48 * 1024 };
+enum { MAX_THREADS = 1024, MAX_Z = 64, MAX_GRID_YZ = 65535, DEFAULT_SHARED = 48 * 1024 };
 
 static bool shape_is_good(const struct kernel_work *launch) {
     const dim3 *grid = &launch->grid;
@@ -126,70 +125,20 @@ static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *lau
     request->resident_blocks = resident * processors;
 }
 
-/** A finished launch as the model sees it. @param limit receives what keeps more blocks out */
-static struct simt_cost cost_of(const struct simt_gpu *gpu, const struct kernel_work *launch,
-                                bool graph, const struct simt_counters *counters,
-                                enum simt_occupancy_limit *limit) {
-    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
-    int resident = occupancy_limited(gpu, launch->kernel, threads, launch->shared, limit);
-    return (struct simt_cost){.kind = SIMT_COST_LAUNCH,
-                              .graph = graph,
-                              .blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z,
-                              .threads = (uint32_t)threads,
-                              .resident = (uint32_t)resident,
-                              .counters = counters};
-}
-
-/** Warps that are resident on the busiest multiprocessor, and what keeps more away. */
-static void set_occupancy(struct simt_profile *profile, const struct simt_gpu *gpu,
-                          const struct simt_cost *cost, enum simt_occupancy_limit limit) {
-    uint64_t wanted = ceil_div(cost->blocks, (uint64_t)gpu->multiprocessors);
-    bool few = wanted < cost->resident;
-    uint32_t warps = (cost->threads + WARP - 1) / WARP;
-    profile->warps = warps * (few ? (uint32_t)wanted : cost->resident);
-    profile->most_warps = (uint32_t)gpu->threads_per_multiprocessor / WARP;
-    profile->at_a_time = cost->resident;
-    profile->limit = few ? SIMT_OCCUPANCY_GRID : limit;
-}
-
-static void make_profile(struct simt_profile *profile, const struct simt_gpu *gpu,
-                         const struct kernel_work *launch, const struct simt_cost *cost,
-                         enum simt_occupancy_limit limit, double nanoseconds) {
-    const struct kernel *kernel = launch->kernel;
-    *profile = (struct simt_profile){
-        .modelled = true,
-        .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
-        .block = {launch->block.x, launch->block.y, launch->block.z},
-        .registers = kernel->info.registers,
-        .shared = kernel->info.static_shared_bytes + launch->shared,
-        .blocks = cost->blocks,
-        .counters = *cost->counters,
-    };
-    snprintf(profile->gpu, sizeof profile->gpu, "%s", gpu->name);
-    snprintf(profile->kernel, sizeof profile->kernel, "%s", kernel->readable);
-    set_occupancy(profile, gpu, cost, limit);
-    simt_model_profile(profile, gpu, cost, nanoseconds);
-}
-
-/** Advances the clock by a launch's modelled time, and notes the launch. */
-static void account(struct runtime *runtime, const struct kernel_work *launch, bool graph,
-                    const struct simt_counters *counters, const struct simt_sites *sites) {
+/** @return the modelled time of a launch, by which the clock advances. */
+static double advance_clock(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                            const struct simt_counters *counters) {
     const struct simt_gpu *gpu = runtime->settings.gpu;
-    enum simt_occupancy_limit limit;
-    struct simt_cost cost = cost_of(gpu, launch, graph, counters, &limit);
-    double time = simt_model_advance(&runtime->clock, gpu, &cost);
-    struct kernel_total *total =
-        report_launch(&runtime->report, launch->kernel->readable, time, counters, sites);
-    bool longest = time > runtime->longest.nanoseconds;
-    bool longest_of_kernel = total != NULL && time > total->longest.nanoseconds;
-    if (longest || longest_of_kernel) {
-        struct simt_profile profile;
-        make_profile(&profile, gpu, launch, &cost, limit, time);
-        runtime->longest = longest ? profile : runtime->longest;
-        if (longest_of_kernel) {
-            total->longest = profile;
-        }
-    }
+    uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
+    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
+    int resident = occupancy_blocks(gpu, launch->kernel, threads, launch->shared);
+    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
+                             .graph = graph,
+                             .blocks = blocks,
+                             .threads = (uint32_t)threads,
+                             .resident = (uint32_t)resident,
+                             .counters = counters};
+    return simt_model_advance(&runtime->clock, gpu, &cost);
 }
 
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
@@ -219,7 +168,9 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         runtime_say("%s", error_text(&error, status));
         return runtime_error_of(status);
     }
-    account(runtime, launch, graph, &counters, &sites);
+    double time = advance_clock(runtime, launch, graph, &counters);
+    report_launch(&runtime->report, launch->kernel->readable, time, &counters, &sites);
+    profile_note(runtime, launch, graph, &counters, time);
     simt_sites_free(&sites);
     take_fault(runtime, launch->kernel, &fault);
     return cudaSuccess;

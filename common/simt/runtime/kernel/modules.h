@@ -16,7 +16,6 @@
 
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/fatbin/fatbin.h"
-#include "common/simt/profile.h"
 #include "common/simt/runtime/gpu/gpu.h"
 #include "common/simt/runtime/stream/work.h"
 
@@ -130,10 +129,12 @@ cudaError_t launch_make(struct runtime *runtime, const void *function,
 int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
                      size_t dynamic);
 
-/** The same, and what keeps more blocks out; of equal limits the first of: threads, blocks, shared
- *  memory, registers. */
-int occupancy_limited(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
-                      size_t dynamic, enum simt_occupancy_limit *limit);
+/**
+ * @brief Keeps a launch's profile if it is the longest so far, of its kernel or since
+ *        simt_take_longest(). Follows report_launch().
+ */
+void profile_note(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                  const struct simt_counters *counters, double nanoseconds);
 
 /** Registers of a multiprocessor. */
 enum { OCCUPANCY_REGISTERS = 65536 };

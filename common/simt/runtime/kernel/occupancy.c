@@ -43,40 +43,20 @@ static size_t blocks_by_registers(const struct kernel *kernel, size_t warps) {
     return fitting / warps;
 }
 
-/** Whether a block of so many threads and so much shared memory fits at all. */
-static bool fits(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
-                 size_t dynamic) {
-    return threads <= MOST_THREADS &&
-           (kernel->info.max_threads == 0 || (uint32_t)threads <= kernel->info.max_threads) &&
-           kernel->info.static_shared_bytes + dynamic <= gpu->shared_optin;
-}
-
-int occupancy_limited(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
-                      size_t dynamic, enum simt_occupancy_limit *limit) {
-    size_t warps = ceil_div((size_t)threads, WARP);
-    const struct {
-        enum simt_occupancy_limit limit;
-        size_t blocks;
-    } each[] = {
-        {SIMT_OCCUPANCY_THREADS, (size_t)gpu->threads_per_multiprocessor / (warps * WARP)},
-        {SIMT_OCCUPANCY_BLOCKS, (size_t)gpu->blocks_per_multiprocessor},
-        {SIMT_OCCUPANCY_SHARED, blocks_by_shared(gpu, kernel, dynamic)},
-        {SIMT_OCCUPANCY_REGISTERS, blocks_by_registers(kernel, warps)},
-    };
-    size_t blocks = SIZE_MAX;
-    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
-        if (each[i].blocks < blocks) {
-            blocks = each[i].blocks;
-            *limit = each[i].limit;
-        }
-    }
-    return fits(gpu, kernel, threads, dynamic) ? (int)blocks : 0;
-}
-
 int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
                      size_t dynamic) {
-    enum simt_occupancy_limit limit;
-    return occupancy_limited(gpu, kernel, threads, dynamic, &limit);
+    size_t warps = ceil_div((size_t)threads, WARP);
+    size_t blocks = (size_t)gpu->blocks_per_multiprocessor;
+    if (threads > MOST_THREADS ||
+        (kernel->info.max_threads != 0 && (uint32_t)threads > kernel->info.max_threads)) {
+        return 0;
+    }
+    blocks = least(blocks, (size_t)gpu->threads_per_multiprocessor / (warps * WARP));
+    if (kernel->info.static_shared_bytes + dynamic > gpu->shared_optin) {
+        return 0;
+    }
+    blocks = least(blocks, blocks_by_shared(gpu, kernel, dynamic));
+    return (int)least(blocks, blocks_by_registers(kernel, warps));
 }
 
 /** @return the kernel, ready to be asked; NULL and the error when it is none. */

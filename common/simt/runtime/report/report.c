@@ -38,9 +38,8 @@ static struct kernel_total *total_of(struct report *report, const char *kernel) 
     return total;
 }
 
-struct kernel_total *report_launch(struct report *report, const char *kernel, double nanoseconds,
-                                   const struct simt_counters *counters,
-                                   const struct simt_sites *sites) {
+void report_launch(struct report *report, const char *kernel, double nanoseconds,
+                   const struct simt_counters *counters, const struct simt_sites *sites) {
     struct kernel_total *total = total_of(report, kernel);
     if (total != NULL) {
         total->launches++;
@@ -48,7 +47,11 @@ struct kernel_total *report_launch(struct report *report, const char *kernel, do
         simt_counters_add(&total->counters, counters);
         report_lines_add(&total->lines, sites);
     }
-    return total;
+}
+
+struct simt_profile *report_longest(struct report *report, const char *kernel) {
+    struct kernel_total *total = total_of(report, kernel);
+    return total != NULL ? &total->longest : NULL;
 }
 
 /** One figure of the report: its name in JSON, its words in the text. */

@@ -60,10 +60,12 @@ struct report {
     uint64_t bytes_to_device, bytes_to_host, bytes_on_device, bytes_set;
 };
 
-/** Adds one launch. @return the kernel's sums; NULL without memory: the launch is dropped */
-struct kernel_total *report_launch(struct report *report, const char *kernel, double nanoseconds,
-                                   const struct simt_counters *counters,
-                                   const struct simt_sites *sites);
+/** Adds one launch; without memory for a new kernel's sum it is dropped. */
+void report_launch(struct report *report, const char *kernel, double nanoseconds,
+                   const struct simt_counters *counters, const struct simt_sites *sites);
+
+/** @return where the profile of a kernel's longest launch is kept, or NULL without memory. */
+struct simt_profile *report_longest(struct report *report, const char *kernel);
 
 /** @return a kernel's name as the source spells it, if the program can tell; free() it. */
 char *report_source_name(const char *mangled);
