@@ -4,7 +4,7 @@
  * counted.
  *
  * A program links the CUDA runtime and does not know which one it will get:
- * NVIDIA's, or simt's library of the same name. simt's exports three functions
+ * NVIDIA's, or simt's library of the same name. simt's exports four functions
  * more, which simt_find() looks up at run time; nothing here needs linking with
  * the emulator.
  */
@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "common/simt/memory/counters.h"
+#include "common/simt/profile.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -38,7 +39,7 @@ struct simt_limits {
     double bus;       /**< between the host's pageable memory and the device: bytes a second */
 };
 
-/** The three functions of simt's library. */
+/** The four functions of simt's library. */
 struct simt_api {
     /** @return the emulated GPU, as SIMT_GPU names it: "h200". */
     const char *(*gpu_key)(void);
@@ -46,6 +47,11 @@ struct simt_api {
     void (*read_totals)(struct simt_totals *totals);
     /** Reads the emulated GPU's limits. */
     void (*read_limits)(struct simt_limits *limits);
+    /**
+     * Takes the longest launch since this was called last.
+     * @return false, and zeros, when there was no launch
+     */
+    bool (*take_longest)(struct simt_profile *profile);
 };
 
 /** @return true when this process runs on simt; @p api is zeros else. */

@@ -10,7 +10,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "labs/01_cpu_matmul/problem/oracle.h"
 

@@ -20,7 +20,7 @@
 #include "grader/harness/remote_models.h"
 #include "grader/harness/rounds_speedup.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "labs/01_cpu_matmul/problem/oracle.h"
 

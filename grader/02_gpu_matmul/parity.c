@@ -11,7 +11,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "labs/02_gpu_matmul/problem/case.h"
 

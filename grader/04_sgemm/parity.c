@@ -10,7 +10,7 @@
 #include "grader/harness/fixture.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_models.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/04_sgemm/problem/case.h"

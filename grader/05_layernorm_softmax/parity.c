@@ -13,7 +13,7 @@
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/remote_models.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/05_layernorm_softmax/problem/case.h"

@@ -7,7 +7,7 @@
 #include "grader/06_fused_epilogues/calls.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/remote_bert.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/06_fused_epilogues/problem/case.h"

@@ -14,7 +14,7 @@
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "labs/07_attention/attention.h"
 #include "labs/07_attention/problem/case.h"

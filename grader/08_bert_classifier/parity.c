@@ -16,7 +16,7 @@
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "labs/08_bert_classifier/problem/case.h"
 
 /* Seconds for a call that takes well under one, on the slowest machine and with all checks. */

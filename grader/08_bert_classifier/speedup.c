@@ -19,7 +19,7 @@
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/models.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"

@@ -18,7 +18,7 @@
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/small_llama2.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/decoding.h"
 #include "grader/isolation/remote.h"
 #include "labs/09_kv_cache/kv_cache.h"

@@ -21,7 +21,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/decoding.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"

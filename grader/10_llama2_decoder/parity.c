@@ -16,7 +16,7 @@
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/small_llama2.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "labs/10_llama2_decoder/problem/actions.h"
 #include "labs/10_llama2_decoder/problem/case.h"
 #include "labs/10_llama2_decoder/problem/draw.h"

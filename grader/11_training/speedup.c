@@ -18,7 +18,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/11_training/problem/adamw.h"

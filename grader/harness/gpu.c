@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/simt/why.h"
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
 #include "grader/harness/condition.h"
@@ -53,6 +54,21 @@ static bool is_recorded(const char *measure, const char *clock, double *ms) {
            baseline_times_find(path, measure, clock, ms);
 }
 
+/* One line: the profile, and what to try. What the worker says of its kernels is cleaned. */
+static void say_why(char *text, size_t size) {
+    struct simt_profile profile;
+    char line[WHY_BYTES], advice[WHY_BYTES];
+    text[0] = '\0';
+    if (remote_device_longest(&profile)) {
+        (void)why_line(&profile, line, sizeof line);
+        (void)why_advice(&profile, advice, sizeof advice);
+        snprintf(text, size, "%s%s%s", line, advice[0] != '\0' ? ": " : "", advice);
+    }
+    for (char *c = text; *c != '\0'; c++) {
+        *c = *c < ' ' || *c > '~' ? '?' : *c;
+    }
+}
+
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin) {
     struct speedup speedup = {.lab = lab,
@@ -62,7 +78,8 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                               .clock = gpu->clock,
                               .modelled = gpu->modelled,
                               .baseline_ms = INFINITY,
-                              .subject_ms = INFINITY};
+                              .subject_ms = INFINITY,
+                              .why = say_why};
     char rest[80];
     speedup.recorded = is_recorded(measure, gpu->clock, &speedup.baseline_ms);
     (void)is_recorded(baseline_times_of_rest(measure, rest, sizeof rest), gpu->clock,

@@ -22,6 +22,7 @@ static struct {
     bool modelled;
     struct speedup speedup; /* of the running test; measure NULL: it compares nothing */
     double required;
+    char why[GRADE_WHY]; /* of the running test, or "" */
     bool too_slow;
     int tests, failed;
     bool cannot_write; /* it is said once */
@@ -106,6 +107,7 @@ static void add_speedup(cJSON *line) {
     add_number(line, "share", compared ? least_time_share(&s->least, s->subject_ms) : NAN);
     add_string(line, "limit", compared ? s->least.limit : NULL);
     add_steps(line, s);
+    add_string(line, "why", record.why);
 }
 
 static void add_device(cJSON *line) {
@@ -143,6 +145,7 @@ static void on_test_end(const struct test_outcome *outcome) {
     record.tests++;
     record.failed += outcome->failures > 0;
     record.speedup = (struct speedup){0};
+    record.why[0] = '\0';
     record.too_slow = false;
 }
 
@@ -169,6 +172,10 @@ void grade_record_begin(const char *lab, const char *subject, const char *part) 
 void grade_record_device(const char *name, bool modelled) {
     snprintf(record.device, sizeof record.device, "%s", name);
     record.modelled = modelled;
+}
+
+void grade_record_why(const char *why) {
+    snprintf(record.why, sizeof record.why, "%s", why);
 }
 
 void grade_record_speedup(const struct speedup *speedup, double required, bool reached) {

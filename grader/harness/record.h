@@ -38,6 +38,12 @@ void grade_record_device(const char *name, bool modelled);
 /** Notes the running test's comparison of times; the last one counts. */
 void grade_record_speedup(const struct speedup *speedup, double required, bool reached);
 
+/** Longest text of grade_record_why(), with the NUL. */
+enum { GRADE_WHY = 1100 };
+
+/** Notes why the running test's kernel is not faster. */
+void grade_record_why(const char *why);
+
 /** @return the path of grade.jsonl, in @p path. */
 const char *grade_record_path(char *path, size_t size);
 

@@ -13,7 +13,7 @@
 #include "grader/harness/no_vendor_library.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/models.h"
 #include "grader/isolation/remote_device.h"
 

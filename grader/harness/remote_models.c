@@ -6,7 +6,7 @@
 #include "common/models/llama2_random.h"
 #include "common/testing/testing.h"
 #include "grader/harness/seed.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/models.h"
 #include "grader/isolation/remote.h"
 

@@ -97,6 +97,17 @@ static void say(const struct speedup *speedup, const struct threshold *threshold
                : "");
 }
 
+static void say_why(const struct speedup *speedup) {
+    char why[GRADE_WHY] = "";
+    if (speedup->why != NULL) {
+        speedup->why(why, sizeof why);
+    }
+    if (why[0] != '\0') {
+        printf("%s %s, why: %s\n", speedup->lab, speedup->measure, why);
+        grade_record_why(why);
+    }
+}
+
 static void fail(const struct speedup *speedup, const struct threshold *threshold, const char *file,
                  int line) {
     char share[160];
@@ -136,6 +147,7 @@ void speedup_check(const struct speedup *speedup, const char *file, int line) {
         return;
     }
     say(speedup, threshold);
+    say_why(speedup);
     grade_record_speedup(speedup, required_of(speedup, threshold), speedup_reached(speedup));
     if (!speedup_reached(speedup)) {
         (speedup->least.disturbed ? refuse : fail)(speedup, threshold, file, line);

@@ -6,6 +6,7 @@
 #define WARPBOOK_GRADER_HARNESS_SPEEDUP_H_
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "grader/harness/work.h"
 
@@ -30,6 +31,9 @@ struct speedup {
     bool recorded;  /**< baseline_ms is known from the build: the baseline does not run */
     double rest_ms; /**< of a model without the lab's operators; 0: no model, or not known */
     struct least_time least; /**< see work.h */
+    /** Writes why the longest kernel of the subject is not faster, "" where that is not known;
+     * NULL: nobody knows. */
+    void (*why)(char *text, size_t size);
 };
 
 /** @return true when the threshold times the margin is reached; false also without a threshold. */

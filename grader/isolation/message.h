@@ -60,7 +60,9 @@ enum device_request {
     DEVICE_LAUNCHED,
     DEVICE_TRAFFIC, /**< answer's bytes: struct device_traffic */
     DEVICE_NOW,
-    DEVICE_LIMITS /**< answer's bytes: struct device_limits */
+    DEVICE_LIMITS, /**< answer's bytes: struct device_limits */
+    DEVICE_LONGEST /**< answer's bytes: struct simt_profile of the longest launch since it was asked
+                        last; none on a GPU */
 };
 
 struct message {

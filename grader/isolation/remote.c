@@ -7,7 +7,7 @@
 
 #include "common/testing/testing.h"
 #include "grader/harness/no_vendor_library.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/message.h"
 #include "grader/isolation/worker_process.h"

@@ -8,7 +8,7 @@
 
 #include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
@@ -85,6 +85,22 @@ enum status remote_device_limits(struct device_limits *limits, struct error *err
     enum status status = find_limits(limits, error);
     remote_use(before);
     return status;
+}
+
+bool remote_device_longest(struct simt_profile *profile) {
+    struct message m = request(DEVICE_LONGEST);
+    enum remote_side before = remote_used();
+    remote_use(REMOTE_SUBJECT);
+    bool known =
+        remote_alive() && remote_request(&m, NULL, NULL) == STATUS_OK && m.size == sizeof *profile;
+    remote_use(before);
+    if (known) {
+        memcpy(profile, m.bytes, sizeof *profile);
+        profile->gpu[sizeof profile->gpu - 1] = '\0';
+        profile->kernel[sizeof profile->kernel - 1] = '\0';
+        profile->modelled = true;
+    }
+    return known;
 }
 
 enum status __wrap_device_properties(struct device_properties *properties, struct error *error) {

@@ -5,9 +5,12 @@
 #ifndef WARPBOOK_GRADER_ISOLATION_REMOTE_DEVICE_H_
 #define WARPBOOK_GRADER_ISOLATION_REMOTE_DEVICE_H_
 
+#include <stdbool.h>
+
 #include "common/base/status.h"
 #include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
+#include "common/simt/profile.h"
 #include "grader/isolation/remote.h"
 
 #ifdef __cplusplus
@@ -29,6 +32,13 @@ MUST_CHECK enum status remote_open_side(enum remote_side which, struct error *er
  *        has a part in it. The side in use stays.
  */
 MUST_CHECK enum status remote_device_limits(struct device_limits *limits, struct error *error);
+
+/**
+ * @brief Asks the submission's worker for the longest launch since this was asked last. Its numbers
+ *        are the worker's, to be shown and not to be judged by. The side in use stays.
+ * @return false on a GPU, without a launch, and when the worker does not answer
+ */
+bool remote_device_longest(struct simt_profile *profile);
 
 /**
  * @brief Waits for a call's work, and ends grader_watch() of it.

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/testing/testing.h"
-#include "grader/harness/watch.h"
+#include "grader/harness/watchdog.h"
 #include "grader/isolation/message.h"
 #include "grader/isolation/test_calls.h"
 

@@ -9,6 +9,7 @@
 #include "grader/isolation/worker.h"
 
 _Static_assert(sizeof(struct device_properties) <= MESSAGE_BYTES, "fits into a message");
+_Static_assert(sizeof(struct simt_profile) <= MESSAGE_BYTES, "fits into a message");
 
 static void *address(uint64_t number) {
     return (void *)(uintptr_t)number;
@@ -37,6 +38,15 @@ static enum status find_limits(struct message *message, struct error *error) {
     TRY(device_limits(&limits, error));
     put(message, &limits, sizeof limits);
     return STATUS_OK;
+}
+
+/* Without simt, or without a launch, there are no bytes. */
+static void find_longest(struct message *message) {
+    struct simt_api simt;
+    struct simt_profile profile;
+    if (simt_find(&simt) && simt.take_longest(&profile)) {
+        put(message, &profile, sizeof profile);
+    }
 }
 
 static enum status allocate(uint64_t *a, struct error *error) {
@@ -101,6 +111,9 @@ static enum status request(struct message *message, struct error *error) {
         return STATUS_OK;
     case DEVICE_LIMITS:
         return find_limits(message, error);
+    case DEVICE_LONGEST:
+        find_longest(message);
+        return STATUS_OK;
     }
     return error_set(error, STATUS_UNSUPPORTED, "the worker knows no such request");
 }

@@ -1,10 +1,8 @@
 /*
  * Shows the next hint of a lab's handout, and remembers how many were shown.
  */
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include "common/base/file.h"
 #include "common/base/flags.h"
@@ -85,16 +83,11 @@ static bool recall(struct hints_shown *shown, const char *path) {
 }
 
 /* A hint is shown even where nothing can be remembered. */
-static void remember(struct hints_shown *shown, size_t lab, int end, const char *folder,
-                     const char *path) {
+static void remember(struct hints_shown *shown, size_t lab, int end, const char *folder) {
     struct error error = {0};
-    if (end <= shown->count[lab]) {
-        return;
-    }
-    shown->count[lab] = end;
-    bool made = mkdir(folder, 0777) == 0 || errno == EEXIST;
-    if (!made || hints_save(shown, path, &error) != STATUS_OK) {
-        fprintf(stderr, "hint: %s: not remembered\n", made ? error.message : folder);
+    enum status status = hints_remember(shown, lab, end, folder, &error);
+    if (status != STATUS_OK) {
+        fprintf(stderr, "hint: %s: not remembered\n", error_text(&error, status));
     }
 }
 
@@ -107,8 +100,7 @@ static enum status show(const struct options *o, size_t index, const char *hando
     const struct lab *lab = handout_at(index);
     int count = (int)hints_find(handout, hints);
     snprintf(folder, sizeof folder, "%s/results", lab_workspace());
-    snprintf(path, sizeof path, "%s/hints.json", folder);
-    bool writable = recall(&shown, path);
+    bool writable = recall(&shown, hints_path(folder, path, sizeof path));
     TRY(choose(o, lab, count, shown.count[index], &first, &end, error));
     for (int i = first; i < end; i++) {
         print_hint(&hints[i]);
@@ -120,7 +112,7 @@ static enum status show(const struct options *o, size_t index, const char *hando
     }
     printf(")\n");
     if (writable) {
-        remember(&shown, index, end, folder, path);
+        remember(&shown, index, end, folder);
     }
     return STATUS_OK;
 }

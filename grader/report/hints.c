@@ -1,8 +1,11 @@
 #include "grader/report/hints.h"
 
 #include <cjson/cJSON.h>
+#include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -71,7 +74,7 @@ enum status hints_load(struct hints_shown *shown, const char *path, struct error
     return STATUS_OK;
 }
 
-enum status hints_save(const struct hints_shown *shown, const char *path, struct error *error) {
+static enum status save(const struct hints_shown *shown, const char *path, struct error *error) {
     cJSON *json = cJSON_CreateObject();
     for (size_t i = 0; i < HANDOUT_COUNT; i++) {
         cJSON_AddNumberToObject(json, handout_at(i)->name, shown->count[i]);
@@ -84,4 +87,22 @@ enum status hints_save(const struct hints_shown *shown, const char *path, struct
     enum status status = file_write(path, text, strlen(text), error);
     free(text);
     return status;
+}
+
+const char *hints_path(const char *folder, char *path, size_t size) {
+    snprintf(path, size, "%s/hints.json", folder);
+    return path;
+}
+
+enum status hints_remember(struct hints_shown *shown, size_t lab, int end, const char *folder,
+                           struct error *error) {
+    char path[1300];
+    if (end <= shown->count[lab]) {
+        return STATUS_OK;
+    }
+    shown->count[lab] = end;
+    if (mkdir(folder, 0777) != 0 && errno != EEXIST) {
+        return error_set(error, STATUS_IO, "%s: %s", folder, strerror(errno));
+    }
+    return save(shown, hints_path(folder, path, sizeof path), error);
 }

@@ -44,9 +44,16 @@ struct hints_shown {
  */
 MUST_CHECK enum status hints_load(struct hints_shown *shown, const char *path, struct error *error);
 
-/** Writes the file, which appears whole or not at all. */
-MUST_CHECK enum status hints_save(const struct hints_shown *shown, const char *path,
-                                  struct error *error);
+/**
+ * @brief Notes that hints up to @p end of a lab were shown, and writes the file into a folder that
+ * is made if need be. The file appears whole or not at all; it never counts backwards.
+ * @param lab index of the lab
+ */
+MUST_CHECK enum status hints_remember(struct hints_shown *shown, size_t lab, int end,
+                                      const char *folder, struct error *error);
+
+/** Writes the path of the file in a folder. @return @p path */
+const char *hints_path(const char *folder, char *path, size_t size);
 
 #ifdef __cplusplus
 }

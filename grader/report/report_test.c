@@ -414,6 +414,36 @@ C_TEST(format, gradescope_adds_up) {
     free(text);
 }
 
+/* The line below the lab's own, for kernels that are right and short of gold. */
+C_TEST(format, says_why_a_kernel_is_not_faster) {
+    char *text, path[300];
+    size_t size;
+    struct run run;
+    struct run_score score;
+    load_made_up(&run, &score);
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        struct program *p = &run.labs[i].programs[PART_SPEEDUP];
+        for (size_t g = 0; g < p->count; g++) {
+            snprintf(p->grades[g].why, sizeof p->grades[g].why, "%zu blocks", i + 1);
+        }
+    }
+    test_temporary_path("why.json", path, sizeof path);
+    ASSERT_OK(run_save(&run, path, NULL));
+    run_free(&run);
+    ASSERT_OK(run_load(&run, path, NULL));
+    score_run(&score, &run);
+    FILE *out = open_memstream(&text, &size);
+    format_text(out, &run, &score);
+    fclose(out);
+    EXPECT_STR_CONTAINS("\n  why: 4 blocks\n", text);
+    EXPECT_STR_CONTAINS("\n  why: 9 blocks\n", text);
+    EXPECT_TRUE(strstr(text, "why: 1 blocks") == NULL); /* gold */
+    EXPECT_TRUE(strstr(text, "why: 3 blocks") == NULL); /* not begun */
+    EXPECT_TRUE(strstr(text, "why: 7 blocks") == NULL); /* it crashed */
+    free(text);
+    run_free(&run);
+}
+
 C_TEST(format, unknown_one_is_refused) {
     struct error error = {0};
     EXPECT_TRUE(format_find("xml", &error) == NULL);

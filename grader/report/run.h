@@ -38,6 +38,7 @@ struct grade {
     char limit[64];     /**< what sets that: "the memory's speed" */
     char device[160];
     bool modelled;
+    char why[1100];     /**< why its kernel is not faster, or "" */
     char message[2048]; /**< of the first failure, or why it was skipped; "" when it passed */
     double seconds;
 };

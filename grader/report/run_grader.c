@@ -74,6 +74,9 @@ static void environment_free(struct environment *e) {
 static bool environment_create(struct environment *e, const struct grader_command *command) {
     size_t count = 0;
     *e = (struct environment){0};
+    if (command->tool) {
+        return true; /* environ itself */
+    }
     while (environ[count] != NULL) {
         count++;
     }
@@ -98,6 +101,12 @@ static bool environment_create(struct environment *e, const struct grader_comman
     return true;
 }
 
+static void unblock_signals(void) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, NULL);
+}
+
 /* In the child: only what may be called after fork(). */
 static void become(const struct grader_command *command, char **variables, int log, pid_t parent) {
     const char *program = command->program;
@@ -110,15 +119,19 @@ static void become(const struct grader_command *command, char **variables, int l
     if (getppid() != parent) {
         _exit(127); /* it was killed already */
     }
+    unblock_signals();
     signal(SIGINT, SIG_DFL);
     signal(SIGTERM, SIG_DFL);
     getrlimit(RLIMIT_FSIZE, &output);
-    if (output.rlim_cur > MOST_OUTPUT) {
+    if (output.rlim_cur > MOST_OUTPUT && !command->tool) {
         output.rlim_cur = MOST_OUTPUT; /* graded tests need more for memory that they share */
     }
     setrlimit(RLIMIT_FSIZE, &output);
+    if (command->folder != NULL && chdir(command->folder) != 0) {
+        _exit(127);
+    }
     if (nothing >= 0 && dup2(nothing, 0) == 0 && dup2(log, 1) == 1 && dup2(log, 2) == 2) {
-        execve(program, arguments, variables);
+        execvpe(program, arguments, variables != NULL ? variables : environ);
     }
     _exit(127);
 }
@@ -143,9 +156,9 @@ static enum grader_how wait_for(pid_t child, const struct grader_command *comman
     return WIFSIGNALED(*state) ? GRADER_SIGNALLED : GRADER_EXITED;
 }
 
-static enum status start(const struct grader_command *command, pid_t *child, struct error *error) {
+enum status grader_start(const struct grader_command *command, pid_t *child, struct error *error) {
     struct environment environment;
-    if (access(command->program, X_OK) != 0) {
+    if (!command->tool && access(command->program, X_OK) != 0) {
         return error_set(error, errno == ENOENT ? STATUS_NOT_FOUND : STATUS_IO, "%s: %s",
                          command->program, strerror(errno));
     }
@@ -179,7 +192,7 @@ enum status run_grader(const struct grader_command *command, struct grader_end *
     int state = 0;
     double begin = now();
     *end = (struct grader_end){0};
-    TRY(start(command, &child, error));
+    TRY(grader_start(command, &child, error));
     end->how = wait_for(child, command, begin, &state);
     end->code = WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state);
     end->seconds = now() - begin;

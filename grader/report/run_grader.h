@@ -1,9 +1,13 @@
 /**
  * @file run_grader.h
- * @brief Runs one graded program to its end, or to its limit: the only place that starts one.
+ * @brief Runs one graded program to its end, or to its limit: the only place that starts one, and
+ *        what //grader:watch runs beside them.
  */
 #ifndef WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
 #define WARPBOOK_GRADER_REPORT_RUN_GRADER_H_
+
+#include <stdbool.h>
+#include <sys/types.h>
 
 #include "common/base/status.h"
 
@@ -20,6 +24,10 @@ struct grader_command {
     double limit;                 /**< seconds, then its whole process group is killed */
     void (*tick)(void *argument); /**< called some times a second while it runs, or NULL */
     void *argument;
+    const char *folder; /**< where it starts; NULL: here */
+    /** It is no graded program but one of ours, by the name in $PATH: `grades` is NULL, and its
+     * environment and its limits are those of this process. */
+    bool tool;
 };
 
 enum grader_how { GRADER_EXITED, GRADER_SIGNALLED, GRADER_TIMED_OUT, GRADER_INTERRUPTED };
@@ -29,6 +37,14 @@ struct grader_end {
     int code; /**< exit status or signal */
     double seconds;
 };
+
+/**
+ * @brief Starts it as run_grader() does, and does not wait for it. The caller waits, and kills the
+ *        process group at the end; `limit` and `tick` are not looked at.
+ * @param child receives the process, which is also the group
+ */
+MUST_CHECK enum status grader_start(const struct grader_command *command, pid_t *child,
+                                    struct error *error);
 
 /**
  * @brief Runs it in a process group of its own, without input, with the environment of this

@@ -66,6 +66,7 @@ static bool grade_from_json(struct grade *grade, const cJSON *json) {
     text_clean(grade->test, sizeof grade->test, string_of(json, "test"), false);
     text_clean(grade->limit, sizeof grade->limit, string_of(json, "limit"), false);
     text_clean(grade->device, sizeof grade->device, string_of(device, "name"), false);
+    text_clean(grade->why, sizeof grade->why, string_of(json, "why"), false);
     text_clean(grade->message, sizeof grade->message, string_of(json, "message"), true);
     return true;
 }
@@ -152,6 +153,9 @@ static cJSON *grade_to_json(const struct grade *grade) {
         cJSON_AddNullToObject(json, "limit");
     }
     add_steps(json, grade);
+    if (grade->why[0] != '\0') {
+        cJSON_AddStringToObject(json, "why", grade->why);
+    }
     cJSON *device = cJSON_AddObjectToObject(json, "device");
     cJSON_AddStringToObject(device, "name", grade->device);
     cJSON_AddBoolToObject(device, "modelled", grade->modelled);

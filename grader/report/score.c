@@ -219,6 +219,12 @@ static void say_next(struct lab_score *s, const struct lab_run *lab, const char 
     }
 }
 
+/* Of the kernel that is furthest from its threshold. */
+static void find_bottleneck(struct lab_score *s) {
+    bool short_of_gold = s->state == STATE_SLOW || s->state == STATE_PASSED;
+    s->bottleneck = short_of_gold && s->kernel != NULL ? s->kernel->grade->why : "";
+}
+
 static void explain(struct lab_score *s) {
     if (s->kernel == NULL || s->model == NULL || s->kernel->grade->verdict != VERDICT_PASS ||
         s->model->grade->speedup >= 1.0) {
@@ -240,6 +246,7 @@ void score_lab(struct lab_score *s, const struct lab_run *lab, const char *subje
     say_device(s, lab);
     say_why(s, lab);
     say_next(s, lab, subject);
+    find_bottleneck(s);
     explain(s);
 }
 

@@ -47,10 +47,11 @@ struct lab_score {
     size_t count;
     const struct row_score *kernel; /**< the timed row furthest from its threshold, or NULL */
     const struct row_score *model;  /**< the row end_to_end, or NULL */
-    char device[224];               /**< "NVIDIA H200, modelled", "AMD EPYC, measured", or "" */
-    char next[256];                 /**< what to do now */
-    char why[640];                  /**< the first thing that is not as it should be, or "" */
-    char explanation[512];          /**< a faster kernel in a slower model, or "" */
+    const char *bottleneck; /**< of a right kernel short of gold: why it is not faster; or "" */
+    char device[224];       /**< "NVIDIA H200, modelled", "AMD EPYC, measured", or "" */
+    char next[256];         /**< what to do now */
+    char why[640];          /**< the first thing that is not as it should be, or "" */
+    char explanation[512];  /**< a faster kernel in a slower model, or "" */
 };
 
 /**

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/bench/device/device_kernels.h"
+#include "common/simt/kernel_name.h"
 
 enum { NAME_BYTES = 256 };
 
@@ -32,59 +33,16 @@ static enum status check(cudaError_t code, const char *what, struct error *error
 
 /* ---- Names ---- */
 
-/* From the C++ library; NULL in a program that does not link it. */
-extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status)
-    __attribute__((weak));
-
-/* Where the parameters begin: the first '(' outside <> that is not "(anonymous namespace)". */
-static size_t end_of_name(const char *text) {
-    static const char anonymous[] = "(anonymous namespace)";
-    int depth = 0;
-    size_t i = 0;
-    while (text[i] != '\0') {
-        if (strncmp(text + i, anonymous, sizeof anonymous - 1) == 0) {
-            i += sizeof anonymous - 1;
-            continue;
-        }
-        depth += (text[i] == '<') - (text[i] == '>');
-        if (text[i] == '(' && depth == 0) {
-            break;
-        }
-        i++;
-    }
-    return i;
-}
-
-/* "void tile<(int)128, true>(float*, int)" becomes "tile<128, true>". */
-static void shorten(const char *readable, char *name, size_t room) {
-    static const char *const dropped[] = {"void ", "(anonymous namespace)::", "(int)", "(bool)",
-                                          "(unsigned int)"};
-    size_t length = end_of_name(readable), used = 0;
-    for (size_t i = 0; i < length && used + 1 < room;) {
-        size_t skip = 0;
-        for (size_t d = 0; d < sizeof dropped / sizeof *dropped && skip == 0; d++) {
-            size_t size = strlen(dropped[d]);
-            skip = strncmp(readable + i, dropped[d], size) == 0 ? size : 0;
-        }
-        if (skip == 0) {
-            name[used++] = readable[i++];
-        }
-        i += skip;
-    }
-    name[used] = '\0';
-}
-
 static void name_of(const void *function, char *name, size_t room) {
     const char *mangled = NULL;
-    int failed = -1;
+    char readable[4 * NAME_BYTES];
     if (cudaFuncGetName(&mangled, function) != cudaSuccess || mangled == NULL) {
         (void)cudaGetLastError();
         snprintf(name, room, "kernel");
         return;
     }
-    char *readable = __cxa_demangle != NULL ? __cxa_demangle(mangled, NULL, NULL, &failed) : NULL;
-    shorten(readable != NULL && failed == 0 ? readable : mangled, name, room);
-    free(readable);
+    kernel_name_readable(mangled, readable, sizeof readable);
+    kernel_name_shorten(readable, name, room);
 }
 
 /* ---- Creating and freeing ---- */

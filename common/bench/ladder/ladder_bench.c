@@ -2,10 +2,13 @@
 #include "common/bench/ladder/ladder_bench.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/terminal.h"
 #include "common/bench/device/device_peaks.h"
+#include "common/bench/device/kernel_profile.h"
 #include "common/bench/ladder/ladder_columns.h"
 
 /* Device memory on simt is the host's. */
@@ -152,12 +155,30 @@ static enum status run_ladder(const struct driver *d, struct error *error) {
         if (d->bench->check_shape(setup, shape, NULL) != STATUS_OK) {
             continue; /* a small GPU */
         }
-        TRY(run_tables(d, shape, i + 1 == shapes.count, &wrong, error));
+        TRY(run_tables(d, shape, i + 1 == shapes.count || setup->first, &wrong, error));
+        if (setup->first) {
+            break;
+        }
     }
     return wrong;
 }
 
+/* A further part; with --why also what limits the longest kernel in it. */
+static enum status run_part(const struct driver *d, ladder_part *part, struct error *error) {
+    struct simt_profile profile;
+    (void)kernel_profile_longest(&profile); /* of what ran before */
+    TRY(part(d->setup, error));
+    if (d->setup->why && kernel_profile_longest(&profile)) {
+        printf("  the longest kernel:\n");
+        kernel_profile_print(&profile);
+    }
+    return STATUS_OK;
+}
+
 static enum ladder_scope scope_of(const struct driver *d) {
+    if (d->setup->first && d->bench->step != NULL) {
+        return LADDER_ALONE;
+    }
     if (d->bench->scope != NULL) {
         return d->bench->scope(d->setup);
     }
@@ -175,7 +196,7 @@ static enum status measure(struct driver *d, struct error *error) {
         TRY(run_ladder(d, error));
     }
     for (size_t i = 0; i < d->bench->parts_count && scope != LADDER_ALONE; i++) {
-        TRY(d->bench->parts[i](d->setup, error));
+        TRY(run_part(d, d->bench->parts[i], error));
     }
     bench_print_recorded();
     return STATUS_OK;
@@ -191,9 +212,27 @@ static enum status run(void *argument, struct error *error) {
     return status;
 }
 
-int ladder_bench_main(const struct ladder_bench *bench, const struct flag *table, size_t count,
+/* The lab's flags, and behind them those that all labs have; NULL without memory. */
+static struct flag *make_table(const struct ladder_bench *bench, const struct flag *lab,
+                               size_t *count, struct ladder_setup *setup) {
+    const struct flag common[] = {
+        {"why", 'w', FLAG_SWITCH, &setup->why, NULL, "what limits each kernel, and what to try"},
+        {"first", 0, FLAG_SWITCH, &setup->first, NULL, "only the ladder, on its first shape"},
+    };
+    const size_t added = bench->step != NULL ? 2 : 1;
+    struct flag *table = calloc(*count + added, sizeof *table);
+    if (table != NULL) {
+        memcpy(table, lab, *count * sizeof *table);
+        memcpy(table + *count, common, added * sizeof *table);
+        *count += added;
+    }
+    return table;
+}
+
+int ladder_bench_main(const struct ladder_bench *bench, const struct flag *lab, size_t count,
                       struct ladder_setup *setup, int argc, char **argv) {
     struct driver driver = {.bench = bench, .setup = setup};
+    struct flag *table = make_table(bench, lab, &count, setup);
     const struct flags flags = {.program = "bench",
                                 .positional = "",
                                 .summary = bench->summary,
@@ -201,5 +240,8 @@ int ladder_bench_main(const struct ladder_bench *bench, const struct flag *table
                                 .count = count,
                                 .epilogue = bench->epilogue};
     const struct bench_program program = {.flags = &flags, .check = check, .run = run};
-    return bench_program_main(&program, argc, argv, &driver);
+    int code = table != NULL ? bench_program_main(&program, argc, argv, &driver)
+                             : report_failure("bench", NULL, STATUS_OUT_OF_MEMORY);
+    free(table);
+    return code;
 }

@@ -33,6 +33,8 @@ struct ladder_setup {
     const char *plot;       /**< --plot, SVG file of the last shape's roofline, or NULL */
     bool all;               /**< --all: also steps that take long */
     bool quick;             /**< --quick */
+    bool why;               /**< --why: what limits each step; a step named alone says so, too */
+    bool first;             /**< --first: only the ladder, on the first shape of its list */
     void *options;          /**< variables of the lab's own flags */
     struct device_properties gpu;
     struct roofline roofs; /**< zero unless the bench needs them */
@@ -232,7 +234,8 @@ struct ladder_bench {
 
 /**
  * @brief All of a bench's main(), see bench_program_main().
- * @param flags the lab's flags in the order of --help, LADDER_FLAG_SHAPE() and so on among them
+ * @param flags the lab's flags in the order of --help, LADDER_FLAG_SHAPE() and so on among them;
+ *              the driver adds those that all labs have, --why and --first
  * @return the exit status: 0; 1 after one line on standard error, also when a step is wrong
  */
 int ladder_bench_main(const struct ladder_bench *bench, const struct flag *flags, size_t count,

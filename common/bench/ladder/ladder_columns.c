@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/bench/device/kernel_profile.h"
 #include "common/bench/ladder/ladder_rows.h"
 
 struct table {
@@ -76,6 +77,9 @@ static enum status measure_step(void *argument, size_t i, struct ladder_row *row
     }
     if (b->problem.own != NULL) {
         TRY(b->problem.own(t->problem, i, &row->own, error));
+    }
+    if (t->setup->why || t->setup->step != NULL) {
+        row->explained = kernel_profile(run_step, t, &row->profile);
     }
     return has_peer(t) && b->peer.order == LADDER_PEER_AFTER_EACH_STEP
                ? measure_peer(t, &row->peer_ms, error)
@@ -224,6 +228,9 @@ static enum status show_row(void *argument, const struct ladder_row *row, double
         print_column(t, &t->columns[i], row, last_ms, first_ms);
     }
     printf("\n");
+    if (row->explained) {
+        kernel_profile_print(&row->profile);
+    }
     return append_row(t, row, error);
 }
 

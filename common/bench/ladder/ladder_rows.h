@@ -14,6 +14,7 @@
 #include "common/bench/device/device_bench.h"
 #include "common/bench/roofline.h"
 #include "common/device/device.h"
+#include "common/simt/profile.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +28,8 @@ struct ladder_row {
     double expected; /**< seconds a call, when that was too long to measure; else 0 */
     double own;      /**< a figure of the lab's own, or 0 */
     char wrong[320]; /**< "" or what is wrong */
+    bool explained;  /**< the profile is known */
+    struct simt_profile profile;
 };
 
 /** @return whether the row has a time. */

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The emulator's library exports what NVIDIA's does, the same names, the same version; and
-# the three functions of common/simt/simt.h.
+# the four functions of common/simt/simt.h.
 # usage: exports_test.sh OURS THEIRS
 set -u
 names() {
@@ -12,6 +12,7 @@ names "$1" >"$TEST_TMPDIR/ours"
     echo simt_gpu_key@@libcudart.so.13
     echo simt_read_limits@@libcudart.so.13
     echo simt_read_totals@@libcudart.so.13
+    echo simt_take_longest@@libcudart.so.13
 } | sort >"$TEST_TMPDIR/theirs"
 [ "$(wc -l <"$TEST_TMPDIR/theirs")" -gt 300 ] || {
     echo "FAILED: $2 does not look like the CUDA runtime"

@@ -277,6 +277,33 @@ ARRAYS_TEST(is_counted_for_those_who_ask) {
     EXPECT_TRUE(did.nanoseconds > 0 && did.nanoseconds < after.nanoseconds);
 }
 
+ARRAYS_TEST(longest_launch_is_told_once) {
+    struct simt_api simt;
+    struct simt_profile longest;
+    if (!simt_find(&simt)) {
+        TEST_SKIP("this is a GPU: nobody tells");
+    }
+    (void)simt.take_longest(&longest);
+    launch_scale(a->d_out, a->d_in, 1, 1, 0, 2, BLOCK, NULL);
+    launch_scale(a->d_out, a->d_in, 1, 1, COUNT, GRID, BLOCK, NULL);
+    launch_scale(a->d_out, a->d_in, 1, 1, 0, 1, BLOCK, NULL);
+    EXPECT_TRUE(simt.take_longest(&longest));
+    EXPECT_STR_CONTAINS("scale", longest.kernel);
+    EXPECT_STR_CONTAINS("H200", longest.gpu);
+    EXPECT_INT_EQ(GRID, longest.blocks);
+    EXPECT_INT_EQ(GRID, longest.busy);
+    EXPECT_INT_EQ(132, longest.processors);
+    EXPECT_INT_EQ(BLOCK, longest.block[0]);
+    EXPECT_INT_EQ(BLOCK / 32, longest.warps);
+    EXPECT_INT_EQ(64, longest.most_warps);
+    EXPECT_INT_EQ(SIMT_OCCUPANCY_GRID, longest.limit);
+    EXPECT_INT_EQ(SIMT_UNIT_LAUNCH, longest.unit);
+    EXPECT_TRUE(longest.registers > 0 && longest.nanoseconds > longest.overhead);
+    EXPECT_INT_EQ((COUNT + 31) / 32, longest.counters.global_load_requests);
+    EXPECT_TRUE(!simt.take_longest(&longest)); /* it was taken */
+    EXPECT_TRUE(longest.nanoseconds == 0);
+}
+
 ARRAYS_TEST(replays_what_a_stream_captured) {
     cudaStream_t stream = NULL;
     cudaGraph_t graph = NULL;

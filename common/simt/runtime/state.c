@@ -198,11 +198,12 @@ __attribute__((destructor)) static void finish(void) {
     runtime_unlock(runtime);
 }
 
-/* ---- The three functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
+/* ---- The four functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
 
 const char *simt_gpu_key(void);
 void simt_read_totals(struct simt_totals *totals);
 void simt_read_limits(struct simt_limits *limits);
+bool simt_take_longest(struct simt_profile *profile);
 
 const char *simt_gpu_key(void) {
     struct runtime *runtime = runtime_enter();
@@ -237,4 +238,12 @@ void simt_read_limits(struct simt_limits *limits) {
     struct runtime *runtime = runtime_enter();
     simt_model_limits(limits, runtime->settings.gpu);
     runtime_unlock(runtime);
+}
+
+bool simt_take_longest(struct simt_profile *profile) {
+    struct runtime *runtime = runtime_enter();
+    *profile = runtime->longest;
+    runtime->longest = (struct simt_profile){.nanoseconds = 0};
+    runtime_unlock(runtime);
+    return profile->nanoseconds > 0;
 }

@@ -47,6 +47,7 @@ struct runtime {
     unsigned long long next_id; /**< of streams and captures */
     double clock;               /**< modelled nanoseconds since the first call */
     cudaError_t pending, sticky;
+    struct simt_profile longest; /**< launch since simt_take_longest(); no time: none */
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;

@@ -145,6 +145,7 @@ static void print_lab(FILE *out, const struct lab_run *lab, const struct lab_sco
     }
     paragraph(out, "why", s->why);
     paragraph(out, "why", s->explanation);
+    paragraph(out, "n", s->bottleneck);
     fprintf(out, "<p class=\"next\">Next: <code>");
     format_escaped(out, s->next);
     fprintf(out, "</code></p>\n</section>\n");

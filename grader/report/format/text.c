@@ -39,6 +39,9 @@ static void print_lab(FILE *out, const struct lab_run *lab, const struct lab_sco
     speedup_of(out, s->kernel);
     speedup_of(out, s->model);
     fprintf(out, "  %s\n", s->next);
+    if (s->bottleneck[0] != '\0') {
+        fprintf(out, "  why: %s\n", s->bottleneck);
+    }
 }
 
 static void print_troubles(FILE *out, const struct run *run, const struct run_score *score) {

@@ -6,7 +6,7 @@ set -u
 . "$1"
 enter "$2" "$3"
 
-helps shape form step plot all quick
+helps shape form step plot all quick why first
 refuses_strangers
 for shape in "" 512 64,48 "64,48," ",48,32" 64,48,32,16 64,48,x 64x48x32 -64,48,32 +64,48,32 0,48,32 \
     64,0,32 64,48,0 "64, 48,32" 64,48,32.5 64,48,1e3 99999999999999999999,1,1; do
@@ -32,6 +32,15 @@ recorded_each '"op":"sgemm_transposed"'
 grep -q '</svg>' roofline.svg || fail "no picture"
 accepts --quick --all --shape 33,17,5 --form plain
 grep -q 'B plain' out || fail "--form plain: $(cat out)"
+
+# What limits each kernel: below each step, and of a step named alone.
+accepts --quick --all --shape 64,48,32 --why
+rows=$(grep -c '^  v[0-9]' out)
+reasons=$(grep -cE '^    why: .*: [0-9]+ blocks? of [0-9]+ threads on [0-9]+ of [0-9]+ multi.* warps resident' out)
+{ [ "$rows" -gt 0 ] && [ "$rows" -eq "$reasons" ]; } || fail "$reasons reasons for $rows steps: $(cat out)"
+accepts --quick --first
+[ "$(grep -c '^  step ' out)" -eq 1 ] || fail "--first: $(cat out)"
+grep -q '^    why: ' out && fail "a reason nobody asked for: $(cat out)"
 
 one_step 1 --quick --all --shape 8,8,8
 fails_cleanly --quick --shape 8,8,8

@@ -214,6 +214,54 @@ void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu) {
     };
 }
 
+/** From here on a unit counts as the limit; below, warps mostly wait for themselves. */
+static const double BUSY = 0.5;
+
+static enum simt_unit unit_of(enum station station) {
+    static const enum simt_unit UNITS[STATIONS] = {
+        [ISSUE] = SIMT_UNIT_ISSUE,   [L1] = SIMT_UNIT_L1,           [FLOAT] = SIMT_UNIT_FLOAT,
+        [DOUBLE] = SIMT_UNIT_DOUBLE, [SPECIAL] = SIMT_UNIT_SPECIAL, [TENSOR] = SIMT_UNIT_TENSOR,
+        [L2] = SIMT_UNIT_L2,         [MEMORY] = SIMT_UNIT_MEMORY,   [ATOMICS] = SIMT_UNIT_ATOMICS};
+    return UNITS[station];
+}
+
+/** Shares of the busiest multiprocessor's time in which each unit works. */
+static void set_shares(struct simt_profile *profile, const struct simt_gpu *gpu,
+                       const struct simt_cost *cost) {
+    struct network n = {.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES)};
+    double warps = ceil((double)cost->blocks / gpu->multiprocessors) * n.warps;
+    double cycles = (profile->nanoseconds - profile->overhead) * clock_of(gpu);
+    set_demands(&n, gpu, cost);
+    /* The network has only what goes beyond issue. */
+    n.demand[FLOAT] = (double)cost->counters->instructions[SIMT_CLASS_FLOAT] * LANES /
+                      gpu->float_lanes / (n.warps * (double)cost->blocks);
+    for (int s = 0; s < STATIONS; s++) {
+        profile->share[unit_of((enum station)s)] = share(n.demand[s] * warps, cycles);
+    }
+}
+
+void simt_model_profile(struct simt_profile *profile, const struct simt_gpu *gpu,
+                        const struct simt_cost *cost, double nanoseconds) {
+    profile->nanoseconds = nanoseconds;
+    profile->overhead = cost->graph ? GRAPH_NODE_OVERHEAD : LAUNCH_OVERHEAD;
+    profile->unit = SIMT_UNIT_LAUNCH;
+    if (cost->blocks == 0) {
+        return;
+    }
+    set_shares(profile, gpu, cost);
+    if (nanoseconds < 2 * profile->overhead) {
+        return;
+    }
+    profile->unit = SIMT_UNIT_LATENCY;
+    double most = BUSY;
+    for (uint32_t u = 0; u < SIMT_UNIT_COUNT; u++) {
+        if (profile->share[u] >= most) {
+            most = profile->share[u];
+            profile->unit = u;
+        }
+    }
+}
+
 double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost) {
     double time = nanoseconds_of(gpu, cost);
     *clock += time;

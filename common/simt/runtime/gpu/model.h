@@ -46,6 +46,18 @@ struct simt_cost {
 /** What this GPU can do at best, as the model has it. */
 void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu);
 
+/**
+ * @brief Says what limits a launch: its time, the shares of the units, the limiting one.
+ *
+ * A unit of the busiest multiprocessor that works for half of the time or more is the limit, the
+ * busiest first; if there is none, latency is, and the launch where that takes longer than the
+ * work.
+ *
+ * @param nanoseconds of the launch, as simt_model_advance() gave them
+ */
+void simt_model_profile(struct simt_profile *profile, const struct simt_gpu *gpu,
+                        const struct simt_cost *cost, double nanoseconds);
+
 /** Moves @p clock (nanoseconds) on by the duration of the work. @return that duration */
 double simt_model_advance(double *clock, const struct simt_gpu *gpu, const struct simt_cost *cost);
 

@@ -208,6 +208,52 @@ GPU_TEST(arithmetic_has_the_rate_of_its_unit) {
     EXPECT_TRUE(time > least && time < 1.2 * least);
 }
 
+static uint32_t unit_of(const struct simt_gpu *gpu, const struct simt_cost *cost,
+                        struct simt_profile *profile) {
+    *profile = (struct simt_profile){.modelled = true};
+    simt_model_profile(profile, gpu, cost, time_of(gpu, cost));
+    return profile->unit;
+}
+
+GPU_TEST(names_the_unit_that_limits) {
+    static const struct {
+        size_t place;
+        uint64_t much;
+        enum simt_unit unit;
+    } units[] = {
+        {offsetof(struct simt_counters, dram_bytes), (uint64_t)1 << 33, SIMT_UNIT_MEMORY},
+        {offsetof(struct simt_counters, shared_load_wavefronts), 1 << 28, SIMT_UNIT_L1},
+        {offsetof(struct simt_counters, machine_instructions), 1 << 30, SIMT_UNIT_ISSUE},
+        {offsetof(struct simt_counters, atomic_hottest), 1 << 26, SIMT_UNIT_ATOMICS},
+        {offsetof(struct simt_counters, instructions[SIMT_CLASS_DOUBLE]), 1 << 28,
+         SIMT_UNIT_DOUBLE},
+        {offsetof(struct simt_counters, instructions[SIMT_CLASS_SPECIAL]), 1 << 28,
+         SIMT_UNIT_SPECIAL},
+        {offsetof(struct simt_counters, chain_loads), (uint64_t)100 << 20, SIMT_UNIT_LATENCY},
+    };
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        struct simt_counters counters = copy_counters();
+        struct simt_cost cost = launch_of(&counters);
+        struct simt_profile profile;
+        *(uint64_t *)(void *)((char *)&counters + units[i].place) += units[i].much;
+        EXPECT_INT_EQ(units[i].unit, unit_of(gpu, &cost, &profile));
+        for (int u = 0; u < SIMT_UNIT_COUNT; u++) {
+            EXPECT_TRUE(profile.share[u] >= 0 && profile.share[u] <= 1);
+        }
+    }
+}
+
+GPU_TEST(tells_the_launch_from_its_work) {
+    struct simt_counters none = {0};
+    struct simt_cost cost = launch_of(&none);
+    struct simt_profile profile;
+    cost.blocks = 1;
+    EXPECT_INT_EQ(SIMT_UNIT_LAUNCH, unit_of(gpu, &cost, &profile));
+    EXPECT_TRUE(profile.nanoseconds > profile.overhead && profile.overhead > 0);
+    cost.blocks = 0;
+    EXPECT_INT_EQ(SIMT_UNIT_LAUNCH, unit_of(gpu, &cost, &profile));
+}
+
 /* Blocks that do not fill the GPU once take as long as those that do. */
 GPU_TEST(few_blocks_leave_multiprocessors_idle) {
     uint64_t all = (uint64_t)gpu->multiprocessors;

@@ -170,6 +170,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     }
     double time = advance_clock(runtime, launch, graph, &counters);
     report_launch(&runtime->report, launch->kernel->readable, time, &counters, &sites);
+    profile_note(runtime, launch, graph, &counters, time);
     simt_sites_free(&sites);
     take_fault(runtime, launch->kernel, &fault);
     return cudaSuccess;

@@ -129,6 +129,13 @@ cudaError_t launch_make(struct runtime *runtime, const void *function,
 int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
                      size_t dynamic);
 
+/**
+ * @brief Keeps a launch's profile if it is the longest so far, of its kernel or since
+ *        simt_take_longest(). Follows report_launch().
+ */
+void profile_note(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                  const struct simt_counters *counters, double nanoseconds);
+
 /** Registers of a multiprocessor. */
 enum { OCCUPANCY_REGISTERS = 65536 };
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/why.h"
+
 /* There when the program links the C++ runtime, as what nvcc compiles does. */
 extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status)
     __attribute__((weak));
@@ -45,6 +47,11 @@ void report_launch(struct report *report, const char *kernel, double nanoseconds
         simt_counters_add(&total->counters, counters);
         report_lines_add(&total->lines, sites);
     }
+}
+
+struct simt_profile *report_longest(struct report *report, const char *kernel) {
+    struct kernel_total *total = total_of(report, kernel);
+    return total != NULL ? &total->longest : NULL;
 }
 
 /** One figure of the report: its name in JSON, its words in the text. */
@@ -118,6 +125,14 @@ static void print_ratio(FILE *stream, const char *words, uint64_t of, uint64_t p
     }
 }
 
+static void print_why(const struct simt_profile *longest, FILE *stream) {
+    char line[WHY_BYTES];
+    if (longest->nanoseconds > 0) {
+        fprintf(stream, "    why: %s\n", why_line(longest, line, sizeof line));
+        fprintf(stream, "         %s\n", why_advice(longest, line, sizeof line));
+    }
+}
+
 static void print_kernel_text(const struct kernel_total *total, FILE *stream) {
     const struct simt_counters *counters = &total->counters;
     struct figure figures[MOST_FIGURES];
@@ -125,6 +140,7 @@ static void print_kernel_text(const struct kernel_total *total, FILE *stream) {
     fprintf(stream, "  %s: %llu launch%s, %.3f ms modelled\n", total->name,
             (unsigned long long)total->launches, total->launches == 1 ? "" : "es",
             total->nanoseconds / 1e6);
+    print_why(&total->longest, stream);
     for (size_t i = 0; i < count; i++) {
         if (figures[i].value > 0) {
             fprintf(stream, "    %-28s %18llu\n", figures[i].words,

@@ -10,6 +10,7 @@
 
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/memory/counters.h"
+#include "common/simt/profile.h"
 #include "common/simt/runtime/settings.h"
 
 /* Which lines of a kernel's source cost memory accesses: a learner's profiler. */
@@ -49,7 +50,8 @@ struct kernel_total {
     double nanoseconds; /**< modelled */
     struct simt_counters counters;
     struct report_line *lines;
-    struct kernel_total *next; /**< in the order of first launches */
+    struct simt_profile longest; /**< launch; the caller keeps it */
+    struct kernel_total *next;   /**< in the order of first launches */
 };
 
 struct report {
@@ -61,6 +63,9 @@ struct report {
 /** Adds one launch; without memory for a new kernel's sum it is dropped. */
 void report_launch(struct report *report, const char *kernel, double nanoseconds,
                    const struct simt_counters *counters, const struct simt_sites *sites);
+
+/** @return where the profile of a kernel's longest launch is kept, or NULL without memory. */
+struct simt_profile *report_longest(struct report *report, const char *kernel);
 
 /** @return a kernel's name as the source spells it, if the program can tell; free() it. */
 char *report_source_name(const char *mangled);

@@ -1,9 +1,9 @@
 /**
- * @file watch.h
- * @brief Names what a submission was doing when it crashed or did not end.
+ * @file watchdog.h
+ * @brief The watchdog of a submission: says what it was doing when it crashed or did not end.
  */
-#ifndef WARPBOOK_GRADER_HARNESS_WATCH_H_
-#define WARPBOOK_GRADER_HARNESS_WATCH_H_
+#ifndef WARPBOOK_GRADER_HARNESS_WATCHDOG_H_
+#define WARPBOOK_GRADER_HARNESS_WATCHDOG_H_
 
 #ifdef __cplusplus
 extern "C" {
