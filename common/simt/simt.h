@@ -4,7 +4,7 @@
  * counted.
  *
  * A program links the CUDA runtime and does not know which one it will get:
- * NVIDIA's, or simt's library of the same name. simt's exports three functions
+ * NVIDIA's, or simt's library of the same name. simt's exports four functions
  * more, which simt_find() looks up at run time; nothing here needs linking with
  * the emulator.
  */
@@ -38,7 +38,7 @@ struct simt_limits {
     double bus;       /**< between the host's pageable memory and the device: bytes a second */
 };
 
-/** The three functions of simt's library. */
+/** The functions of simt's library. */
 struct simt_api {
     /** @return the emulated GPU, as SIMT_GPU names it: "h200". */
     const char *(*gpu_key)(void);
@@ -46,10 +46,32 @@ struct simt_api {
     void (*read_totals)(struct simt_totals *totals);
     /** Reads the emulated GPU's limits. */
     void (*read_limits)(struct simt_limits *limits);
+    /** Names a tensor, see simt_name_tensor(). @return false when it refuses the name */
+    bool (*name)(const void *pointer, const char *name);
 };
 
 /** @return true when this process runs on simt; @p api is zeros else. */
 bool simt_find(struct simt_api *api);
+
+/** simt's own; NULL on a GPU. Use simt_name_tensor(). */
+bool simt_name(const void *pointer, const char *name) __attribute__((weak));
+
+/**
+ * @brief Names a tensor in device memory, so that simt's messages say "q" and not "allocation #2".
+ *        Does nothing on a GPU.
+ *
+ * A name at the beginning of an allocation stays until cudaFree(); another one holds for the next
+ * few launches. A name may be given again.
+ *
+ * @param pointer to device memory; NULL is allowed
+ * @param name    copied; of a longer one the first 31 characters. simt ignores a name with
+ *                characters besides printable ASCII
+ */
+static inline void simt_name_tensor(const void *pointer, const char *name) {
+    if (simt_name != 0 && pointer != 0) {
+        (void)simt_name(pointer, name);
+    }
+}
 
 /** @return the counts between two readings. */
 struct simt_totals simt_totals_between(const struct simt_totals *before,

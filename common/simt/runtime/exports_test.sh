@@ -1,6 +1,6 @@
 #!/bin/bash
 # The emulator's library exports what NVIDIA's does, the same names, the same version; and
-# the three functions of common/simt/simt.h.
+# the four functions of common/simt/simt.h.
 # usage: exports_test.sh OURS THEIRS
 set -u
 names() {
@@ -10,6 +10,7 @@ names "$1" >"$TEST_TMPDIR/ours"
 {
     names "$2"
     echo simt_gpu_key@@libcudart.so.13
+    echo simt_name@@libcudart.so.13
     echo simt_read_limits@@libcudart.so.13
     echo simt_read_totals@@libcudart.so.13
 } | sort >"$TEST_TMPDIR/theirs"

@@ -198,7 +198,7 @@ __attribute__((destructor)) static void finish(void) {
     runtime_unlock(runtime);
 }
 
-/* ---- The three functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
+/* ---- The four functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
 
 const char *simt_gpu_key(void);
 void simt_read_totals(struct simt_totals *totals);
@@ -237,4 +237,11 @@ void simt_read_limits(struct simt_limits *limits) {
     struct runtime *runtime = runtime_enter();
     simt_model_limits(limits, runtime->settings.gpu);
     runtime_unlock(runtime);
+}
+
+bool simt_name(const void *pointer, const char *name) {
+    struct runtime *runtime = runtime_enter();
+    enum status status = simt_memory_name(runtime->memory, (uint64_t)(uintptr_t)pointer, name);
+    runtime_unlock(runtime);
+    return status == STATUS_OK;
 }

@@ -82,6 +82,7 @@ static cudaError_t error_of_fault(enum simt_fault_kind kind) {
         return cudaSuccess;
     case SIMT_FAULT_OUT_OF_BOUNDS:
     case SIMT_FAULT_FREED:
+    case SIMT_FAULT_STACK:
         return cudaErrorIllegalAddress;
     case SIMT_FAULT_MISALIGNED:
         return cudaErrorMisalignedAddress;
@@ -156,6 +157,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .global_shadow = runtime->shadow,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
+        .stack_bytes = runtime->limits[cudaLimitStackSize],
         .sites = settings->report != SIMT_REPORT_NONE ? &sites : NULL,
     };
     set_caches(settings->gpu, launch, &request);
