@@ -14,6 +14,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/testing/testing.h"
+#include "grader/harness/summary.h"
 #include "grader/isolation/surroundings.h"
 
 /* Where arenas lie, in every process: far from what loaders, CUDA and sanitizers use. */
@@ -121,14 +123,10 @@ static const char *describe(const struct sandbox_result *result, char *text, siz
 }
 
 /* Prints with a mark before each line, and nothing that a terminal would obey. */
-static void print_marked(const char *whose, const char *stream, const struct sandbox_output *out) {
+static void print_lines(const char *text, size_t size) {
     bool begins = true;
-    if (out->size == 0) {
-        return;
-    }
-    printf("%s wrote to %s:\n", whose, stream);
-    for (size_t i = 0; i < out->size; i++) {
-        unsigned char c = (unsigned char)out->text[i];
+    for (size_t i = 0; i < size; i++) {
+        unsigned char c = (unsigned char)text[i];
         if (begins) {
             fputs("  | ", stdout);
         }
@@ -138,7 +136,28 @@ static void print_marked(const char *whose, const char *stream, const struct san
     if (!begins) {
         putchar('\n');
     }
+}
+
+/* A fault of simt that has been printed is not printed again. */
+static void print_marked(const char *whose, const char *stream, const struct sandbox_output *out) {
+    struct grade_fault fault;
+    if (out->size == 0) {
+        return;
+    }
+    printf("%s wrote to %s:\n", whose, stream);
+    bool found = grade_summary_fault(out->text, out->size, &fault);
+    if (found && fault.again) {
+        const char *behind = fault.text + fault.size;
+        print_lines(out->text, (size_t)(fault.text - out->text));
+        printf("  | (a fault of the same kind at the same line as above)\n");
+        print_lines(behind, (size_t)(out->text + out->size - behind));
+    } else {
+        print_lines(out->text, out->size);
+    }
     fflush(stdout);
+    if (found && fault.endless) {
+        TEST_STOP("a loop does not end: its message stands above; the other tests are not run");
+    }
 }
 
 /* Waits for its end, notes how that came, and prints what it wrote. */
