@@ -737,13 +737,13 @@ __global__ void waits_for_a_later_block(volatile int *flags) {
     flags[blockIdx.x] = 1;
 }
 
-__global__ void counts_for_ever(int *out, int n) {
+__global__ void counts_for_ever(int *out, unsigned end, unsigned step) {
     unsigned i = 0;
-    while (i != 2 * n + 1u) { // FAULT: counts_for_ever
-        for (int k = 0; k < n; k++) {
+    while (i != end) { // FAULT: counts_for_ever
+        for (unsigned k = 0; k < end; k++) {
             out[k] = i;
         }
-        i += 2; // FAULT: counts_for_ever
+        i += step;
     }
 }
 

@@ -273,7 +273,7 @@ static const struct mistake ends[] = {
     {"waits_for_a_flag", 1, {32}, 0, {{ZEROS, 4}}, {0},
      SIMT_FAULT_ENDLESS, 0, {0, 0},
      {"warp instructions", "loop", "everything is as it was before"}},
-    {"counts_for_ever", 1, {1}, 0, {{NEVER_WRITTEN, 128}}, {8},
+    {"counts_for_ever", 1, {1}, 0, {{NEVER_WRITTEN, 128}}, {7, 2},
      SIMT_FAULT_ENDLESS, 0, {0, 0}, {"loop", "has still not ended", "SIMT_INSTRUCTION_LIMIT"}},
     {"step_of_zero", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {100, 0},
      SIMT_FAULT_ENDLESS, 0, {0, 0}, {"warp instructions", "loop"}},

@@ -110,7 +110,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.writes = 0;
     b->instructions = 0;
     b->is_late = false;
-    b->stall = (struct simt_stall){0};
+    simt_stall_begin(b);
     begin_caches(&b->block);
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */

@@ -135,7 +135,7 @@ static bool is_alone(const struct simt_block_run *b) {
            !simt_memory_has_host(run->memory);
 }
 
-static void start_watch(struct simt_block_run *b) {
+void simt_stall_begin(struct simt_block_run *b) {
     b->stall = (struct simt_stall){.writes = b->block.writes,
                                    .barriers = b->block.counters->barriers,
                                    .since = b->instructions,
@@ -164,7 +164,7 @@ void simt_stall_check(struct simt_block_run *b) {
         return;
     }
     if (s->writes != b->block.writes || s->barriers != b->block.counters->barriers) {
-        start_watch(b);
+        simt_stall_begin(b);
     } else if (b->instructions - s->since > QUIET_INSTRUCTIONS && is_alone(b) && repeats(b)) {
         fail_endless(b, "everything is as it was before, and nothing has been written since");
         return;

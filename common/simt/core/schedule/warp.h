@@ -183,6 +183,9 @@ bool simt_block_go(struct simt_block_run *block);
  *  while, to see whether they execute the same line. The fault stays. */
 void simt_block_run_on(struct simt_block_run *block);
 
+/** A block begins. */
+void simt_stall_begin(struct simt_block_run *block);
+
 /**
  * @brief Ends a block that never ends: when it is in the same state again without having written
  *        anything in between, or when it has taken too many instructions.

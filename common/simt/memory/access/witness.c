@@ -49,10 +49,16 @@ static bool is_of_kind(const struct simt_witness *w, const struct simt_request *
            (is_shared || request->kind != SIMT_ATOMIC);
 }
 
+/* An unrolled loop has several instructions of one line. */
+static bool is_same_line(const struct simt_instruction *a, const struct simt_instruction *b) {
+    return a == b || (a->source->line != 0 && a->source->line == b->source->line &&
+                      a->source->file == b->source->file);
+}
+
 void simt_request_expect(const struct simt_request *request) {
     struct simt_witness *w = request->warp->block->run->witness;
-    if (request->instruction == w->race.instruction && request->warp->index != w->race.warp &&
-        request->warp->block->order == w->order) {
+    if (is_same_line(request->instruction, w->race.instruction) &&
+        request->warp->index != w->race.warp && request->warp->block->order == w->order) {
         w->other_warps = true;
     }
 }

@@ -215,7 +215,7 @@ PLAY_TEST(shared_race, atomics_meet_but_do_not_replace_a_barrier) {
         EXPECT_TRUE(atomic(p, "atom.shared.add.u32", 0, 4));
     }
     EXPECT_TRUE(!load(p, "ld.shared.u32", 0, 4));
-    expect(p, SIMT_FAULT_SHARED_RACE, "that another warp wrote");
+    expect(p, SIMT_FAULT_SHARED_RACE, "that a thread of another warp wrote");
     block(p, 0);
     EXPECT_TRUE(store(p, "st.shared.u32", 0, 4, 3, 1));
     warp(p, 1);
