@@ -114,7 +114,7 @@ def _compile_commands_impl(ctx):
     output = ctx.actions.declare_file(ctx.label.name + ".json")
     lines = [seen[name] for name in sorted(seen)]
     ctx.actions.write(output, "[\n" + ",\n".join(lines) + "\n]\n")
-    return [DefaultInfo(files = depset([output]))]
+    return [DefaultInfo(files = depset([output]), runfiles = ctx.runfiles(files = [output]))]
 
 compile_commands = rule(
     doc = "NAME.json: how the sources of `deps`, and of all that they stand on, are compiled.",
