@@ -108,7 +108,7 @@ static void fail_endless(struct simt_block_run *b, const char *why) {
         const struct simt_instruction *at =
             w->loop.code != NULL ? head_of(&w->loop) : &f->frame->code->instructions[f->pc];
         simt_fail(&w->warp, at, (uint32_t)__builtin_ctz(f->mask), SIMT_FAULT_ENDLESS, 0,
-                  "does not leave this loop: after %llu warp instructions of its block %s",
+                  "runs in this loop without an end: after %llu warp instructions of its block %s",
                   (unsigned long long)b->instructions, why);
         return;
     }
