@@ -274,7 +274,7 @@ static const struct mistake ends[] = {
      SIMT_FAULT_ENDLESS, 0, {0, 0},
      {"warp instructions", "loop", "everything is as it was before"}},
     {"counts_for_ever", 1, {1}, 0, {{NEVER_WRITTEN, 128}}, {7, 2},
-     SIMT_FAULT_ENDLESS, 0, {0, 0}, {"loop", "has still not ended", "SIMT_INSTRUCTION_LIMIT"}},
+     SIMT_FAULT_ENDLESS, 0, {0, 0}, {"loop", "it has not ended; SIMT_INSTRUCTION_LIMIT"}},
     {"step_of_zero", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {100, 0},
      SIMT_FAULT_ENDLESS, 0, {0, 0}, {"warp instructions", "loop"}},
     {"waits_for_a_later_block", 3, {1}, 0, {{ZEROS, 64}}, {0},

@@ -6,7 +6,7 @@
  * earlier time, everything since then will repeat for ever. Earlier times are
  * kept at doubling distances, so that a loop of any length is found. A loop that
  * changes something in each round, if only a counter, ends at a limit of warp
- * instructions.
+ * instructions, and at a quarter of that where nothing is written meanwhile.
  */
 #include <string.h>
 
@@ -114,20 +114,6 @@ static void fail_endless(struct simt_block_run *b, const char *why) {
     }
 }
 
-static void check_limit(struct simt_block_run *b) {
-    uint64_t limit = b->instruction_limit;
-    if (limit == 0 || b->instructions <= limit - limit / 8) {
-        return;
-    }
-    if (!b->is_late) {
-        b->is_late = true;
-        forget_loops(b);
-    } else if (b->instructions > limit) {
-        fail_endless(b,
-                     "it has still not ended (SIMT_INSTRUCTION_LIMIT sets how many it may take)");
-    }
-}
-
 /* Nobody else changes what the block reads: other blocks of a cooperative grid, or the host. */
 static bool is_alone(const struct simt_block_run *b) {
     const struct simt_run *run = b->block.run;
@@ -135,11 +121,31 @@ static bool is_alone(const struct simt_block_run *b) {
            !simt_memory_has_host(run->memory);
 }
 
+/* Ends a block at the limit; far earlier where it writes nothing. Before that it asks for loops. */
+static void check_limit(struct simt_block_run *b) {
+    enum { QUIET = 4, LATE = 8 };
+    uint64_t limit = b->instruction_limit, most = limit / QUIET;
+    uint64_t quiet = is_alone(b) ? b->instructions - b->stall.since : 0;
+    if (limit == 0 || (b->instructions <= limit - limit / LATE && quiet <= most - most / LATE)) {
+        return;
+    }
+    if (!b->is_late) {
+        b->is_late = true;
+        forget_loops(b);
+    } else if (quiet > most) {
+        fail_endless(b, "it has not ended, and the last quarter of SIMT_INSTRUCTION_LIMIT wrote "
+                        "nothing");
+    } else if (b->instructions > limit) {
+        fail_endless(b, "it has not ended; SIMT_INSTRUCTION_LIMIT sets how many it may take");
+    }
+}
+
 void simt_stall_begin(struct simt_block_run *b) {
     b->stall = (struct simt_stall){.writes = b->block.writes,
                                    .barriers = b->block.counters->barriers,
                                    .since = b->instructions,
                                    .next = 1};
+    b->is_late = false;
 }
 
 /* @return true when the block is in a state in which it was before */
