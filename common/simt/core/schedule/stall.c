@@ -121,22 +121,29 @@ static bool is_alone(const struct simt_block_run *b) {
            !simt_memory_has_host(run->memory);
 }
 
-/* Ends a block at the limit; far earlier where it writes nothing. Before that it asks for loops. */
+/* Shortly before a limit loops are asked for; they are told at the limit.
+ * @return true when it is reached */
+static bool passes(struct simt_block_run *b, uint64_t used, uint64_t limit, bool *is_near) {
+    if (used > limit - limit / 8 && !*is_near) {
+        *is_near = true;
+        forget_loops(b);
+        return false;
+    }
+    return used > limit;
+}
+
+/* Ends a block at the limit; far earlier where it writes nothing. */
 static void check_limit(struct simt_block_run *b) {
-    enum { QUIET = 4, LATE = 8 };
-    uint64_t limit = b->instruction_limit, most = limit / QUIET;
-    uint64_t quiet = is_alone(b) ? b->instructions - b->stall.since : 0;
-    if (limit == 0 || (b->instructions <= limit - limit / LATE && quiet <= most - most / LATE)) {
+    uint64_t limit = b->instruction_limit;
+    if (limit == 0) {
         return;
     }
-    if (!b->is_late) {
-        b->is_late = true;
-        forget_loops(b);
-    } else if (quiet > most) {
+    if (passes(b, b->instructions, limit, &b->is_near_limit)) {
+        fail_endless(b, "it has not ended; SIMT_INSTRUCTION_LIMIT sets how many it may take");
+    } else if (is_alone(b) &&
+               passes(b, b->instructions - b->stall.since, limit / 4, &b->stall.is_near_limit)) {
         fail_endless(b, "it has not ended, and the last quarter of SIMT_INSTRUCTION_LIMIT wrote "
                         "nothing");
-    } else if (b->instructions > limit) {
-        fail_endless(b, "it has not ended; SIMT_INSTRUCTION_LIMIT sets how many it may take");
     }
 }
 
@@ -145,7 +152,6 @@ void simt_stall_begin(struct simt_block_run *b) {
                                    .barriers = b->block.counters->barriers,
                                    .since = b->instructions,
                                    .next = 1};
-    b->is_late = false;
 }
 
 /* @return true when the block is in a state in which it was before */

@@ -84,6 +84,7 @@ struct simt_stall {
     uint64_t since;            /**< warp instructions at that time */
     uint64_t rounds, next;     /**< since the block is watched; the one at which to look again */
     uint64_t places, state;    /**< what its warps were like then, in short */
+    bool is_near_limit;        /**< that of blocks that write nothing: loops are asked for */
 };
 
 /** What a block knows beside its warps. */
@@ -95,7 +96,7 @@ struct simt_block_run {
     struct simt_barrier barriers[SIMT_BARRIERS];
     uint64_t instructions;      /**< warp instructions so far */
     uint64_t instruction_limit; /**< 0: none */
-    bool is_late;               /**< the limit is near: loops are asked for */
+    bool is_near_limit;         /**< loops are asked for */
     struct simt_stall stall;
     size_t dynamic_shared_bytes;
     bool out_of_memory;
