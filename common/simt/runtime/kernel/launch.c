@@ -97,6 +97,14 @@ static cudaError_t error_of_fault(enum simt_fault_kind kind) {
     }
 }
 
+/** Here a debugger stops when a kernel has gone wrong: `break simt_fault_found`, see
+ * tools/debug.sh. */
+void simt_fault_found(const struct simt_fault *fault);
+
+__attribute__((noinline)) void simt_fault_found(const struct simt_fault *fault) {
+    __asm__ volatile("" ::"r"(fault) : "memory"); /* else there is nothing to call */
+}
+
 static void take_fault(struct runtime *runtime, const struct kernel *kernel,
                        struct simt_fault *fault) {
     if (fault->kind == SIMT_FAULT_NONE) {
@@ -105,6 +113,7 @@ static void take_fault(struct runtime *runtime, const struct kernel *kernel,
     snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel->readable);
     fflush(stdout);
     simt_fault_print(fault, stderr);
+    simt_fault_found(fault);
     runtime->pending = error_of_fault(fault->kind);
 }
 
