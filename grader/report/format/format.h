@@ -33,8 +33,8 @@ void format_comparison(FILE *out, const struct run *a, const struct run *b);
 const char *format_speedup(const struct row_score *row, char *text, size_t size);
 
 /**
- * @brief Which kernel a lab's column "kernel" shows, where the lab has several: "softmax ", "bf16 ";
- *        else "".
+ * @brief Which kernel a lab's column "kernel" shows, where the lab has several: "softmax ", "bf16
+ * "; else "".
  * @return @p text
  */
 const char *format_which(const struct lab_score *score, char *text, size_t size);

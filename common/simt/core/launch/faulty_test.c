@@ -34,7 +34,7 @@ struct mistake {
     struct buffer buffers[MAX_BUFFERS];
     int numbers[MAX_NUMBERS];
     enum simt_fault_kind kind;
-    int block, thread[2]; /* ANY: not determined */
+    int block, thread[2];         /* ANY: not determined */
     const char *words[MAX_WORDS]; /* behind a ! what must not be said */
 };
 
