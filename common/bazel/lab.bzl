@@ -5,6 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
 load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//common/programs/decoder:generate_test.bzl", "generate_test")
+load("//tools:debug.bzl", "debug")
 
 _LIBRARY = {"c": cc_library, "cu": cuda_library}
 
@@ -78,7 +79,7 @@ def _middle(lab, language, contract, srcs, renamed, deps):
         srcs = [lab + ":given/engine.c"],
         linkstatic = True,
         visibility = ["//grader:__subpackages__"],
-        deps = [":middle", lab + ":engine_deps"],
+        deps = [":middle", lab + ":engine_deps", "//common/simt"],
     )
 
 def _kept_steps(subject):
@@ -113,7 +114,8 @@ def lab(
     `:middle_engine`  as `:engine`, with a step from the ladder's middle: a learner's middling
                  submission; if `middle`
     `:generate`  generates text with this stage's engine, with `:generate_test`; if `generate`
-    `:programs`  all programs, for the bundle
+    `:programs`  all programs, for the bundle and for //tools:compile_commands
+    `:debug`     the bench under a debugger; if the language is CUDA
     `:contract`  the headers; only in labs/, as the parts of the bench
     `:starter`   the learner's file as the course hands it out; only in labs/: the grader's baseline
     `:renamed_starter`  the same with other names, to run beside a solution; if `starter_functions`
@@ -235,7 +237,7 @@ def lab(
         srcs = [lab + ":given/engine.c"],
         linkstatic = True,
         visibility = _VISIBILITY,
-        deps = [":" + topic, lab + ":engine_deps"],
+        deps = [":" + topic, lab + ":engine_deps", "//common/simt"],
     )
     cc_binary(
         name = "bench",
@@ -259,8 +261,13 @@ def lab(
         name = "programs",
         testonly = True,
         srcs = [":bench"] + ([":generate"] if generate else []) + programs + tests,
-        visibility = ["//grader:__pkg__"],
+        visibility = [
+            "//grader:__pkg__",
+            "//tools:__pkg__",
+        ],
     )
+    if language == "cu":
+        debug(name = "debug", program = ":bench")
 
 def ladder_test(name, steps, deps = []):
     """Runs steps/ladder_test.c of a solution on a GPU, or on simt.

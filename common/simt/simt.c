@@ -4,19 +4,21 @@
 #include <stddef.h>
 
 bool simt_find(struct simt_api *api) {
-    *api = (struct simt_api){NULL, NULL, NULL, NULL};
+    *api = (struct simt_api){.gpu_key = NULL};
     /* POSIX promises that a function's address fits an object pointer; ISO C does not. */
     void *key = dlsym(RTLD_DEFAULT, "simt_gpu_key");
     void *totals = dlsym(RTLD_DEFAULT, "simt_read_totals");
     void *limits = dlsym(RTLD_DEFAULT, "simt_read_limits");
     void *longest = dlsym(RTLD_DEFAULT, "simt_take_longest");
-    if (key == NULL || totals == NULL || limits == NULL || longest == NULL) {
+    void *name = dlsym(RTLD_DEFAULT, "simt_name");
+    if (key == NULL || totals == NULL || limits == NULL || longest == NULL || name == NULL) {
         return false;
     }
     *(void **)&api->gpu_key = key;
     *(void **)&api->read_totals = totals;
     *(void **)&api->read_limits = limits;
     *(void **)&api->take_longest = longest;
+    *(void **)&api->name = name;
     return true;
 }
 

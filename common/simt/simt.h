@@ -39,7 +39,7 @@ struct simt_limits {
     double bus;       /**< between the host's pageable memory and the device: bytes a second */
 };
 
-/** The four functions of simt's library. */
+/** The functions of simt's library. */
 struct simt_api {
     /** @return the emulated GPU, as SIMT_GPU names it: "h200". */
     const char *(*gpu_key)(void);
@@ -52,10 +52,32 @@ struct simt_api {
      * @return false, and zeros, when there was no launch
      */
     bool (*take_longest)(struct simt_profile *profile);
+    /** Names a tensor, see simt_name_tensor(). @return false when it refuses the name */
+    bool (*name)(const void *pointer, const char *name);
 };
 
 /** @return true when this process runs on simt; @p api is zeros else. */
 bool simt_find(struct simt_api *api);
+
+/** simt's own; NULL on a GPU. Use simt_name_tensor(). */
+bool simt_name(const void *pointer, const char *name) __attribute__((weak));
+
+/**
+ * @brief Names a tensor in device memory, so that simt's messages say "q" and not "allocation #2".
+ *        Does nothing on a GPU.
+ *
+ * A name at the beginning of an allocation stays until cudaFree(); another one holds for the next
+ * few launches. A name may be given again.
+ *
+ * @param pointer to device memory; NULL is allowed
+ * @param name    copied; of a longer one the first 31 characters. simt ignores a name with
+ *                characters besides printable ASCII
+ */
+static inline void simt_name_tensor(const void *pointer, const char *name) {
+    if (simt_name != 0 && pointer != 0) {
+        (void)simt_name(pointer, name);
+    }
+}
 
 /** @return the counts between two readings. */
 struct simt_totals simt_totals_between(const struct simt_totals *before,

@@ -6,6 +6,7 @@
 
 static enum status run(void *arguments, struct error *error) {
     const struct sgemm_call *c = arguments;
+    sgemm_name_tensors(&c->problem);
     return sgemm(&c->problem, c->workspace, c->stream, error);
 }
 

@@ -6,6 +6,7 @@
 
 static enum status run(void *arguments, struct error *error) {
     const struct rows_call *c = arguments;
+    rows_name_tensors(&c->problem);
     return layernorm_softmax(&c->problem, c->workspace, c->stream, error);
 }
 

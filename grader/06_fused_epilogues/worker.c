@@ -32,6 +32,7 @@ enum status worker_engine_create(struct engine *engine, struct error *error) {
 
 static enum status run(void *arguments, struct error *error) {
     const struct fused_call *c = arguments;
+    fused_name_tensors(&c->problem);
     return fused_epilogues(&c->problem, c->workspace, c->stream, error);
 }
 

@@ -6,6 +6,7 @@
 
 static enum status run(void *arguments, struct error *error) {
     const struct attention_call *c = arguments;
+    attention_name_tensors(&c->problem);
     return attention(&c->problem, c->stream, error);
 }
 

@@ -8,11 +8,13 @@
 
 static enum status run_linear(void *arguments, struct error *error) {
     const struct kv_linear_call *c = arguments;
+    kv_linear_name_tensors(&c->linear);
     return kv_linear(&c->linear, c->stream, error);
 }
 
 static enum status run_attention(void *arguments, struct error *error) {
     const struct kv_attention_call *c = arguments;
+    kv_attention_name_tensors(&c->attention);
     return kv_attention(&c->attention, c->workspace, c->stream, error);
 }
 

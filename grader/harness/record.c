@@ -10,6 +10,7 @@
 #include "common/base/json_lines.h"
 #include "common/bench/bench.h"
 #include "common/testing/testing.h"
+#include "grader/harness/summary.h"
 #include "grader/thresholds.h"
 
 /*
@@ -142,6 +143,7 @@ static void on_test_end(const struct test_outcome *outcome) {
     add_number(line, "seconds", outcome->seconds);
     append(line);
     cJSON_Delete(line);
+    grade_summary_test(outcome->name, outcome->failures > 0 ? outcome->message : NULL);
     record.tests++;
     record.failed += outcome->failures > 0;
     record.speedup = (struct speedup){0};
@@ -160,6 +162,7 @@ static void observe(const struct test_outcome *outcome) {
     add_number(line, "failed", record.failed);
     append(line);
     cJSON_Delete(line);
+    grade_summary_print(stdout);
 }
 
 void grade_record_begin(const char *lab, const char *subject, const char *part) {

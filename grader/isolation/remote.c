@@ -7,6 +7,7 @@
 
 #include "common/testing/testing.h"
 #include "grader/harness/no_vendor_library.h"
+#include "grader/harness/summary.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/link.h"
 #include "grader/isolation/message.h"
@@ -44,6 +45,7 @@ static double patience_of(double wanted) {
 }
 
 void grader_watch(const char *what, unsigned patience) {
+    grade_summary_case(what, test_has_failed());
     snprintf(remote.what, sizeof remote.what, "%s", what);
     remote.until = patience > 0 ? message_now() + patience_of(patience) : 0.0;
 }

@@ -13,6 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/testing/testing.h"
+#include "grader/harness/summary.h"
 #include "grader/isolation/plain_text.h"
 #include "grader/isolation/surroundings.h"
 
@@ -121,26 +123,43 @@ static const char *describe(const struct sandbox_result *result, char *text, siz
 }
 
 /* Prints with a mark before each line, and nothing that a terminal would obey. */
-static void print_marked(const char *whose, const char *stream, const struct sandbox_output *out) {
+static void print_lines(const char *text, size_t size) {
     bool begins = true;
-    if (out->size == 0) {
-        return;
-    }
-    printf("%s wrote to %s:\n", whose, stream);
-    for (size_t i = 0; i < out->size;) {
+    for (size_t i = 0; i < size;) {
         bool plain;
-        size_t length = plain_text_first(out->text + i, out->size - i, &plain);
+        size_t length = plain_text_first(text + i, size - i, &plain);
         if (begins) {
             fputs("  | ", stdout);
         }
-        begins = out->text[i] == '\n';
-        fwrite(plain ? out->text + i : "?", plain ? length : 1, 1, stdout);
+        begins = text[i] == '\n';
+        fwrite(plain ? text + i : "?", plain ? length : 1, 1, stdout);
         i += length;
     }
     if (!begins) {
         putchar('\n');
     }
+}
+
+/* A fault of simt that has been printed is not printed again. */
+static void print_marked(const char *whose, const char *stream, const struct sandbox_output *out) {
+    struct grade_fault fault;
+    if (out->size == 0) {
+        return;
+    }
+    printf("%s wrote to %s:\n", whose, stream);
+    bool found = grade_summary_fault(out->text, out->size, &fault);
+    if (found && fault.again) {
+        const char *behind = fault.text + fault.size;
+        print_lines(out->text, (size_t)(fault.text - out->text));
+        printf("  | (a fault of the same kind at the same line as above)\n");
+        print_lines(behind, (size_t)(out->text + out->size - behind));
+    } else {
+        print_lines(out->text, out->size);
+    }
     fflush(stdout);
+    if (found && fault.endless) {
+        TEST_STOP("a loop does not end: its message stands above; the other tests are not run");
+    }
 }
 
 /* Waits for its end, notes how that came, and prints what it wrote. */

@@ -26,9 +26,7 @@ static const char *copy_name(const char *mangled, char *name, size_t size) {
     return end + length;
 }
 
-/* The plain name of a C++ function without its parameters; the mangled one where that is not easy.
- */
-static void copy_kernel_name(const char *mangled, char *name, size_t size) {
+void simt_function_text(const char *mangled, char *name, size_t size) {
     const char *at = strncmp(mangled, "_Z", 2) == 0 ? mangled + 2 : NULL;
     bool nested = false;
     name[0] = '\0';
@@ -44,18 +42,54 @@ static void copy_kernel_name(const char *mangled, char *name, size_t size) {
     }
 }
 
+/* The lines of an instruction, those of callers behind the first. @return how many are known */
+static size_t places_of(const struct simt_run *run, const struct simt_instruction *instruction,
+                        struct ptx_place *places, size_t most) {
+    const struct ptx_instruction *source = instruction != NULL ? instruction->source : NULL;
+    return source != NULL && run->module != NULL
+               ? ptx_source_lines(run->module, source, places, most)
+               : 0;
+}
+
 static void set_source(struct simt_fault *fault, const struct simt_run *run,
                        const struct simt_instruction *instruction) {
-    const struct ptx_instruction *source = instruction != NULL ? instruction->source : NULL;
-    if (source == NULL || run->module == NULL) {
-        return;
+    struct ptx_place places[1 + SIMT_FAULT_CALLERS];
+    size_t count = places_of(run, instruction, places, sizeof places / sizeof *places);
+    if (count > 0) {
+        snprintf(fault->file, sizeof fault->file, "%s", places[0].file);
+        fault->line = places[0].line;
     }
-    uint32_t line;
-    const char *file = ptx_source_line(run->module, source, &line);
-    if (file != NULL) {
-        snprintf(fault->file, sizeof fault->file, "%s", file);
-        fault->line = line;
+    for (size_t n = 1; n < count; n++) {
+        struct simt_fault_place *caller = &fault->callers[n - 1];
+        snprintf(caller->file, sizeof caller->file, "%s", places[n].file);
+        caller->line = places[n].line;
     }
+}
+
+const char *simt_place_text(const struct simt_run *run, const struct simt_instruction *instruction,
+                            char *text, size_t size) {
+    struct ptx_place place;
+    text[0] = '\0';
+    if (places_of(run, instruction, &place, 1) > 0) {
+        snprintf(text, size, " at %s:%u", place.file, place.line);
+    }
+    return text;
+}
+
+/* Coordinates of the thread of that number. */
+static void find_thread(const struct simt_run *run, uint32_t thread, uint32_t at[3]) {
+    for (size_t axis = 0; axis < 3; axis++) {
+        uint32_t extent = run->threads[axis] > 0 ? run->threads[axis] : 1;
+        at[axis] = axis < 2 ? thread % extent : thread;
+        thread /= extent;
+    }
+}
+
+const char *simt_thread_text(const struct simt_run *run, uint32_t thread, char *text, size_t size) {
+    uint32_t at[3];
+    find_thread(run, thread, at);
+    snprintf(text, size, "thread (%u,%u,%u)", at[0], at[1], at[2]);
+    return text;
 }
 
 void simt_fail(struct simt_warp *warp, const struct simt_instruction *instruction, uint32_t lane,
@@ -68,15 +102,10 @@ void simt_fail(struct simt_warp *warp, const struct simt_instruction *instructio
         return;
     }
     *fault = (struct simt_fault){.kind = kind, .address = address, .order = block->order};
-    copy_kernel_name(run->kernel, fault->kernel, sizeof fault->kernel);
+    simt_function_text(run->kernel, fault->kernel, sizeof fault->kernel);
     set_source(fault, run, instruction);
-    uint32_t thread = warp->index * SIMT_LANES + lane;
-    for (size_t axis = 0; axis < 3; axis++) {
-        uint32_t extent = run->threads[axis] > 0 ? run->threads[axis] : 1;
-        fault->block[axis] = block->index[axis];
-        fault->thread[axis] = axis < 2 ? thread % extent : thread;
-        thread /= extent;
-    }
+    memcpy(fault->block, block->index, sizeof fault->block);
+    find_thread(run, warp->index * SIMT_LANES + lane, fault->thread);
     va_list args;
     va_start(args, format);
     vsnprintf(fault->text, sizeof fault->text, format, args);
@@ -101,8 +130,7 @@ static const struct {
                           "did all threads store their part before it was read?"},
     [SIMT_FAULT_SHARED_RACE] =
         {"race in shared memory",
-         "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
-         "enough), or an atomic operation"},
+         "a __syncthreads() is missing between the two accesses, or an atomic operation"},
     [SIMT_FAULT_COPY] =
         {"asynchronous copy",
          "a thread waits for what it copies, with cp.async.wait_group N (__pipeline_wait_prior(N)) "
@@ -110,8 +138,7 @@ static const struct {
          "__syncthreads()"},
     [SIMT_FAULT_BLOCK_RACE] =
         {"race in global memory",
-         "a __syncthreads() is missing between the two accesses (inside a warp a __syncwarp() is "
-         "enough), or an atomic operation"},
+         "a __syncthreads() is missing between the two accesses, or an atomic operation"},
     [SIMT_FAULT_GLOBAL_RACE] = {"race between blocks",
                                 "blocks run in any order: let each block write its own part, use "
                                 "atomic operations, or split the kernel in two"},
@@ -119,6 +146,9 @@ static const struct {
         {"barrier", "every thread of the block must reach the same __syncthreads(), and every lane "
                     "in its mask a __..._sync(): none inside an if or a loop that only some of "
                     "them enter"},
+    [SIMT_FAULT_STACK] = {"stack overflow",
+                          "does the recursion end? A loop needs no stack; "
+                          "cudaDeviceSetLimit(cudaLimitStackSize, bytes) makes it larger"},
     [SIMT_FAULT_ENDLESS] = {"endless loop",
                             "does the loop's condition ever become false? A block must not wait "
                             "for a later one: they need not run at the same time"},
@@ -138,7 +168,11 @@ void simt_fault_print(const struct simt_fault *fault, FILE *stream) {
     } else {
         fprintf(stream, "  in kernel %s (compile with -lineinfo to see the line)\n", fault->kernel);
     }
-    if (kinds[kind].hint != NULL) {
-        fprintf(stream, "  hint: %s\n", kinds[kind].hint);
+    for (size_t n = 0; n < SIMT_FAULT_CALLERS && fault->callers[n].file[0] != '\0'; n++) {
+        fprintf(stream, "  called at %s:%u\n", fault->callers[n].file, fault->callers[n].line);
+    }
+    const char *hint = fault->hint != NULL ? fault->hint : kinds[kind].hint;
+    if (hint != NULL) {
+        fprintf(stream, "  hint: %s\n", hint);
     }
 }

@@ -28,6 +28,7 @@ enum simt_check {
 };
 
 struct simt_access_cache;
+struct simt_witness;
 struct simt_l1;
 struct simt_l2;
 
@@ -49,13 +50,16 @@ struct simt_run {
     size_t parameter_bytes;
     uint32_t grid[3], threads[3];
     enum simt_check check;
-    struct simt_undo *undo;  /**< undo log for stores; NULL: not needed */
-    size_t l1_bytes;         /**< that a block has; 0: no L1 */
-    struct simt_l2 *l2;      /**< NULL: no L2 */
-    uint32_t l2_parts;       /**< of the launch, 1 to SIMT_L2_PARTS */
-    uint64_t grid_workspace; /**< cooperative launches: the counter of grid.sync(); else 0 */
-    uint64_t *atomic_lines;  /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
-                                  lines that far apart together; updated by all host threads */
+    struct simt_undo *undo;       /**< undo log for stores; NULL: not needed */
+    struct simt_witness *witness; /**< a launch that ended in a race is run again, and this looks
+                                     for the other access; see witness.h. Else NULL */
+    size_t stack_bytes;           /**< of a thread, for functions that are called */
+    size_t l1_bytes;              /**< that a block has; 0: no L1 */
+    struct simt_l2 *l2;           /**< NULL: no L2 */
+    uint32_t l2_parts;            /**< of the launch, 1 to SIMT_L2_PARTS */
+    uint64_t grid_workspace;      /**< cooperative launches: the counter of grid.sync(); else 0 */
+    uint64_t *atomic_lines; /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
+                                 lines that far apart together; updated by all host threads */
 };
 
 enum { SIMT_ATOMIC_LINES = 4096 };
@@ -75,6 +79,8 @@ struct simt_block {
     struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
     struct simt_access_cache *cache; /**< of the host thread; see access.h */
     struct simt_caches caches;
+    uint32_t returned;       /**< threads that have ended */
+    uint64_t writes;         /**< FULL: requests so far that were no loads */
     struct simt_fault fault; /**< kind SIMT_FAULT_NONE until simt_fail() */
 };
 

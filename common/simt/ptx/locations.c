@@ -123,15 +123,45 @@ static const char *without_sandbox(const char *file) {
     return workspace != NULL ? workspace + 1 : file;
 }
 
+/* Adds a place, unless it is in the toolkit or not known. */
+static size_t add_place(const struct ptx_module *module, uint32_t file, uint32_t line,
+                        struct ptx_place *places, size_t count) {
+    const char *name = line != 0 ? file_name(module, file) : NULL;
+    if (name == NULL || is_of_toolkit(name)) {
+        return count;
+    }
+    places[count] = (struct ptx_place){without_sandbox(name), line};
+    return count + 1;
+}
+
+/* All lines are in the toolkit: the outermost. */
+static size_t add_last(const struct ptx_module *module, const struct ptx_instruction *instruction,
+                       struct ptx_place *place) {
+    const struct ptx_location *at = instruction->location;
+    uint32_t file = instruction->file, line = instruction->line;
+    for (; at != NULL && at->caller != NULL; at = at->caller) {
+        file = at->caller->file;
+        line = at->caller->line;
+    }
+    const char *name = line != 0 ? file_name(module, file) : NULL;
+    *place = (struct ptx_place){without_sandbox(name), line};
+    return name != NULL ? 1 : 0;
+}
+
+size_t ptx_source_lines(const struct ptx_module *module, const struct ptx_instruction *instruction,
+                        struct ptx_place *places, size_t most) {
+    const struct ptx_location *at = instruction->location;
+    size_t count = add_place(module, instruction->file, instruction->line, places, 0);
+    for (at = at != NULL ? at->caller : NULL; at != NULL && count < most; at = at->caller) {
+        count = add_place(module, at->file, at->line, places, count);
+    }
+    return count > 0 ? count : add_last(module, instruction, places);
+}
+
 const char *ptx_source_line(const struct ptx_module *module,
                             const struct ptx_instruction *instruction, uint32_t *line) {
-    const struct ptx_location *at = instruction->location;
-    const char *file = instruction->line != 0 ? file_name(module, instruction->file) : NULL;
-    *line = instruction->line;
-    while (file != NULL && is_of_toolkit(file) && at != NULL && at->caller != NULL) {
-        at = at->caller;
-        *line = at->line;
-        file = file_name(module, at->file);
-    }
-    return without_sandbox(file);
+    struct ptx_place place = {0};
+    ptx_source_lines(module, instruction, &place, 1);
+    *line = place.line;
+    return place.file;
 }

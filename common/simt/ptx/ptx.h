@@ -222,11 +222,28 @@ struct ptx_module {
     void *memory; /**< owns everything above */
 };
 
+/** A line of a file. */
+struct ptx_place {
+    const char *file; /**< as the compiler had it, without the folder of a Bazel sandbox; lives with
+                           the module */
+    uint32_t line;
+};
+
 /**
- * @brief Finds the line of the program that an instruction was made of.
+ * @brief Finds the line of the program that an instruction was made of, and where the functions
+ * that were inlined there were called.
  *
  * What was inlined from the toolkit's headers (atomicAdd() and its like) counts as the line that
  * called it.
+ *
+ * @param places receives at most @p most places: the line, its call, the call of that caller, ...
+ * @return how many it received; 0: not known
+ */
+size_t ptx_source_lines(const struct ptx_module *module, const struct ptx_instruction *instruction,
+                        struct ptx_place *places, size_t most);
+
+/**
+ * @brief The first of ptx_source_lines() alone.
  *
  * @param line receives the line's number
  * @return the file's name as the compiler had it, without the folder of a Bazel sandbox; lives with

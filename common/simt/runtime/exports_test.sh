@@ -10,6 +10,7 @@ names "$1" >"$TEST_TMPDIR/ours"
 {
     names "$2"
     echo simt_gpu_key@@libcudart.so.13
+    echo simt_name@@libcudart.so.13
     echo simt_read_limits@@libcudart.so.13
     echo simt_read_totals@@libcudart.so.13
     echo simt_take_longest@@libcudart.so.13

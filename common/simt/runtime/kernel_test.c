@@ -267,6 +267,11 @@ ARRAYS_TEST(is_counted_for_those_who_ask) {
     struct simt_totals did = simt_totals_between(&before, &after);
     enum { WARPS = (COUNT + 31) / 32, SECTORS = COUNT * sizeof(int) / 32 };
     EXPECT_STR_EQ("h200", simt.gpu_key());
+    EXPECT_TRUE(simt.name(a->d_out, "out"));
+    EXPECT_TRUE(!simt.name(a->d_out, "two\nlines"));
+    EXPECT_TRUE(!simt.name(a, "host memory"));
+    simt_name_tensor(a->d_in, "in");
+    simt_name_tensor(NULL, "nothing");
     EXPECT_INT_EQ(2, did.launches);
     EXPECT_INT_EQ(2 * WARPS, did.counters.global_load_requests);
     EXPECT_INT_EQ(2 * SECTORS, did.counters.global_load_sectors);

@@ -102,7 +102,7 @@ int main(int argc, char **argv) {
         {"report", 'r', FLAG_STRING, &options.report, "FORMAT", "text or json, at the end (none)"},
         {"threads", 't', FLAG_STRING, &options.threads, "N", "CPU threads to use (all)"},
         {"instruction-limit", 'i', FLAG_STRING, &options.limit, "N",
-         "warp instructions a block may take (1000000000)"},
+         "warp instructions a block may take (100000000)"},
     };
     const struct flags flags = {.program = "run",
                                 .positional = "PROGRAM [ARGUMENTS]",

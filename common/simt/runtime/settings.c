@@ -5,8 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/** A block that takes more is taken for endless: some seconds at full speed. */
-static const uint64_t DEFAULT_LIMIT = 1000000000;
+/** A block that takes more is taken for endless: one to four seconds. */
+static const uint64_t DEFAULT_LIMIT = 100000000;
 enum { MOST_THREADS = 1024 };
 
 /** @return value of a variable, NULL when it is not set or empty. */

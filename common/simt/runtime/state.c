@@ -247,3 +247,10 @@ bool simt_take_longest(struct simt_profile *profile) {
     runtime_unlock(runtime);
     return profile->nanoseconds > 0;
 }
+
+bool simt_name(const void *pointer, const char *name) {
+    struct runtime *runtime = runtime_enter();
+    enum status status = simt_memory_name(runtime->memory, (uint64_t)(uintptr_t)pointer, name);
+    runtime_unlock(runtime);
+    return status == STATUS_OK;
+}

@@ -5,7 +5,21 @@
 __constant__ int weights[4] = {1, 2, 3, 4};
 __device__ int totals[10];
 
+// Helpers that the compiler puts where they are called.
+static __device__ __forceinline__ int element(const int *array, int index) {
+    return array[index]; // FAULT: helper_is_called_with_a_wrong_index
+}
+
+static __device__ __forceinline__ int sum_of_two(const int *array, int index) {
+    return element(array, index) + element(array, index + 1); // CALL: helper_is_called_with_a_wrong_index
+}
+
 extern "C" {
+
+__global__ void helper_is_called_with_a_wrong_index(int *out, const int *in) {
+    int t = threadIdx.x;
+    out[t] = sum_of_two(in, t); // CALL: helper_is_called_with_a_wrong_index
+}
 
 // Beyond an array in global memory.
 
@@ -313,6 +327,17 @@ __global__ void fewer_threads_than_the_tile(int *out, const int *in) {
     }
 }
 
+__global__ void writers_left_early(int *out, const int *in, int n) {
+    __shared__ int tile[64];
+    int t = threadIdx.x;
+    if (t < n) {
+        return;
+    }
+    tile[t] = in[t];
+    __syncthreads();
+    out[t] = tile[63 - t]; // FAULT: writers_left_early
+}
+
 __global__ void local_never_filled(int *out, int n, int pick) {
     int mine[16];
     for (int i = 0; i < n; i++) {
@@ -423,8 +448,25 @@ __global__ void winner_takes_the_slot(int *out, const int *in) {
 __global__ void warp_exchange_without_syncwarp(int *out, const int *in) {
     __shared__ int line[32];
     int t = threadIdx.x;
-    line[t] = in[t];
+    line[t] = in[t]; // OTHER: warp_exchange_without_syncwarp
     out[t] = line[31 - t]; // FAULT: warp_exchange_without_syncwarp
+}
+
+// Neighbours are of one warp, and yet the whole block needs the barrier.
+__global__ void neighbour_in_a_tile(int *out, const int *in) {
+    __shared__ int tile[128];
+    int t = threadIdx.x;
+    tile[t] = in[t]; // OTHER: neighbour_in_a_tile
+    out[t] = tile[t ^ 1]; // FAULT: neighbour_in_a_tile
+}
+
+__global__ void leader_tells_all(int *out, const int *in, int n) {
+    __shared__ int slot[32];
+    int t = threadIdx.x;
+    if (t == 0) {
+        slot[n] = in[t]; // OTHER: leader_tells_all
+    }
+    out[t] = slot[in[n]]; // FAULT: leader_tells_all
 }
 
 __global__ void last_warp_without_syncwarp(int *out, const int *in) {
@@ -449,7 +491,7 @@ __global__ void shifted_in_place_in_one_warp(int *out, const int *in) {
     line[t] = in[t];
     line[32] = 0;
     __syncwarp();
-    int next = line[t + 1];
+    int next = line[t + 1]; // OTHER: shifted_in_place_in_one_warp
     line[t] = next; // FAULT: shifted_in_place_in_one_warp
     __syncwarp();
     out[t] = line[31 - t];
@@ -463,7 +505,7 @@ __global__ void leader_replaces_what_others_read(int *out, const int *in) {
     }
     __syncwarp();
     for (int i = 0; i < 4; i++) {
-        sum = sum * 5 + seed;
+        sum = sum * 5 + seed; // OTHER: leader_replaces_what_others_read
         if (t == 0) {
             seed = in[i]; // FAULT: leader_replaces_what_others_read
         }
@@ -513,7 +555,7 @@ __global__ void global_sum_without_barrier(int *part, const int *in) {
 
 __global__ void neighbours_in_one_warp(int *out, int *data) {
     int t = threadIdx.x;
-    data[t] = 3 * t;
+    data[t] = 3 * t; // OTHER: neighbours_in_one_warp
     out[t] = data[(t + 1) % 32]; // FAULT: neighbours_in_one_warp
 }
 
@@ -525,7 +567,7 @@ __global__ void global_counter_not_atomic(int *count) {
 
 __global__ void flag_without_a_fence(int *data, volatile int *flag) {
     if (threadIdx.x == 0) {
-        *data = 5;
+        *data = 5; // OTHER: flag_without_a_fence
         *flag = 1;
     } else if (threadIdx.x == 32) {
         while (*flag == 0) {
@@ -545,7 +587,7 @@ __global__ void sum_of_blocks_not_atomic(int *sum, const int *in) {
 __global__ void blur_in_place(int *data, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i + 1 < n) {
-        int next = data[i + 1];
+        int next = data[i + 1]; // OTHER: blur_in_place
         __syncthreads();
         data[i] += next; // FAULT: blur_in_place
     }
@@ -555,14 +597,14 @@ __global__ void asks_the_next_block(int *part, int *out) {
     int b = blockIdx.x;
     if (threadIdx.x == 0) {
         part[b] = b * b + 7; // FAULT: asks_the_next_block
-        out[b] = part[(b + 1) % gridDim.x];
+        out[b] = part[(b + 1) % gridDim.x]; // OTHER: asks_the_next_block
     }
 }
 
 __global__ void asks_the_block_before(int *part, int *out) {
     int b = blockIdx.x;
     if (threadIdx.x == 0) {
-        part[b] = b * b + 7;
+        part[b] = b * b + 7; // OTHER: asks_the_block_before
         if (b > 0) {
             out[b] = part[b - 1]; // FAULT: asks_the_block_before
         }
@@ -577,7 +619,7 @@ __global__ void blocks_overlap(int *out) {
 __global__ void last_block_without_fence(int *part, unsigned *done, int *out) {
     __shared__ bool last;
     if (threadIdx.x == 0) {
-        part[blockIdx.x] = blockIdx.x + 3;
+        part[blockIdx.x] = blockIdx.x + 3; // OTHER: last_block_without_fence
         last = atomicInc(done, gridDim.x - 1) == gridDim.x - 1;
     }
     __syncthreads();
@@ -693,6 +735,16 @@ __global__ void waits_for_a_later_block(volatile int *flags) {
         }
     }
     flags[blockIdx.x] = 1;
+}
+
+__global__ void counts_for_ever(int *out, unsigned end, unsigned step) {
+    unsigned i = 0;
+    while (i != end) { // FAULT: counts_for_ever
+        for (unsigned k = 0; k < end; k++) {
+            out[k] = i;
+        }
+        i += step;
+    }
 }
 
 __global__ void index_not_checked(int *out, int n) {

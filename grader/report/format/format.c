@@ -1,5 +1,6 @@
 #include "grader/report/format/format.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -42,6 +43,31 @@ const char *format_speedup(const struct row_score *row, char *text, size_t size)
         snprintf(text, size, "–");
     } else {
         snprintf(text, size, row->grade->speedup < 9.995 ? "%.2fx" : "%.1fx", row->grade->speedup);
+    }
+    return text;
+}
+
+/* "bf16" of the measure kernel_bf16; of the measure kernel what stands first in its description. */
+static void name_kernel(const struct threshold *row, char *text, size_t size) {
+    static const char *const types[] = {"fp32", "fp16", "bf16"};
+    static const char plain[] = "kernel", typed[] = "kernel_";
+    text[0] = '\0';
+    if (strcmp(row->measure, plain) != 0) {
+        bool is_typed = strncmp(row->measure, typed, strlen(typed)) == 0;
+        snprintf(text, size, "%s ", row->measure + (is_typed ? strlen(typed) : 0));
+        return;
+    }
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (strncmp(row->what, types[i], strlen(types[i])) == 0) {
+            snprintf(text, size, "%s ", types[i]);
+        }
+    }
+}
+
+const char *format_which(const struct lab_score *score, char *text, size_t size) {
+    text[0] = '\0';
+    if (score->kernel != NULL) {
+        name_kernel(score->kernel->row, text, size);
     }
     return text;
 }

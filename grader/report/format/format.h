@@ -38,6 +38,13 @@ const char *format_warmups_next(const struct run *run);
 /** @return "12.3x", or "–" for a row that is not timed or NULL; in @p text. */
 const char *format_speedup(const struct row_score *row, char *text, size_t size);
 
+/**
+ * @brief Which kernel a lab's column "kernel" shows, where the lab has several: "softmax ", "bf16
+ * "; else "".
+ * @return @p text
+ */
+const char *format_which(const struct lab_score *score, char *text, size_t size);
+
 /** Writes text with & < > " ' as XML and HTML want them. */
 void format_escaped(FILE *out, const char *text);
 

@@ -20,24 +20,27 @@ static void pad(FILE *out, const char *text, int width) {
     fprintf(out, "%*s%s", width > shown ? width - shown : 0, "", text);
 }
 
-/* "36.8x of 20x", or a dash. */
-static void speedup_of(FILE *out, const struct row_score *row) {
-    char reached[32], text[64];
+enum { KERNEL_WIDTH = 26, MODEL_WIDTH = 16 };
+
+/* "36.8x of 20x", with `which` before it, or a dash. */
+static void speedup_of(FILE *out, const struct row_score *row, const char *which, int width) {
+    char reached[32], text[96];
     format_speedup(row, reached, sizeof reached);
     if (row == NULL) {
         snprintf(text, sizeof text, "–");
     } else {
-        snprintf(text, sizeof text, "%s of %.3gx", reached, row->steps.pass);
+        snprintf(text, sizeof text, "%s%s of %.3gx", which, reached, row->steps.pass);
     }
-    pad(out, text, 16);
+    pad(out, text, width);
 }
 
 static void print_lab(FILE *out, const struct lab_run *lab, const struct lab_score *s) {
+    char which[32];
     fprintf(out, "%-20s %s%-9s%s %5d / %d", lab->lab->name,
             terminal_colour(out, colour_of(s->state)), state_name(s->state), terminal_plain(out),
             s->points, LAB_POINTS);
-    speedup_of(out, s->kernel);
-    speedup_of(out, s->model);
+    speedup_of(out, s->kernel, format_which(s, which, sizeof which), KERNEL_WIDTH);
+    speedup_of(out, s->model, "", MODEL_WIDTH);
     fprintf(out, "  %s\n", s->next);
     if (s->bottleneck[0] != '\0') {
         fprintf(out, "  why: %s\n", s->bottleneck);
@@ -94,8 +97,8 @@ static void print_kept(FILE *out, const struct run *run) {
 }
 
 void format_text(FILE *out, const struct run *run, const struct run_score *score) {
-    fprintf(out, "%-20s %-9s  %9s%16s%16s  next\n", run->subject, "state", "points", "kernel",
-            "model");
+    fprintf(out, "%-20s %-9s  %9s%*s%*s  next\n", run->subject, "state", "points", KERNEL_WIDTH,
+            "kernel", MODEL_WIDTH, "model");
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (run->labs[i].lab != NULL) {
             print_lab(out, &run->labs[i], &score->labs[i]);
@@ -126,9 +129,9 @@ static void print_cell(FILE *out, const char *text) {
 }
 
 static void print_row(FILE *out, const struct lab_run *lab, const struct lab_score *s) {
-    char kernel[32], model[32];
-    fprintf(out, "| %s | %s | %d | %s | %s | ", lab->lab->name, state_name(s->state), s->points,
-            format_speedup(s->kernel, kernel, sizeof kernel),
+    char which[32], kernel[32], model[32];
+    fprintf(out, "| %s | %s | %d | %s%s | %s | ", lab->lab->name, state_name(s->state), s->points,
+            format_which(s, which, sizeof which), format_speedup(s->kernel, kernel, sizeof kernel),
             format_speedup(s->model, model, sizeof model));
     print_cell(out, s->device[0] != '\0' ? s->device : "–");
     fprintf(out, " | `%s` |\n", s->next);

@@ -109,6 +109,7 @@ static enum status run(void *trial, size_t step, size_t rows, device_stream stre
                                           .A = t->A,
                                           .B = t->B,
                                           .C = t->C};
+    sgemm_name_tensors(&problem);
     return sgemm_ladder(&count)[step].run(&problem, t->workspace, stream, error);
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/device/device.h"
 #include "common/models/engine_layer.h"
+#include "common/simt/simt.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/03_resident_weights/resident.h"
 
@@ -21,6 +22,12 @@ struct matmul_call {
     const struct stage *stage;
     size_t M, N, K;
 };
+
+void sgemm_name_tensors(const struct sgemm_problem *problem) {
+    simt_name_tensor(problem->C, "C");
+    simt_name_tensor(problem->A, "A");
+    simt_name_tensor(problem->B, "B");
+}
 
 static enum status matmul_kernel(const void *arguments, void *const *d, device_stream stream,
                                  struct error *error) {
@@ -36,6 +43,7 @@ static enum status matmul_kernel(const void *arguments, void *const *d, device_s
         .B = d[2],
         .C = d[0],
     };
+    sgemm_name_tensors(&problem);
     return call->stage->run(&problem, call->stage->workspace, stream, error);
 }
 

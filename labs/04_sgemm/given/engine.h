@@ -23,6 +23,9 @@ MUST_CHECK enum status engine_sgemm_create(struct engine *engine, struct error *
 MUST_CHECK enum status engine_sgemm_create_with(struct engine *engine, sgemm_function *run,
                                                 struct error *error);
 
+/** Tells simt the names of the tensors, for its messages; nothing on a GPU. */
+void sgemm_name_tensors(const struct sgemm_problem *problem);
+
 #ifdef __cplusplus
 }
 #endif

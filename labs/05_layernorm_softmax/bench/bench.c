@@ -9,6 +9,7 @@
 
 #include "common/bench/ladder/ladder_bench.h"
 #include "labs/05_layernorm_softmax/bench/bench_internal.h"
+#include "labs/05_layernorm_softmax/given/engine.h"
 #include "labs/05_layernorm_softmax/problem/oracle.h"
 
 /* Activations of models, then batches from BERT's width to a vocabulary. */
@@ -159,6 +160,7 @@ static enum status run(void *trial, size_t step, size_t rows, device_stream stre
                                          .weight = t->weight,
                                          .bias = t->bias,
                                          .eps = t->data.eps};
+    rows_name_tensors(&problem);
     return layernorm_softmax_ladder(&count)[step].run(&problem, t->workspace, stream, error);
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/device/device.h"
 #include "common/models/engine_layer.h"
+#include "common/simt/simt.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/04_sgemm/given/engine.h"
@@ -25,6 +26,14 @@ struct rows_call {
     float eps;
 };
 
+void rows_name_tensors(const struct rows_problem *problem) {
+    simt_name_tensor(problem->out, "out");
+    simt_name_tensor(problem->in, "in");
+    simt_name_tensor(problem->weight, "weight");
+    simt_name_tensor(problem->bias, "bias");
+    simt_name_tensor(problem->mask, "mask");
+}
+
 /* Operands in the order out, in, weight, bias; an operator has those it needs. */
 static enum status rows_kernel(const void *arguments, void *const *d, device_stream stream,
                                struct error *error) {
@@ -40,6 +49,7 @@ static enum status rows_kernel(const void *arguments, void *const *d, device_str
         .bias = call->op == ROWS_LAYERNORM ? d[3] : NULL,
         .eps = call->eps,
     };
+    rows_name_tensors(&problem);
     return call->stage->run(&problem, call->stage->workspace, stream, error);
 }
 

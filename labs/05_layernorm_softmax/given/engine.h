@@ -24,6 +24,9 @@ MUST_CHECK enum status engine_layernorm_softmax_create_with(struct engine *engin
                                                             rows_function *run,
                                                             struct error *error);
 
+/** Tells simt the names of the tensors, for its messages; nothing on a GPU. */
+void rows_name_tensors(const struct rows_problem *problem);
+
 #ifdef __cplusplus
 }
 #endif

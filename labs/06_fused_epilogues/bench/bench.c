@@ -94,6 +94,7 @@ static enum status run(void *trial, size_t step, size_t rows, device_stream stre
     const struct trial *t = trial;
     struct fused_problem problem = t->c.problem;
     problem.M = rows;
+    fused_name_tensors(&problem);
     return fused_epilogues_ladder(&count)[step].run(&problem, t->workspace, stream, error);
 }
 

@@ -9,6 +9,7 @@
 
 #include "common/device/device.h"
 #include "common/models/engine_layer.h"
+#include "common/simt/simt.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/05_layernorm_softmax/given/engine.h"
@@ -29,6 +30,17 @@ struct fused_call {
     size_t count;
 };
 
+void fused_name_tensors(const struct fused_problem *problem) {
+    simt_name_tensor(problem->out, "out");
+    simt_name_tensor(problem->sum, "sum");
+    simt_name_tensor(problem->in, "in");
+    simt_name_tensor(problem->weight, "weight");
+    simt_name_tensor(problem->bias, "bias");
+    simt_name_tensor(problem->residual, "residual");
+    simt_name_tensor(problem->norm.weight, "norm.weight");
+    simt_name_tensor(problem->norm.bias, "norm.bias");
+}
+
 static enum status fused_kernel(const void *arguments, void *const *d, device_stream stream,
                                 struct error *error) {
     const struct fused_call *call = arguments;
@@ -39,6 +51,7 @@ static enum status fused_kernel(const void *arguments, void *const *d, device_st
     if (call->problem.residual == call->problem.out) {
         problem.residual = problem.out;
     }
+    fused_name_tensors(&problem);
     return call->stage->run(&problem, call->stage->workspace, stream, error);
 }
 

@@ -32,6 +32,9 @@ MUST_CHECK enum status engine_unfused_create(struct engine *engine, struct error
  */
 MUST_CHECK enum status engine_lone_add_create(struct engine *engine, struct error *error);
 
+/** Tells simt the names of the tensors, for its messages; nothing on a GPU. */
+void fused_name_tensors(const struct fused_problem *problem);
+
 #ifdef __cplusplus
 }
 #endif

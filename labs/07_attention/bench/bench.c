@@ -8,6 +8,7 @@
 #include <stdio.h>
 
 #include "labs/07_attention/bench/trial.h"
+#include "labs/07_attention/given/engine.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
@@ -116,6 +117,7 @@ static enum status run(void *problem, size_t step, size_t rows, device_stream st
     size_t count;
     struct attention_problem p = ((const struct bench_case *)problem)->problem;
     p.B = rows;
+    attention_name_tensors(&p);
     return attention_ladder(&count)[step].run(&p, stream, error);
 }
 

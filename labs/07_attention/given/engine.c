@@ -12,6 +12,7 @@
 
 #include "common/models/engine_layer.h"
 #include "common/models/fused.h"
+#include "common/simt/simt.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/03_resident_weights/resident.h"
 #include "labs/06_fused_epilogues/given/engine.h"
@@ -26,6 +27,15 @@ struct attention_call {
     struct attention_problem problem; /* without device addresses */
 };
 
+void attention_name_tensors(const struct attention_problem *problem) {
+    simt_name_tensor(problem->out, "out");
+    simt_name_tensor(problem->q, "q");
+    simt_name_tensor(problem->k, "k");
+    simt_name_tensor(problem->v, "v");
+    simt_name_tensor(problem->mask, "mask");
+    simt_name_tensor(problem->starts, "starts");
+}
+
 /* Operands in the order out, q, k, v, and mask or starts, where there are any. */
 static enum status attention_kernel(const void *arguments, void *const *d, device_stream stream,
                                     struct error *error) {
@@ -37,6 +47,7 @@ static enum status attention_kernel(const void *arguments, void *const *d, devic
     problem.v = d[3];
     problem.mask = problem.mask != NULL ? d[4] : NULL;
     problem.starts = problem.starts != NULL ? d[4] : NULL;
+    attention_name_tensors(&problem);
     return call->run(&problem, stream, error);
 }
 

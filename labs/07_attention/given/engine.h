@@ -23,6 +23,9 @@ MUST_CHECK enum status engine_attention_create(struct engine *engine, struct err
 MUST_CHECK enum status engine_attention_create_with(struct engine *engine, attention_function *run,
                                                     struct error *error);
 
+/** Tells simt the names of the tensors, for its messages; nothing on a GPU. */
+void attention_name_tensors(const struct attention_problem *problem);
+
 #ifdef __cplusplus
 }
 #endif

@@ -17,6 +17,7 @@
 #include "common/models/engine_layer.h"
 #include "common/models/llama2_device.h"
 #include "common/models/llama2_rope.h"
+#include "common/simt/simt.h"
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/03_resident_weights/given/operators.h"
 #include "labs/07_attention/given/engine.h"
@@ -26,6 +27,25 @@
 #define F (sizeof(float))
 
 enum { BUFFERS = 11 };
+
+void kv_linear_name_tensors(const struct kv_linear *linear) {
+    simt_name_tensor(linear->out, "out");
+    simt_name_tensor(linear->in, "in");
+    simt_name_tensor(linear->weight, "weight");
+    simt_name_tensor(linear->norm, "norm");
+    simt_name_tensor(linear->residual, "residual");
+}
+
+void kv_attention_name_tensors(const struct kv_attention *attention) {
+    simt_name_tensor(attention->out, "out");
+    simt_name_tensor(attention->x, "x");
+    simt_name_tensor(attention->norm, "norm");
+    simt_name_tensor(attention->qkv, "qkv");
+    simt_name_tensor(attention->inputs, "inputs");
+    simt_name_tensor(attention->k, "k");
+    simt_name_tensor(attention->v, "v");
+    simt_name_tensor(attention->position, "position");
+}
 
 struct stage {
     struct kv_functions functions;
@@ -187,6 +207,7 @@ static enum status attend(const struct decoder *d, size_t l, size_t position) {
         .v = (unsigned char *)d->v + cache,
         .out = d->heads,
     };
+    kv_attention_name_tensors(&attention);
     return d->functions.attention(&attention, d->workspace, d->stream, NULL);
 }
 
@@ -200,6 +221,7 @@ static enum status add_product_to_x(const struct decoder *d, const void *weight,
                                      .in = in,
                                      .residual = d->x,
                                      .out = d->x};
+    kv_linear_name_tensors(&linear);
     return d->functions.linear(&linear, d->stream, NULL);
 }
 
@@ -214,6 +236,7 @@ static enum status multiply_normed_x(const struct decoder *d, const void *weight
                                      .norm = norm,
                                      .eps = d->config.norm_eps,
                                      .out = out};
+    kv_linear_name_tensors(&linear);
     return d->functions.linear(&linear, d->stream, NULL);
 }
 

@@ -37,6 +37,10 @@ MUST_CHECK enum status engine_kv_cache_create_with(struct engine *engine,
                                                    const struct kv_functions *functions,
                                                    struct error *error);
 
+/** Tells simt the names of the tensors, for its messages; nothing on a GPU. */
+void kv_linear_name_tensors(const struct kv_linear *linear);
+void kv_attention_name_tensors(const struct kv_attention *attention);
+
 #ifdef __cplusplus
 }
 #endif

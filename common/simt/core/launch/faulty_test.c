@@ -34,8 +34,8 @@ struct mistake {
     struct buffer buffers[MAX_BUFFERS];
     int numbers[MAX_NUMBERS];
     enum simt_fault_kind kind;
-    int block, thread[2]; /* ANY: not determined */
-    const char *words[MAX_WORDS];
+    int block, thread[2];         /* ANY: not determined */
+    const char *words[MAX_WORDS]; /* behind a ! what must not be said */
 };
 
 /* Two or three lines a mistake: what is launched, and what comes of it. */
@@ -49,11 +49,16 @@ static const struct mistake beyond_global[] = {
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {100, 0},
      {"writes 4 bytes", "just past the end of", "index 100, the last one is 99"}},
     {"guard_forgotten", 4, {256}, 0, {{NEVER_WRITTEN, 4000}, {ZEROS, 4000}}, {0},
-     SIMT_FAULT_OUT_OF_BOUNDS, 3, {232, 0}, {"index 1000, the last one is 999"}},
+     SIMT_FAULT_OUT_OF_BOUNDS, 3, {232, 0},
+     {"just past the end of \"x\" (cudaMalloc, 4000 bytes)", "index 1000, the last one is 999",
+      "!allocation"}},
+    {"helper_is_called_with_a_wrong_index", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {63, 0},
+     {"index 64, the last one is 63", "\n  called at ", "faulty.cu:"}},
     {"guard_with_size_of_grid", 2, {64}, 0, {{NEVER_WRITTEN, 400}}, {5},
      SIMT_FAULT_OUT_OF_BOUNDS, 1, {36, 0}, {"index 100, the last one is 99"}},
     {"neighbour_of_the_first", 2, {64}, 0, {{NEVER_WRITTEN, 512}, {INDICES, 512}}, {0},
-     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"reads 4 bytes", "4 bytes before the start of"}},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"reads 4 bytes", "4 bytes before the start of", "index -1)"}},
     {"row_and_column_swapped", 1, {8, 4}, 0, {{NEVER_WRITTEN, 128}}, {8},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {4, 0}, {"index 32, the last one is 31"}},
     {"count_taken_for_bytes", 1, {64}, 0, {{NEVER_WRITTEN, 64}}, {0},
@@ -76,7 +81,8 @@ static const struct mistake beyond_global[] = {
     {"index_overflows", 1, {32}, 0, {{NEVER_WRITTEN, 4096}}, {46341, 46341},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"writes 4 bytes", "check the index"}},
     {"unsigned_counts_below_zero", 1, {1}, 0, {{NEVER_WRITTEN, 4}, {INDICES, 40}}, {10},
-     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"reads 4 bytes", "check the index"}},
+     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0},
+     {"reads 4 bytes", "check the index", "index 4294967295 of allocation #", "which is index -1"}},
 };
 
 static const struct mistake wild_pointers[] = {
@@ -113,7 +119,7 @@ static const struct mistake beyond_shared_and_local[] = {
      {"writes 4 bytes at offset 256 of shared memory", "just past the end of", "256 bytes"}},
     {"shared_before_start", 1, {64}, 0, {{NEVER_WRITTEN, 256}}, {3},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0},
-     {"reads 4 bytes", "4 bytes before the start of", "shared memory"}},
+     {"reads 4 bytes", "4 bytes before the start of", "shared memory", "index -1)"}},
     {"more_threads_than_the_tile", 1, {256}, 0, {{NEVER_WRITTEN, 1024}}, {0},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {128, 0}, {"just past the end of", "512 bytes"}},
     {"dynamic_shared_too_small", 1, {96}, 380, {{NEVER_WRITTEN, 384}}, {0},
@@ -140,7 +146,7 @@ static const struct mistake beyond_shared_and_local[] = {
      {"writes 4 bytes", "local memory", "just past the end of", "own arrays"}},
     {"local_before_start", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {2},
      SIMT_FAULT_OUT_OF_BOUNDS, 0, {2, 0},
-     {"reads 4 bytes", "4 bytes before the start of", "local memory"}},
+     {"reads 4 bytes", "4 bytes before the start of", "local memory", "index -1)"}},
 };
 
 static const struct mistake never_written[] = {
@@ -161,6 +167,9 @@ static const struct mistake never_written[] = {
      SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"offset 0 of shared memory"}},
     {"fewer_threads_than_the_tile", 1, {128}, 0, {{NEVER_WRITTEN, 4}, {INDICES, 1024}}, {0},
      SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"offset 512 of shared memory"}},
+    {"writers_left_early", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {32},
+     SIMT_FAULT_UNINITIALISED, 0, {32, 0},
+     {"no thread of the block has written so far (it has 64 threads, 32 of them have returned)"}},
     {"local_never_filled", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {5, 3},
      SIMT_FAULT_UNINITIALISED, 0, {2, 0}, {"local array", "the thread has written nothing"}},
     {"local_count_not_zeroed", 1, {1}, 0, {{NEVER_WRITTEN, 32}, {INDICES, 64}}, {16},
@@ -188,16 +197,22 @@ static const struct mistake shared_races[] = {
     {"winner_takes_the_slot", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"writes 4 bytes", "another value"}},
     {"warp_exchange_without_syncwarp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
-     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()"}},
+     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()", "!__syncthreads()"}},
     {"last_warp_without_syncwarp", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
-     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()"}},
+     SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"__syncwarp()", "!__syncthreads()"}},
+    {"neighbour_in_a_tile", 1, {128}, 0, {{NEVER_WRITTEN, 512}, {INDICES, 512}}, {0},
+     SIMT_FAULT_SHARED_RACE, 0, {0, 0},
+     {"thread (1,0,0) of the same warp wrote at ", "__syncthreads() is missing", "!__syncwarp()"}},
+    {"leader_tells_all", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {5},
+     SIMT_FAULT_SHARED_RACE, 0, {1, 0},
+     {"thread (0,0,0) of the same warp wrote at ", "__syncwarp()"}},
 };
 
 static const struct mistake warp_races[] = {
     {"shifted_in_place_in_one_warp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
-     SIMT_FAULT_SHARED_RACE, 0, {1, 0}, {"lane 0 of the same warp read", "lanes need not run"}},
+     SIMT_FAULT_SHARED_RACE, 0, {1, 0}, {"thread (0,0,0) of the same warp read at ", "lanes need not run"}},
     {"leader_replaces_what_others_read", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
-     SIMT_FAULT_SHARED_RACE, 0, {0, 0}, {"another lane of the same warp read", "__syncwarp()"}},
+     SIMT_FAULT_SHARED_RACE, 0, {0, 0}, {" of the same warp read at ", "__syncwarp()"}},
     {"lanes_one_after_the_other", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"of the same warp wrote", "__syncwarp()"}},
 };
@@ -211,26 +226,26 @@ static const struct mistake block_races[] = {
     {"global_sum_without_barrier", 1, {256}, 0, {{NEVER_WRITTEN, 1024}, {INDICES, 1024}}, {0},
      SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "no barrier"}},
     {"neighbours_in_one_warp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {ZEROS, 128}}, {0},
-     SIMT_FAULT_BLOCK_RACE, 0, {0, 0}, {"lane 1 of the same warp wrote", "__syncwarp()"}},
+     SIMT_FAULT_BLOCK_RACE, 0, {0, 0}, {"thread (1,0,0) of the same warp wrote at ", "__syncwarp()"}},
     {"global_counter_not_atomic", 1, {64}, 0, {{ZEROS, 4}}, {0},
      SIMT_FAULT_BLOCK_RACE, 0, {1, 0}, {"writes another value there", "atomic"}},
     {"flag_without_a_fence", 1, {64}, 0, {{ZEROS, 8}, {ZEROS, 4}}, {0},
-     SIMT_FAULT_BLOCK_RACE, 0, {32, 0}, {"reads 4 bytes", "that warp 0 wrote"}},
+     SIMT_FAULT_BLOCK_RACE, 0, {32, 0}, {"reads 4 bytes", "that thread (0,0,0) of warp 0 wrote at ", "!__syncwarp()"}},
 };
 
 static const struct mistake global_races[] = {
     {"sum_of_blocks_not_atomic", 4, {32}, 0, {{ZEROS, 4}, {INDICES, 64}}, {0},
-     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"block (0,0,0) wrote in the same launch", "atomic"}},
+     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"thread (0,0,0) of block (0,0,0) wrote at ", "in the same launch", "atomic"}},
     {"blur_in_place", 4, {64}, 0, {{INDICES, 1024}}, {256},
      SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"block (0,0,0) read", "blocks run in any order"}},
     {"asks_the_next_block", 4, {32}, 0, {{ZEROS, 64}, {NEVER_WRITTEN, 64}}, {0},
-     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"writes 4 bytes", "read in the same launch"}},
+     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"writes 4 bytes", " read at ", "in the same launch"}},
     {"asks_the_block_before", 4, {32}, 0, {{ZEROS, 64}, {NEVER_WRITTEN, 64}}, {0},
-     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"reads 4 bytes", "wrote in the same launch"}},
+     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"reads 4 bytes", " wrote at ", "in the same launch"}},
     {"blocks_overlap", 3, {64}, 0, {{NEVER_WRITTEN, 1024}}, {0},
      SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"252 bytes into", "block (0,0,0) wrote"}},
     {"last_block_without_fence", 4, {32}, 0, {{ZEROS, 64}, {ZEROS, 8}}, {0},
-     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"reads 4 bytes", "wrote in the same launch"}},
+     SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"reads 4 bytes", " wrote at ", "in the same launch"}},
     {"bins_of_all_blocks_not_atomic", 2, {64}, 0, {{ZEROS, 256}, {INDICES, 512}}, {0},
      SIMT_FAULT_GLOBAL_RACE, ANY, {0, 0}, {"block (0,0,0)", "atomic"}},
 };
@@ -241,7 +256,7 @@ static const struct mistake barriers[] = {
     {"barrier_in_a_loop_of_own_length", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
      SIMT_FAULT_BARRIER, 0, {ANY, 0}, {"__syncthreads()", "same barrier"}},
     {"barriers_of_two_numbers", 1, {64}, 0, {{NEVER_WRITTEN, 256}}, {0},
-     SIMT_FAULT_BARRIER, 0, {0, 0}, {"waits at barrier 1", "for ever"}},
+     SIMT_FAULT_BARRIER, 0, {0, 0}, {"waits at barrier 1", "of the block's 64 threads 0 have returned", "for ever"}},
     {"barrier_counts_too_many", 1, {64}, 0, {{NEVER_WRITTEN, 256}}, {0},
      SIMT_FAULT_BARRIER, 0, {0, 0}, {"waits at barrier 1 for 96 threads", "for ever"}},
     {"both_sides_wait", 1, {64}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
@@ -256,13 +271,18 @@ static const struct mistake barriers[] = {
 
 static const struct mistake ends[] = {
     {"waits_for_a_flag", 1, {32}, 0, {{ZEROS, 4}}, {0},
-     SIMT_FAULT_ENDLESS, 0, {0, 0}, {"warp instructions", "loop"}},
+     SIMT_FAULT_ENDLESS, 0, {0, 0},
+     {"warp instructions", "loop", "everything is as it was before"}},
+    {"counts_for_ever", 1, {1}, 0, {{NEVER_WRITTEN, 128}}, {7, 2},
+     SIMT_FAULT_ENDLESS, 0, {0, 0}, {"loop", "it has not ended; SIMT_INSTRUCTION_LIMIT"}},
     {"step_of_zero", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {100, 0},
      SIMT_FAULT_ENDLESS, 0, {0, 0}, {"warp instructions", "loop"}},
     {"waits_for_a_later_block", 3, {1}, 0, {{ZEROS, 64}}, {0},
      SIMT_FAULT_ENDLESS, 0, {0, 0}, {"warp instructions", "must not wait for a later one"}},
     {"recursion_without_end", 1, {1}, 0, {{NEVER_WRITTEN, 128}}, {0},
-     SIMT_FAULT_OUT_OF_BOUNDS, 0, {0, 0}, {"calls too deep", "the stack of a thread is full"}},
+     SIMT_FAULT_STACK, 0, {0, 0},
+     {"stack overflow", "calls depth(), 3", "the stack of a thread is full (1024 bytes",
+      "cudaLimitStackSize"}},
     {"index_not_checked", 1, {64}, 0, {{NEVER_WRITTEN, 160}}, {40},
      SIMT_FAULT_ASSERT, 0, {40, 0}, {"assertion failed", "i < n"}},
     {"gives_up", 2, {32}, 0, {{NEVER_WRITTEN, 4}}, {8},
@@ -306,15 +326,21 @@ static void make_arguments(struct launch_testing *t, const struct mistake *m,
     *arguments = (struct arguments){.used = 0};
     for (size_t n = 0; n < MAX_BUFFERS && m->buffers[n].contents != NOTHING; n++) {
         arguments->block.pointers[n] = make_buffer(t, &m->buffers[n], &arguments->host);
+        if (strcmp(m->kernel, "guard_forgotten") == 0) {
+            const char *name = n == 0 ? "y" : "x";
+            EXPECT_OK(simt_memory_name(t->memory, arguments->block.pointers[n], name));
+        }
         arguments->used += 8;
     }
     memcpy(arguments->block.bytes + arguments->used, m->numbers, sizeof m->numbers);
 }
 
-/* True when one of the lines marked "FAULT: kernel" is line `line` of the source. */
-static bool line_is_marked(const char *source, const char *kernel, uint32_t line) {
+/* True when one of the lines marked "FAULT: kernel", or with another word, is line `line` of the
+ * source. */
+static bool line_is_marked(const char *source, const char *word, const char *kernel,
+                           uint32_t line) {
     char mark[128];
-    int size = snprintf(mark, sizeof mark, "// FAULT: %s\n", kernel);
+    int size = snprintf(mark, sizeof mark, "// %s: %s\n", word, kernel);
     const char *at = source;
     for (uint32_t n = 1; at != NULL && *at != '\0'; n++) {
         const char *end = strchr(at, '\n');
@@ -329,6 +355,19 @@ static bool line_is_marked(const char *source, const char *kernel, uint32_t line
 
 static bool is(int want, uint32_t got) {
     return want == ANY || (uint32_t)want == got;
+}
+
+/* Of a race the other access, and of a helper its calls. */
+static bool other_lines_are_marked(const struct mistake *m, const struct simt_fault *fault,
+                                   const char *source) {
+    const char *at = fault->race.raced ? strstr(fault->text, "faulty.cu:") : NULL;
+    uint32_t other = at != NULL ? (uint32_t)strtoul(at + strlen("faulty.cu:"), NULL, 10) : 0;
+    bool marked = !fault->race.raced || line_is_marked(source, "FAULT", m->kernel, other) ||
+                  line_is_marked(source, "OTHER", m->kernel, other);
+    for (size_t n = 0; n < SIMT_FAULT_CALLERS && fault->callers[n].line != 0; n++) {
+        marked = marked && line_is_marked(source, "CALL", m->kernel, fault->callers[n].line);
+    }
+    return marked;
 }
 
 /* @return what is wrong with the fault, or NULL */
@@ -347,11 +386,16 @@ static const char *judge(const struct mistake *m, const struct simt_fault *fault
         return "the kernel's name is missing";
     }
     snprintf(place, sizeof place, "faulty.cu:%u\n", fault->line);
-    if (strstr(message, place) == NULL || !line_is_marked(source, m->kernel, fault->line)) {
+    if (strstr(message, place) == NULL ||
+        !line_is_marked(source, "FAULT", m->kernel, fault->line)) {
         return "not the marked line";
     }
+    if (!other_lines_are_marked(m, fault, source)) {
+        return "not the marked lines of the other access, or of the calls";
+    }
     for (size_t n = 0; n < MAX_WORDS && m->words[n] != NULL; n++) {
-        if (strstr(message, m->words[n]) == NULL) {
+        bool unwanted = m->words[n][0] == '!';
+        if ((strstr(message, m->words[n] + unwanted) != NULL) == unwanted) {
             return m->words[n];
         }
     }

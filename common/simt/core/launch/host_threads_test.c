@@ -70,7 +70,7 @@ static void expect_always(const char *kernel, bool zeros, const char *words) {
 C_TEST(host_threads, blocks_that_read_what_others_write) {
     expect_always("reads_what_a_later_block_writes", false,
                   "uninitialised: thread (0,0,0) of block (0,0,0)");
-    expect_always("reads_what_a_later_block_writes", true, "that block (0,0,0) read");
+    expect_always("reads_what_a_later_block_writes", true, "of block (0,0,0) read at ");
     expect_always("reads_what_an_earlier_block_writes", true,
                   "race between blocks: thread (0,0,0) of block (8,0,0)");
 }

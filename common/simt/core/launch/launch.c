@@ -8,6 +8,7 @@
 #include "common/base/checked.h"
 #include "common/simt/core/launch/module.h"
 #include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
 
 enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
@@ -107,6 +108,7 @@ static enum status run_some(struct crew *crew, struct simt_block_run *block, uin
         }
         if (block->block.fault.kind != SIMT_FAULT_NONE) {
             note_fault(crew, &block->block.fault);
+            simt_block_run_on(block);
         }
     }
     return STATUS_OK;
@@ -279,6 +281,12 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
     return host_threads;
 }
 
+/* After a race whose other side is to be found memory is brought back; the second run leaves it as
+ * it is. */
+static bool has_to_find(const struct crew *crew, const struct simt_run *run) {
+    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced;
+}
+
 /* Runs all blocks. @return true when that has to be done again by one host thread */
 static bool try_to_run(struct crew *crew, struct simt_run *run, const struct simt_launch *launch,
                        uint32_t host_threads) {
@@ -290,10 +298,33 @@ static bool try_to_run(struct crew *crew, struct simt_run *run, const struct sim
         work_in_parallel(crew, host_threads);
     }
     if (crew->shadow != NULL) {
-        enum status status = simt_global_shadow_end(crew->shadow, &again);
+        enum status status = simt_global_shadow_end(crew->shadow, has_to_find(crew, run), &again);
         crew->status = crew->status == STATUS_OK ? status : crew->status;
     }
     return again && crew->status == STATUS_OK;
+}
+
+static bool is_same_fault(const struct simt_fault *a, const struct simt_fault *b) {
+    return a->kind == b->kind && a->order == b->order && a->address == b->address &&
+           a->line == b->line && memcmp(a->thread, b->thread, sizeof a->thread) == 0;
+}
+
+/* Runs a launch that ended in a race again, to find the other access. Where it does not end in the
+ * same fault again, the first one's words stay. */
+static void find_other_side(struct crew *crew, struct simt_run *run,
+                            const struct simt_launch *launch) {
+    const struct simt_fault first = crew->fault;
+    struct simt_witness witness = simt_witness_of(&first);
+    run->witness = &witness;
+    forget_touches(run->l2);
+    try_to_run(crew, run, launch, 1);
+    run->witness = NULL;
+    if (!is_same_fault(&first, &crew->fault)) {
+        crew->fault = first;
+        crew->status = STATUS_OK;
+    } else if (!first.race.blocks) {
+        crew->fault.hint = simt_witness_hint(&witness);
+    }
 }
 
 static enum status run_blocks(struct crew *crew, struct simt_run *run,
@@ -302,6 +333,9 @@ static enum status run_blocks(struct crew *crew, struct simt_run *run,
     if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->blocks))) {
         forget_touches(run->l2);
         try_to_run(crew, run, launch, 1);
+    }
+    if (crew->status == STATUS_OK && has_to_find(crew, run)) {
+        find_other_side(crew, run, launch);
     }
     pthread_mutex_destroy(&crew->lock);
     return crew->status;
@@ -322,6 +356,13 @@ static void tell(const struct crew *crew, const struct simt_launch *launch, stru
     }
 }
 
+/* At most what a GPU's thread has as local memory. */
+static size_t stack_of(const struct simt_launch *launch) {
+    enum { DEFAULT = 1024, MOST = 512 * 1024 };
+    size_t wanted = launch->stack_bytes > 0 ? launch->stack_bytes : DEFAULT;
+    return wanted < MOST ? wanted : MOST;
+}
+
 static struct simt_run make_run(const struct simt_launch *launch, const struct simt_kernel *kernel,
                                 uint64_t blocks) {
     return (struct simt_run){
@@ -333,11 +374,19 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
         .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
         .check = launch->check,
+        .stack_bytes = stack_of(launch),
         .l1_bytes = launch->l1_bytes,
         .l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL,
         .l2_parts = parts_of(launch, blocks),
         .atomic_lines = kernel->has_atomics ? calloc(SIMT_ATOMIC_LINES, sizeof(uint64_t)) : NULL,
     };
+}
+
+/* Beyond what every kernel has that calls functions. */
+static size_t extra_stack(const struct simt_run *run, const struct simt_kernel *kernel) {
+    size_t more =
+        run->stack_bytes > SIMT_CALL_STACK_BYTES ? run->stack_bytes - SIMT_CALL_STACK_BYTES : 0;
+    return kernel->code_count > 1 ? ceil_div(more, 16) * 16 : 0;
 }
 
 static struct simt_block_shape make_shape(const struct simt_run *run,
@@ -350,7 +399,7 @@ static struct simt_block_shape make_shape(const struct simt_run *run,
                             ? kernel->dynamic_shared + launch->dynamic_shared_bytes
                             : kernel->static_shared_bytes,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
-        .local_bytes = kernel->local_bytes,
+        .local_bytes = kernel->local_bytes + extra_stack(run, kernel),
         .instruction_limit = launch->instruction_limit,
     };
 }
@@ -375,6 +424,7 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     TRY(simt_module_kernel(launch->module, launch->kernel, &kernel, error));
     TRY(check_launch(launch, kernel, &crew.blocks, error));
     TRY(simt_sites_prepare(launch->sites, launch->module, kernel, error));
+    simt_memory_launched(launch->module->memory);
     struct simt_run run = make_run(launch, kernel, crew.blocks);
     enum status status = take_workspace(launch, &run.grid_workspace);
     if (status != STATUS_OK) {

@@ -77,7 +77,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .check = launch->bounds_only ? SIMT_CHECK_BOUNDS : SIMT_CHECK_FULL,
         .global_shadow = t->shadow,
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
-        .instruction_limit = launch->limit > 0 ? launch->limit : 1000000,
+        .instruction_limit = launch->limit > 0 ? launch->limit : 4000000,
         .sites = launch->sites,
     };
     for (int axis = 0; axis < 3; axis++) {

@@ -36,7 +36,7 @@ struct testing_launch {
     bool bounds_only;         /**< SIMT_CHECK_BOUNDS in place of full checks */
     const void *parameters;   /**< laid out as the kernel declares them */
     int host_threads;         /**< 0 counts as 1 */
-    uint64_t limit;           /**< warp instructions of a block; 0 counts as a million */
+    uint64_t limit;           /**< warp instructions of a block; 0 counts as four millions */
     struct simt_sites *sites; /**< receive counts by site; NULL: none */
 };
 

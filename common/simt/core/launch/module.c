@@ -6,8 +6,6 @@
 
 #include "common/base/checked.h"
 
-enum { CALL_STACK_BYTES = 16384 /* local memory of a thread for functions that are called */ };
-
 static const struct simt_placed *find_placed(const struct simt_module *module, const char *name) {
     for (size_t n = 0; n < module->ptx->variable_count; n++) {
         if (strcmp(module->placed[n].variable->name, name) == 0) {
@@ -268,7 +266,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
     }
     kernel->code = kernel->codes[0];
-    size_t local = kernel->code->local_bytes + (b->count > 1 ? CALL_STACK_BYTES : 0);
+    size_t local = kernel->code->local_bytes + (b->count > 1 ? SIMT_CALL_STACK_BYTES : 0);
     kernel->local_bytes = ceil_div(local, 16) * 16;
     link_calls(b);
     return STATUS_OK;

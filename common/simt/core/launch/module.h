@@ -12,6 +12,9 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/launch/launch.h"
 
+/** Local memory of a thread for functions that are called; more where the stack is larger. */
+enum { SIMT_CALL_STACK_BYTES = 16384 };
+
 /** A kernel with the device functions it can reach, decoded for it. */
 struct simt_kernel {
     const struct ptx_function *function;

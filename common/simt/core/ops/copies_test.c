@@ -111,10 +111,13 @@ struct mistake {
 
 static const struct mistake mistakes[] = {
     {"reads_at_once", 64, SIMT_FAULT_COPY, {"reads 4 bytes at offset 0 of", "of the same thread"}},
-    {"barrier_instead", 64, SIMT_FAULT_COPY, {"reads 4 bytes", "of warp 1"}},
+    {"barrier_instead", 64, SIMT_FAULT_COPY, {"reads 4 bytes", "(cp.async) of thread ("}},
     {"waits_for_too_few", 64, SIMT_FAULT_COPY, {"at offset 256 of", "of the same thread"}},
     {"waits_for_no_group", 64, SIMT_FAULT_COPY, {"reads 4 bytes", "of the same thread"}},
-    {"some_lanes_wait", 64, SIMT_FAULT_COPY, {"at offset 64 of", "of lane 16 of the same warp"}},
+    {"some_lanes_wait",
+     64,
+     SIMT_FAULT_COPY,
+     {"at offset 64 of", "(cp.async) of thread (16,0,0) at "}},
     {"ring_too_short", 64, SIMT_FAULT_COPY, {"at offset 256 of", "of the same thread"}},
     {"stores_over_it", 64, SIMT_FAULT_COPY, {"writes 4 bytes", "of the same thread"}},
     {"copies_over_it", 64, SIMT_FAULT_COPY, {"writes 4 bytes", "of the same thread"}},

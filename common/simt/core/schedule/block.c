@@ -6,6 +6,7 @@
 
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
 
 /* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
@@ -104,7 +105,12 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.index[2] = (uint32_t)(order / run->grid[0] / run->grid[1]);
     b->block.agent = (struct simt_agent){.id = (uint32_t)order};
     b->block.fault.kind = SIMT_FAULT_NONE;
+    b->block.fault.race.raced = false;
+    b->block.returned = 0;
+    b->block.writes = 0;
     b->instructions = 0;
+    b->is_near_limit = false;
+    simt_stall_begin(b);
     begin_caches(&b->block);
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
@@ -186,23 +192,12 @@ static void fail_stuck(struct simt_block_run *b) {
             simt_fail(
                 &w->warp, w->barrier_at, (uint32_t)__builtin_ctz(w->warp.mask), SIMT_FAULT_BARRIER,
                 0,
-                "waits at barrier %u for %s, but other threads of the block have ended or wait "
-                "elsewhere: they wait for each other for ever",
-                w->barrier, wanted);
+                "waits at barrier %u for %s, but of the block's %u threads %u have returned, and "
+                "others wait elsewhere or at a barrier of their own: they wait for each other for "
+                "ever",
+                w->barrier, wanted, threads_of(b->block.run), b->block.returned);
             return;
         }
-    }
-}
-
-static void check_limit(struct simt_block_run *b, struct simt_warp_run *w) {
-    if (b->instruction_limit > 0 && b->instructions > b->instruction_limit &&
-        w->fragment_count > 0) {
-        const struct simt_fragment *f = &w->fragments[0];
-        simt_fail(&w->warp, &f->frame->code->instructions[f->pc], (uint32_t)__builtin_ctz(f->mask),
-                  SIMT_FAULT_ENDLESS, 0,
-                  "runs without an end: its block has executed %llu warp instructions, a loop may "
-                  "never stop",
-                  (unsigned long long)b->instructions);
     }
 }
 
@@ -213,11 +208,11 @@ bool simt_block_go(struct simt_block_run *b) {
         struct simt_warp_run *w = &b->warps[n];
         if (w->state == SIMT_WARP_RUNS) {
             simt_warp_go(b, w, TURN);
-            check_limit(b, w);
             progress = true;
         }
         alive += w->state != SIMT_WARP_DONE;
     }
+    simt_stall_check(b);
     if (b->block.fault.kind != SIMT_FAULT_NONE || alive == 0) {
         return true;
     }
@@ -226,6 +221,23 @@ bool simt_block_go(struct simt_block_run *b) {
         return true;
     }
     return false;
+}
+
+void simt_block_run_on(struct simt_block_run *b) {
+    enum { ROUNDS = 64 };
+    const struct simt_witness *witness = b->block.run->witness;
+    const struct simt_fault fault = b->block.fault;
+    if (witness == NULL || !fault.race.raced || fault.race.blocks) {
+        return;
+    }
+    for (uint32_t turn = 0; turn < ROUNDS * b->warp_count && !witness->other_warps; turn++) {
+        struct simt_warp_run *w = &b->warps[turn % b->warp_count];
+        if (w->state == SIMT_WARP_RUNS && w->warp.fault == NULL) {
+            b->block.fault.kind = SIMT_FAULT_NONE;
+            simt_warp_go(b, w, TURN);
+        }
+    }
+    b->block.fault = fault;
 }
 
 bool simt_block_resume(struct simt_block_run *b) {

@@ -2,7 +2,7 @@
 
 #include "common/simt/core/schedule/warp.h"
 
-enum { MAX_DEPTH = 1024 };
+enum { MAX_DEPTH = 1024, STACK_ALIGNMENT = 16, RETURN_BYTES = 16 };
 
 static uint32_t thread_count(const struct simt_run *run) {
     return run->threads[0] * run->threads[1] * run->threads[2];
@@ -93,13 +93,29 @@ static bool take_rows(struct simt_frame *frame, size_t bytes) {
     return frame->memory != NULL;
 }
 
+static uint32_t stack_of(const struct simt_code *code) {
+    return (uint32_t)((code->local_bytes + STACK_ALIGNMENT - 1) / STACK_ALIGNMENT *
+                      STACK_ALIGNMENT);
+}
+
+size_t simt_frame_bytes(const struct simt_code *code) {
+    return stack_of(code) + RETURN_BYTES;
+}
+
+bool simt_frame_fits(const struct simt_run *run, const struct simt_code *code,
+                     const struct simt_frame *caller) {
+    size_t used = simt_frame_bytes(code);
+    bool recursive = false;
+    for (const struct simt_frame *f = caller; f->caller != NULL; f = f->caller) {
+        recursive = recursive || f->code == code;
+        used += simt_frame_bytes(f->code);
+    }
+    return !recursive || (used <= run->stack_bytes && caller->depth < MAX_DEPTH);
+}
+
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller) {
-    uint32_t depth = caller != NULL ? caller->depth + 1 : 0;
-    if (depth > MAX_DEPTH) {
-        return NULL;
-    }
     struct simt_frame *frame = calloc(1, sizeof *frame);
     if (frame == NULL) {
         return NULL;
@@ -111,10 +127,8 @@ struct simt_frame *simt_frame_create(const struct simt_block_run *block,
     }
     frame->caller = caller;
     frame->code = code;
-    frame->depth = depth;
-    frame->local_base =
-        caller != NULL ? caller->local_base + (uint32_t)((caller->code->local_bytes + 15) / 16 * 16)
-                       : 0;
+    frame->depth = caller != NULL ? caller->depth + 1 : 0;
+    frame->local_base = caller != NULL ? caller->local_base + stack_of(caller->code) : 0;
     frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
     fill_rows(block, warp, frame);
     return frame;

@@ -166,7 +166,9 @@ static int print_lane(const struct simt_warp_run *w, uint32_t lane, const char *
         append_value(&text, w, lane, spec, conversion, is_long, values + at);
         at += bytes;
     }
-    fwrite(text.bytes, 1, text.used, stdout);
+    if (w->warp.block->run->witness == NULL) { /* else all of it was printed before */
+        fwrite(text.bytes, 1, text.used, stdout);
+    }
     return (int)text.used;
 }
 

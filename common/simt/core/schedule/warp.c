@@ -258,6 +258,17 @@ static void settle(struct simt_warp_run *w) {
               absent);
 }
 
+/* Keeps the outermost of the loops that the warp goes round. */
+static inline void note_loop(struct simt_warp_run *w, const struct simt_fragment *f,
+                             uint32_t target) {
+    const struct simt_frame *frame = f->frame;
+    struct simt_loop *loop = &w->loop;
+    if (loop->code == NULL || frame->depth < loop->depth ||
+        (frame->depth == loop->depth && target < loop->begin)) {
+        *loop = (struct simt_loop){frame->code, target, f->pc, frame->depth};
+    }
+}
+
 static enum go branch(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
                       uint32_t taken, uint32_t target) {
     uint32_t rest = f->mask & ~taken;
@@ -267,6 +278,7 @@ static enum go branch(struct simt_block_run *b, struct simt_warp_run *w, struct 
     }
     if (target <= f->pc) {
         f->jumps_back++;
+        note_loop(w, f, target);
     }
     if (rest == 0) {
         f->pc = target;
@@ -375,6 +387,18 @@ static enum go call_system(struct simt_warp_run *w, struct simt_fragment *f,
     return GO_ON;
 }
 
+static void fail_stack(struct simt_warp_run *w, const struct simt_fragment *f,
+                       const struct simt_instruction *i, const struct simt_code *code,
+                       uint32_t taken) {
+    char name[128];
+    simt_function_text(code->function->name, name, sizeof name);
+    simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_STACK, 0,
+              "calls %s(), %u calls deep: the stack of a thread is full (%zu bytes, and a call of "
+              "%s() takes %zu)",
+              name, f->frame->depth + 1, w->warp.block->run->stack_bytes, name,
+              simt_frame_bytes(code));
+}
+
 static enum go call(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
                     const struct simt_instruction *i, uint32_t taken) {
     const struct simt_call *site = &f->frame->code->calls[i->immediate];
@@ -386,10 +410,15 @@ static enum go call(struct simt_block_run *b, struct simt_warp_run *w, struct si
     if (code == NULL) {
         return call_system(w, f, i, site, taken);
     }
+    if (!simt_frame_fits(b->block.run, code, f->frame)) {
+        fail_stack(w, f, i, code, taken);
+        return GO_PICK;
+    }
     struct simt_frame *frame = simt_frame_create(b, w, code, f->frame);
     if (frame == NULL) {
-        simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_OUT_OF_BOUNDS, 0,
-                  "calls too deep: the stack of a thread is full");
+        b->out_of_memory = true;
+        simt_fail(&w->warp, i, lowest_lane(taken), SIMT_FAULT_STACK, 0,
+                  "calls a function, and there is no memory for its registers");
         return GO_PICK;
     }
     frame->call = site;
@@ -432,6 +461,7 @@ static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t 
     }
     if (exits || frame->caller == NULL) {
         w->warp.members &= ~lanes;
+        w->warp.block->returned += (uint32_t)__builtin_popcount(lanes);
         remove_lanes(w, f, lanes);
         drop_lanes(frame, lanes);
         wake(w);

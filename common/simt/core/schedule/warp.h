@@ -44,6 +44,13 @@ struct simt_fragment {
     struct simt_frame *frame;
 };
 
+/** A loop that a warp went round: the outermost one since it was asked for. */
+struct simt_loop {
+    const struct simt_code *code; /**< NULL: none so far */
+    uint32_t begin, end;          /**< instructions: where it jumps back to, and from where */
+    uint32_t depth;               /**< of calls */
+};
+
 enum simt_warp_state {
     SIMT_WARP_RUNS,
     SIMT_WARP_AT_BARRIER, /**< all its lanes are */
@@ -60,6 +67,7 @@ struct simt_warp_run {
     uint32_t polls;                 /**< in vain, since the warp's turn began */
     struct simt_timeline *timeline; /**< NULL: nobody follows this warp */
     const struct simt_instruction *barrier_at;
+    struct simt_loop loop;
 };
 
 enum { SIMT_BARRIERS = 16 };
@@ -68,6 +76,15 @@ enum { SIMT_BARRIERS = 16 };
 struct simt_barrier {
     uint32_t arrived; /**< threads; whole warps, as on a GPU */
     uint32_t wanted;  /**< threads in all */
+};
+
+/** When a block last did something that others can see, and what it was like at some time since. */
+struct simt_stall {
+    uint64_t writes, barriers; /**< of the block at that time */
+    uint64_t since;            /**< warp instructions at that time */
+    uint64_t rounds, next;     /**< since the block is watched; the one at which to look again */
+    uint64_t places, state;    /**< what its warps were like then, in short */
+    bool is_near_limit;        /**< that of blocks that write nothing: loops are asked for */
 };
 
 /** What a block knows beside its warps. */
@@ -79,6 +96,8 @@ struct simt_block_run {
     struct simt_barrier barriers[SIMT_BARRIERS];
     uint64_t instructions;      /**< warp instructions so far */
     uint64_t instruction_limit; /**< 0: none */
+    bool is_near_limit;         /**< loops are asked for */
+    struct simt_stall stall;
     size_t dynamic_shared_bytes;
     bool out_of_memory;
     struct simt_timeline *timeline; /**< of the one warp that is followed, if any is */
@@ -104,6 +123,17 @@ void simt_warp_release(struct simt_warp_run *warp, uint32_t yes, uint32_t thread
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller);
+
+/** @return what a call of a function takes of a thread's stack: its arrays, and an estimate for
+ * where to return to. */
+size_t simt_frame_bytes(const struct simt_code *code);
+
+/**
+ * @brief Whether a function that calls itself, maybe through others, may do so once more: a thread
+ *        has run->stack_bytes for the arrays of such functions, and for where to return to.
+ */
+bool simt_frame_fits(const struct simt_run *run, const struct simt_code *code,
+                     const struct simt_frame *caller);
 
 void simt_frame_free(struct simt_frame *frame);
 
@@ -149,6 +179,21 @@ MUST_CHECK enum status simt_block_begin(struct simt_block_run *block, uint64_t o
  * @return true when it is finished: all threads have exited, or block.fault is set
  */
 bool simt_block_go(struct simt_block_run *block);
+
+/** After a race while its other side is looked for (witness.h): lets the other warps run on for a
+ *  while, to see whether they execute the same line. The fault stays. */
+void simt_block_run_on(struct simt_block_run *block);
+
+/** A block begins. */
+void simt_stall_begin(struct simt_block_run *block);
+
+/**
+ * @brief Ends a block that never ends: when it is in the same state again without having written
+ *        anything in between, or when it has taken too many instructions.
+ *
+ * For each round of all warps' turns. Fails the block.
+ */
+void simt_stall_check(struct simt_block_run *block);
 
 /** The same after other blocks of this host thread have run. */
 bool simt_block_resume(struct simt_block_run *block);

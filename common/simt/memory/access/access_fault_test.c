@@ -60,7 +60,7 @@ FAULT_TEST(global_bounds) {
     harness_addresses(h, R64, global - 8, 0);
     expect_fault(h, "ld.global.f32", &LOAD, SIMT_FAULT_OUT_OF_BOUNDS, 32,
                  "reads 4 bytes at ADDRESS, 8 bytes before the start of allocation #1 (cudaMalloc, "
-                 "1024 bytes)");
+                 "1024 bytes) (as an array of 4-byte elements: index -2)");
     harness_addresses(h, R64, 0, 4);
     expect_fault(h, "red.global.add.u32", &STORE, SIMT_FAULT_OUT_OF_BOUNDS, 32,
                  "updates 4 bytes at ADDRESS, which is a null pointer");
@@ -122,8 +122,10 @@ FAULT_TEST(shared_bounds) {
                  "reads 4 bytes at offset 1024 of shared memory, just past the end of the block's "
                  "1024 bytes");
     harness_addresses(h, R32 + 15, (uint64_t)-8, 4);
-    expect_fault(h, "ld.shared.u32", &narrow, SIMT_FAULT_OUT_OF_BOUNDS, 0,
-                 "reads 4 bytes, 8 bytes before the start of the block's shared memory");
+    expect_fault(
+        h, "ld.shared.u32", &narrow, SIMT_FAULT_OUT_OF_BOUNDS, 0,
+        "reads 4 bytes, 8 bytes before the start of the block's shared memory (as an array "
+        "of 4-byte elements: index -2)");
     harness_addresses(h, R64, SIMT_SHARED_WINDOW + 1040, 0);
     expect_fault(h, "st.u32", &STORE, SIMT_FAULT_OUT_OF_BOUNDS, 0,
                  "writes 4 bytes at offset 1040 of shared memory, 16 bytes past the end of the "

@@ -67,6 +67,11 @@ typedef void simt_move(const struct simt_request *request);
 /** Full checks of a request inside its bounds. @return false after simt_fail() */
 bool simt_request_check(const struct simt_request *request);
 
+/** While a launch that ended in a race is run again: before the checks of a request, and after them
+ *  where its bytes may be the racing ones. See witness.h. */
+void simt_request_expect(const struct simt_request *request);
+void simt_request_witness(const struct simt_request *request);
+
 /** Takes a request apart that is not inside one allocation. */
 void simt_request_split(const struct simt_request *request, simt_move *move);
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "common/simt/memory/access/request.h"
+#include "common/simt/memory/access/request_race.h"
 
 enum { MAX_BYTES = 32, TEXT_BYTES = 400 };
 
@@ -40,29 +41,20 @@ static void fail_uninitialised(const struct simt_request *request, uint32_t lane
     uint64_t address = lane_address(request, lane);
     char where[TEXT_BYTES];
     if (is_shared(request)) {
+        const uint32_t *threads = warp->block->run->threads;
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
                   "%s %u bytes at offset %" PRIu64
-                  " of shared memory that no thread of the block has written so far; if another "
-                  "thread is to do so, a __syncthreads() is missing before this line",
-                  simt_request_verb(request), request->bytes, address);
+                  " of shared memory that no thread of the block has written so far (it has %u "
+                  "threads, %u of them have returned); if another thread is to do so, a "
+                  "__syncthreads() is missing before this line",
+                  simt_request_verb(request), request->bytes, address,
+                  threads[0] * threads[1] * threads[2], warp->block->returned);
         return;
     }
     simt_memory_describe(warp->block->run->memory, address, where, sizeof where);
     simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
               "%s %u bytes at 0x%" PRIx64 ", %s, that nothing has written",
               simt_request_verb(request), request->bytes, address, where);
-}
-
-/* "by lane 3 of the same warp": who copies there. */
-static void name_copier(const struct simt_request *request, uint32_t lane, uint32_t from_warp,
-                        uint32_t from_lane, char *text, size_t size) {
-    if (from_warp != request->warp->index) {
-        snprintf(text, size, "of warp %u", from_warp);
-    } else if (from_lane != lane) {
-        snprintf(text, size, "of lane %u of the same warp", from_lane);
-    } else {
-        snprintf(text, size, "of the same thread");
-    }
 }
 
 /* No thread may access bytes that a copy still writes. */
@@ -72,20 +64,14 @@ static bool check_copies(const struct simt_request *request) {
         return true;
     }
     for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
-        uint32_t lane = simt_first_lane(rest), from_warp, from_lane;
+        uint32_t lane = simt_first_lane(rest);
         uint64_t address = lane_address(request, lane);
-        char who[64];
-        if (!simt_copies_expects(copies, address, request->bytes) ||
-            !simt_copies_find(copies, address, request->bytes, &from_warp, &from_lane)) {
-            continue;
+        struct simt_copier copier;
+        if (simt_copies_expects(copies, address, request->bytes) &&
+            simt_copies_find(copies, address, request->bytes, &copier)) {
+            simt_race_with_copy(request, lane, &copier);
+            return false;
         }
-        name_copier(request, lane, from_warp, from_lane, who, sizeof who);
-        simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_COPY, address,
-                  "%s %u bytes at offset %" PRIu64
-                  " of shared memory, to which an asynchronous copy (cp.async) %s is still on its "
-                  "way: that thread has not waited for it",
-                  simt_request_verb(request), request->bytes, address, who);
-        return false;
     }
     return true;
 }
@@ -169,63 +155,6 @@ struct view {
     uint64_t offset; /* of the first lane */
 };
 
-/* "block (1,0,0)"; where it is not one: "another block". */
-static void name_block(const struct simt_run *run, const struct simt_race *race, char *text,
-                       size_t size) {
-    uint32_t columns = run->grid[0] > 0 ? run->grid[0] : 1;
-    uint32_t rows = run->grid[1] > 0 ? run->grid[1] : 1;
-    snprintf(text, size, race->known ? "block (%u,%u,%u)" : "another block", race->agent % columns,
-             race->agent / columns % rows, race->agent / columns / rows);
-}
-
-static void fail_between_blocks(const struct simt_request *request, uint32_t lane,
-                                const struct simt_race *race) {
-    const struct simt_run *run = request->warp->block->run;
-    uint64_t address = lane_address(request, lane);
-    char who[64], where[TEXT_BYTES];
-    name_block(run, race, who, sizeof who);
-    simt_memory_describe(run->memory, address, where, sizeof where);
-    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
-              "%s %u bytes at 0x%" PRIx64 ", %s, that %s %s in the same launch",
-              simt_request_verb(request), request->bytes, address, where, who,
-              race->wrote ? "wrote" : "read");
-}
-
-/* "at offset 16 of shared memory", "at 0x7f..., 16 bytes into allocation #1 (...),". */
-static void name_place(const struct simt_request *request, uint64_t address, char *text,
-                       size_t size) {
-    char where[TEXT_BYTES];
-    if (is_shared(request)) {
-        snprintf(text, size, "at offset %" PRIu64 " of shared memory", address);
-        return;
-    }
-    simt_memory_describe(request->warp->block->run->memory, address, where, sizeof where);
-    snprintf(text, size, "at 0x%" PRIx64 ", %s,", address, where);
-}
-
-/* Threads of one block: of two warps, or of one. */
-static void fail_inside_block(const struct simt_request *request, uint32_t lane,
-                              const struct simt_race *race) {
-    struct simt_warp *warp = request->warp;
-    uint64_t address = lane_address(request, lane);
-    enum simt_fault_kind kind = is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE;
-    const char *verb = simt_request_verb(request), *did = race->wrote ? "wrote" : "read";
-    char who[64], where[2 * TEXT_BYTES];
-    name_place(request, address, where, sizeof where);
-    if (race->lanes) {
-        snprintf(who, sizeof who, race->known ? "lane %u" : "another lane", race->lane);
-        simt_fail(warp, request->instruction, lane, kind, address,
-                  "%s %u bytes %s that %s of the same warp %s, with no barrier in between: lanes "
-                  "need not run in step",
-                  verb, request->bytes, where, who, did);
-        return;
-    }
-    snprintf(who, sizeof who, race->known ? "warp %u" : "another warp", race->agent);
-    simt_fail(warp, request->instruction, lane, kind, address,
-              "(in warp %u) %s %u bytes %s that %s %s, with no barrier in between", warp->index,
-              verb, request->bytes, where, who, did);
-}
-
 /* What each lane stores. */
 struct stored {
     bool known;
@@ -266,6 +195,19 @@ static const struct simt_word_map *words_of(const struct simt_request *request) 
     return words;
 }
 
+/* Several lanes at one address are checked once, under the first one's number: the one that is told
+ * must not be the other side of the race. */
+static uint32_t other_lane_at(const struct simt_request *request, uint32_t lane,
+                              const struct simt_race *race) {
+    uint32_t told = lane;
+    for (uint32_t rest = request->mask;
+         rest != 0 && race->lanes && race->known && told == race->lane; rest &= rest - 1) {
+        uint32_t next = simt_first_lane(rest);
+        told = request->relative[next] == request->relative[lane] && next != lane ? next : told;
+    }
+    return told;
+}
+
 /* Lane by lane, one for each address. */
 static bool check_lanes(const struct simt_request *request, const struct view *view,
                         const struct simt_word_map *words, const struct stored *stored) {
@@ -286,9 +228,9 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
             continue;
         }
         if (view->agent == &request->warp->block->agent) {
-            fail_between_blocks(request, lane, &race);
+            simt_race_between_blocks(request, lane, &race);
         } else {
-            fail_inside_block(request, lane, &race);
+            simt_race_inside_block(request, other_lane_at(request, lane, &race), &race);
         }
         return false;
     }
@@ -312,17 +254,6 @@ static inline bool check_view(const struct simt_request *request, const struct v
     return look_closer(request, view, words);
 }
 
-static void fail_disagreement(const struct simt_request *request, uint32_t lane, uint32_t other) {
-    uint64_t address = lane_address(request, lane);
-    char where[2 * TEXT_BYTES];
-    name_place(request, address, where, sizeof where);
-    simt_fail(request->warp, request->instruction, lane,
-              is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE, address,
-              "writes %u bytes %s and lane %u of the same warp writes another value there in the "
-              "same instruction",
-              request->bytes, where, other);
-}
-
 /* Lanes of one store at one address must agree. */
 static SIMT_COLD bool compare_stored(const struct simt_request *request, uint32_t leaders) {
     struct stored stored;
@@ -335,7 +266,7 @@ static SIMT_COLD bool compare_stored(const struct simt_request *request, uint32_
             other = simt_first_lane(left);
         }
         if (memcmp(stored.bytes[lane], stored.bytes[other], request->bytes) != 0) {
-            fail_disagreement(request, lane, other);
+            simt_race_of_values(request, lane, other);
             return false;
         }
     }
@@ -410,6 +341,7 @@ static bool check_local(const struct simt_request *request) {
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         if (request->kind != SIMT_READ) {
+            request->warp->block->writes++;
             memset(shadow->local + local_word(request, lane), 1, (request->bytes + 3) / 4);
         } else if (!is_picked(request)) {
             return true;
@@ -427,6 +359,7 @@ static bool check_local(const struct simt_request *request) {
 
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
+    bool again = block->run->witness != NULL;
     if (block->shadow == NULL) {
         return true;
     }
@@ -435,6 +368,9 @@ bool simt_request_check(const struct simt_request *request) {
     }
     if (!is_shared(request) && request->space != PTX_GLOBAL) {
         return true;
+    }
+    if (again) {
+        simt_request_expect(request);
     }
     if (is_shared(request) && !check_content(request)) {
         return false;
@@ -445,7 +381,11 @@ bool simt_request_check(const struct simt_request *request) {
     if (!is_shared(request) && !check_content(request)) {
         return false;
     }
+    if (again && !request->strong) {
+        simt_request_witness(request);
+    }
     if (request->kind != SIMT_READ) {
+        request->warp->block->writes++;
         save_replaced(request);
         mark_written(request);
     }

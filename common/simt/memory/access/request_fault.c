@@ -18,21 +18,63 @@ const char *simt_request_verb(const struct simt_request *request) {
     return verbs[request->kind];
 }
 
-/* "; element 256 of 4 bytes, the last one is 255": the index the program may have used. */
+/* Bytes of what the program may have an array of. */
+static uint64_t element_of(const struct simt_request *request) {
+    return request->addresses != NULL ? request->bytes
+                                      : simt_field(request->instruction, SIMT_ELEMENT_SHIFT);
+}
+
+/* " (as an array of 4-byte elements: index -1)" */
+static void describe_negative(uint64_t before, uint64_t element, char *text, size_t size) {
+    text[0] = '\0';
+    if (element > 0 && before > 0 && before % element == 0) {
+        snprintf(text, size, " (as an array of %" PRIu64 "-byte elements: index -%" PRIu64 ")",
+                 element, before / element);
+    }
+}
+
+/* An index below zero in 32 bits without a sign is 4 G elements too large. */
+static bool describe_wrapped(const struct simt_memory *memory, uint64_t element, uint64_t address,
+                             char *text, size_t size) {
+    uint64_t meant = address - (element << 32), most = (uint64_t)1 << 20;
+    struct simt_allocation above;
+    char name[TEXT_BYTES];
+    if (address < element << 32 || !simt_memory_above(memory, meant, &above) || above.freed ||
+        above.address - meant > most || (above.address - meant) % element != 0) {
+        return false;
+    }
+    uint64_t before = (above.address - meant) / element;
+    simt_allocation_text(memory, &above, above.address, name, sizeof name);
+    snprintf(text, size,
+             ": index %" PRIu64 " of %s as an array of %" PRIu64
+             "-byte elements, which is index -%" PRIu64
+             " in an unsigned variable of 32 bits: it went below zero",
+             ((uint64_t)1 << 32) - before, name, element, before);
+    return true;
+}
+
+/* The index that the program may have used: "(as an array of 4-byte elements: index 256, the last
+ * one is 255)". */
 static void describe_element(const struct simt_request *request,
                              const struct simt_allocation *below, uint64_t address, char *text,
                              size_t size) {
-    uint64_t element = request->addresses != NULL
-                           ? request->bytes
-                           : simt_field(request->instruction, SIMT_ELEMENT_SHIFT);
-    uint64_t inside = address - below->address;
+    const struct simt_memory *memory = request->warp->block->run->memory;
+    uint64_t element = element_of(request), inside = address - below->address;
+    uint64_t before = simt_memory_before(memory, address);
     text[0] = '\0';
-    if (element > 0 && below->bytes >= element && inside >= below->bytes && inside % element == 0 &&
-        inside - below->bytes < NEAR_BYTES) {
+    if (element == 0) {
+        return;
+    }
+    if (before > 0) {
+        describe_negative(before, element, text, size);
+    } else if (below->bytes >= element && inside >= below->bytes && inside % element == 0 &&
+               inside - below->bytes < NEAR_BYTES) {
         snprintf(text, size,
                  " (as an array of %" PRIu64 "-byte elements: index %" PRIu64
                  ", the last one is %" PRIu64 ")",
                  element, inside / element, below->bytes / element - 1);
+    } else {
+        describe_wrapped(memory, element, address, text, size);
     }
 }
 
@@ -41,7 +83,7 @@ static void fault_global(const struct simt_request *request, uint32_t lane, uint
     const struct simt_memory *memory = warp->block->run->memory;
     const char *verb = simt_request_verb(request);
     struct simt_allocation found;
-    char where[TEXT_BYTES], index[TEXT_BYTES / 2];
+    char where[TEXT_BYTES], index[2 * TEXT_BYTES];
     bool inside = simt_memory_find(memory, address, &found);
     simt_memory_describe(memory, address, where, sizeof where);
     if (inside && found.freed) {
@@ -84,16 +126,17 @@ static void fault_bounded(const struct simt_request *request, uint32_t lane, uin
     struct simt_warp *warp = request->warp;
     const char *verb = simt_request_verb(request);
     uint64_t before = bytes_before_start(offset);
-    char past[64];
+    char past[64], index[96];
     if (offset < space->bytes && space->bytes - offset >= request->bytes) {
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_MISALIGNED, offset,
                   "%s %u bytes at offset %" PRIu64 " of %s, which is not a multiple of %u", verb,
                   request->bytes, offset, space->name, request->bytes);
     } else if (before > 0) {
+        describe_negative(before, element_of(request), index, sizeof index);
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
-                  "%s %u byte%s, %" PRIu64 " byte%s before the start of %s %s", verb,
+                  "%s %u byte%s, %" PRIu64 " byte%s before the start of %s %s%s", verb,
                   request->bytes, simt_plural(request->bytes), before, simt_plural(before),
-                  space->owner, space->name);
+                  space->owner, space->name, index);
     } else if (offset < space->bytes) {
         uint64_t over = request->bytes - (space->bytes - offset);
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
@@ -126,7 +169,7 @@ static void name_variable(const char *mangled, char *name, size_t size) {
 static bool fault_variable(const struct simt_request *request, uint32_t lane, uint64_t offset) {
     const struct simt_origin *origin = request->instruction->origin;
     const char *verb = simt_request_verb(request);
-    char name[64], past[64];
+    char name[64], past[64], index[96];
     if (origin == NULL || (offset >= origin->begin && offset < origin->end &&
                            origin->end - offset >= request->bytes)) {
         return false;
@@ -137,9 +180,11 @@ static bool fault_variable(const struct simt_request *request, uint32_t lane, ui
         before = origin->begin + bytes_before_start(offset);
     }
     if (offset < origin->begin || bytes_before_start(offset) > 0) {
+        describe_negative(before, element_of(request), index, sizeof index);
         simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, offset,
-                  "%s %u byte%s, %" PRIu64 " byte%s before the start of %s in shared memory", verb,
-                  request->bytes, simt_plural(request->bytes), before, simt_plural(before), name);
+                  "%s %u byte%s, %" PRIu64 " byte%s before the start of %s in shared memory%s",
+                  verb, request->bytes, simt_plural(request->bytes), before, simt_plural(before),
+                  name, index);
         return true;
     }
     simt_describe_past(offset - origin->end, past, sizeof past);

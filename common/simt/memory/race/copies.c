@@ -141,13 +141,14 @@ static bool overlaps(const struct simt_copy *copy, uint32_t lane, size_t offset,
            offset < copy->offsets[lane] + copy->bytes;
 }
 
-bool simt_copies_find(const struct simt_copies *c, size_t offset, size_t bytes, uint32_t *warp,
-                      uint32_t *lane) {
-    for (*warp = 0; *warp < c->warps; ++*warp) {
-        const struct list *list = &c->lists[*warp];
+bool simt_copies_find(const struct simt_copies *c, size_t offset, size_t bytes,
+                      struct simt_copier *copier) {
+    for (uint32_t warp = 0; warp < c->warps; warp++) {
+        const struct list *list = &c->lists[warp];
         for (size_t n = 0; n < list->count; n++) {
-            for (*lane = 0; *lane < SIMT_LANES; ++*lane) {
-                if (overlaps(&list->copies[n], *lane, offset, bytes)) {
+            for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+                if (overlaps(&list->copies[n], lane, offset, bytes)) {
+                    *copier = (struct simt_copier){warp, lane, list->copies[n].instruction};
                     return true;
                 }
             }

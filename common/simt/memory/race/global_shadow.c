@@ -75,9 +75,6 @@ static void begin_watch(struct simt_watch *watch) {
 /* @return how many host threads can be watched at the same time; 0 or 1: none but one alone */
 static uint32_t make_watches(struct simt_global_shadow *shadow, uint32_t host_threads) {
     uint32_t made = 0;
-    if (shadow->undo == NULL && simt_undo_create(&shadow->undo, shadow->memory) != STATUS_OK) {
-        return 0;
-    }
     while (made < host_threads &&
            create_watch(&shadow->together[made], shadow->memory, SIMT_BLOCKS_APART) == STATUS_OK) {
         made++;
@@ -86,7 +83,9 @@ static uint32_t make_watches(struct simt_global_shadow *shadow, uint32_t host_th
 }
 
 uint32_t simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t host_threads) {
-    uint32_t made = host_threads > 1 ? make_watches(shadow, host_threads) : 0;
+    bool has_undo =
+        shadow->undo != NULL || simt_undo_create(&shadow->undo, shadow->memory) == STATUS_OK;
+    uint32_t made = host_threads > 1 && has_undo ? make_watches(shadow, host_threads) : 0;
     shadow->host_threads = made > 1 ? made : 1;
     if (shadow->host_threads == 1) {
         begin_watch(&shadow->alone);
@@ -103,20 +102,24 @@ struct simt_watch *simt_global_shadow_watch(struct simt_global_shadow *shadow, u
 }
 
 struct simt_undo *simt_global_shadow_undo(struct simt_global_shadow *shadow) {
-    return shadow->host_threads == 1 ? NULL : shadow->undo;
+    return shadow->undo;
 }
 
-enum status simt_global_shadow_end(struct simt_global_shadow *shadow, bool *again) {
+/* The blocks of several host threads got in each other's way. */
+static bool has_met(const struct simt_global_shadow *shadow) {
     struct simt_history *histories[SIMT_MOST_HOST_THREADS];
-    *again = false;
-    if (shadow->host_threads == 1) {
-        return STATUS_OK;
-    }
     for (uint32_t n = 0; n < shadow->host_threads; n++) {
         histories[n] = shadow->together[n].blocks;
     }
-    *again = simt_histories_meet(histories, shadow->host_threads);
-    if (*again) {
+    return shadow->host_threads > 1 && simt_histories_meet(histories, shadow->host_threads);
+}
+
+enum status simt_global_shadow_end(struct simt_global_shadow *shadow, bool take_back, bool *again) {
+    *again = has_met(shadow);
+    if (shadow->undo == NULL) {
+        return take_back ? STATUS_OUT_OF_MEMORY : STATUS_OK;
+    }
+    if (*again || take_back) {
         return simt_undo_roll_back(shadow->undo);
     }
     simt_undo_commit(shadow->undo);

@@ -70,9 +70,15 @@ bool simt_copies_land(struct simt_copies *copies, uint32_t warp, uint32_t lanes,
 /** @return true when a copy is on its way to one of the bytes. */
 bool simt_copies_expects(const struct simt_copies *copies, size_t offset, size_t bytes);
 
+/** Who started a copy, and where. */
+struct simt_copier {
+    uint32_t warp, lane;
+    const struct simt_instruction *instruction;
+};
+
 /** Finds the thread that started such a copy. @return false: there is no such copy */
-bool simt_copies_find(const struct simt_copies *copies, size_t offset, size_t bytes, uint32_t *warp,
-                      uint32_t *lane);
+bool simt_copies_find(const struct simt_copies *copies, size_t offset, size_t bytes,
+                      struct simt_copier *copier);
 
 /*
  * Races in global memory: between blocks, and between the threads of one block.
@@ -115,16 +121,18 @@ uint32_t simt_global_shadow_begin(struct simt_global_shadow *shadow, uint32_t ho
 /** @return the histories that host thread @p index uses in this launch. */
 struct simt_watch *simt_global_shadow_watch(struct simt_global_shadow *shadow, uint32_t index);
 
-/** @return the undo log of this launch; NULL for one host thread. */
+/** @return the undo log of this launch; NULL where there is no memory for one. */
 struct simt_undo *simt_global_shadow_undo(struct simt_global_shadow *shadow);
 
 /**
  * @brief All blocks have ended.
- * @param again receives true when the launch has to be run again by one host thread: memory is as
- *              it was before
- * @return STATUS_OK; STATUS_OUT_OF_MEMORY: it has to be, but memory could not be brought back
+ * @param take_back whether memory has to be as it was before, in any case
+ * @param again     receives true when the launch has to be run again by one host thread: memory is
+ *                  as it was before
+ * @return STATUS_OK; STATUS_OUT_OF_MEMORY: memory could not be brought back
  */
-MUST_CHECK enum status simt_global_shadow_end(struct simt_global_shadow *shadow, bool *again);
+MUST_CHECK enum status simt_global_shadow_end(struct simt_global_shadow *shadow, bool take_back,
+                                              bool *again);
 
 /* The checks of a block: all of the above. */
 

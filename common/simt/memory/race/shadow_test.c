@@ -128,9 +128,10 @@ PLAY_TEST(shared_race, read_after_write_without_a_barrier) {
     EXPECT_TRUE(store(p, "st.shared.u32", 0, 4, 7, 1));
     warp(p, 1);
     EXPECT_TRUE(!load(p, "ld.shared.u32", 120, 4));
-    expect(p, SIMT_FAULT_SHARED_RACE,
-           "(in warp 1) reads 4 bytes at offset 120 of shared memory that warp 0 wrote, with no "
-           "barrier in between");
+    expect(
+        p, SIMT_FAULT_SHARED_RACE,
+        "(in warp 1) reads 4 bytes at offset 120 of shared memory that a thread of warp 0 wrote, "
+        "with no barrier in between");
     EXPECT_INT_EQ(32, p->h.block.fault.thread[0]);
     block(p, 0);
     EXPECT_TRUE(store(p, "st.shared.u32", 0, 4, 9, 1));
@@ -145,7 +146,7 @@ PLAY_TEST(shared_race, write_after_read_without_a_barrier) {
     warp(p, 2);
     EXPECT_TRUE(!store(p, "st.shared.u32", 0, 4, 7, 1));
     expect(p, SIMT_FAULT_SHARED_RACE,
-           "writes 4 bytes at offset 64 of shared memory that warp 0 "
+           "writes 4 bytes at offset 64 of shared memory that a thread of warp 0 "
            "read, with no barrier");
     EXPECT_INT_EQ(80, p->h.block.fault.thread[0]);
 }
@@ -214,7 +215,7 @@ PLAY_TEST(shared_race, atomics_meet_but_do_not_replace_a_barrier) {
         EXPECT_TRUE(atomic(p, "atom.shared.add.u32", 0, 4));
     }
     EXPECT_TRUE(!load(p, "ld.shared.u32", 0, 4));
-    expect(p, SIMT_FAULT_SHARED_RACE, "that another warp wrote");
+    expect(p, SIMT_FAULT_SHARED_RACE, "that a thread of another warp wrote");
     block(p, 0);
     EXPECT_TRUE(store(p, "st.shared.u32", 0, 4, 3, 1));
     warp(p, 1);
@@ -271,8 +272,8 @@ PLAY_TEST(lanes, what_another_lane_wrote) {
     EXPECT_TRUE(store(p, "st.shared.u32", 0, 16, 9, 1));
     EXPECT_TRUE(!load(p, "ld.shared.u32", 496, -16));
     expect(p, SIMT_FAULT_SHARED_RACE,
-           "reads 4 bytes at offset 496 of shared memory that lane 31 of the same warp wrote, with "
-           "no barrier in between");
+           "reads 4 bytes at offset 496 of shared memory that thread (31,0,0) of the same warp "
+           "wrote, with no barrier in between");
     EXPECT_INT_EQ(0, p->h.block.fault.thread[0]);
 }
 
@@ -289,13 +290,13 @@ PLAY_TEST(lanes, what_another_lane_has_read) {
     EXPECT_TRUE(!store(p, "st.shared.u32", 64, 4, 5, 1));
     expect(
         p, SIMT_FAULT_SHARED_RACE,
-        "writes 4 bytes at offset 68 of shared memory that lane 0 of the same warp read, with no "
-        "barrier in between");
+        "writes 4 bytes at offset 68 of shared memory that thread (0,0,0) of the same warp read, "
+        "with no barrier in between");
     EXPECT_INT_EQ(1, p->h.block.fault.thread[0]);
     block(p, 0);
     EXPECT_TRUE(load(p, "ld.shared.u32", 64, 0));
     EXPECT_TRUE(!store(p, "st.shared.u32", 64, 4, 6, 1));
-    expect(p, SIMT_FAULT_SHARED_RACE, "that another lane of the same warp read");
+    expect(p, SIMT_FAULT_SHARED_RACE, "that another thread of the same warp read");
 }
 
 /* Bytes of one word that belong to several lanes; values that all lanes store. */
@@ -318,11 +319,12 @@ PLAY_TEST(lanes, of_global_memory) {
     EXPECT_TRUE(load(p, "ld.global.u32", p->global, 4));
     EXPECT_TRUE(!load(p, "ld.global.u32", p->global + 124, -4));
     expect(p, SIMT_FAULT_BLOCK_RACE,
-           "124 bytes into allocation #1 (cudaMalloc, 4096 bytes), that lane 31 of the same warp "
+           "124 bytes into allocation #1 (cudaMalloc, 4096 bytes), that thread (31,0,0) of the "
+           "same warp "
            "wrote, with no barrier in between");
     block(p, 1);
     EXPECT_TRUE(!store(p, "st.global.u32", p->global + 1024, 0, 5, 1));
-    expect(p, SIMT_FAULT_BLOCK_RACE, "lane 0 of the same warp writes another value there");
+    expect(p, SIMT_FAULT_BLOCK_RACE, "thread (0,0,0) of the same warp writes another value there");
 }
 
 PLAY_TEST(block_race, threads_of_a_block_in_global_memory) {
@@ -332,13 +334,14 @@ PLAY_TEST(block_race, threads_of_a_block_in_global_memory) {
     EXPECT_TRUE(!load(p, "ld.global.u32", p->global, 4));
     expect(p, SIMT_FAULT_BLOCK_RACE, "(in warp 1) reads 4 bytes at 0x");
     expect(p, SIMT_FAULT_BLOCK_RACE,
-           ", 0 bytes into allocation #1 (cudaMalloc, 4096 bytes), that warp 0 wrote, with no "
-           "barrier in between");
+           ", 0 bytes into allocation #1 (cudaMalloc, 4096 bytes), that a thread of warp 0 wrote, "
+           "with "
+           "no barrier in between");
     block(p, 1);
     EXPECT_TRUE(load(p, "ld.global.u32", p->global + 1024, 4));
     warp(p, 3);
     EXPECT_TRUE(!store(p, "st.global.u32", p->global + 1024, 4, 7, 1));
-    expect(p, SIMT_FAULT_BLOCK_RACE, "that warp 0 read, with no barrier in between");
+    expect(p, SIMT_FAULT_BLOCK_RACE, "that a thread of warp 0 read, with no barrier in between");
 }
 
 PLAY_TEST(block_race, what_orders_them) {

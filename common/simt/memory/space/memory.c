@@ -12,6 +12,7 @@
 
 #include "common/base/checked.h"
 #include "common/simt/memory/cache/cache.h"
+#include "common/simt/memory/space/names.h"
 
 enum { GRANULE = 256, RED_ZONE = 256, PAGE = 4096, MAX_REMEMBERED = 1 << 16 };
 
@@ -42,6 +43,7 @@ struct simt_memory {
     uint64_t serial, releases;
     size_t remembered; /* freed records in `device` */
     struct simt_l2 *l2;
+    struct simt_names names;
 };
 
 /* Device addresses begin here where that is free, so that messages are the same in every run. */
@@ -251,6 +253,7 @@ enum status simt_memory_release(struct simt_memory *memory, uint64_t address) {
     if (record->allocation.freed) {
         return STATUS_INVALID_ARGUMENT;
     }
+    simt_names_forget(&memory->names, address, record->end);
     record->allocation.freed = true;
     record->released = memory->releases++;
     memory->used -= record->end - address;
@@ -381,6 +384,30 @@ static bool in_window(const struct simt_memory *memory, uint64_t address) {
 void *simt_memory_host(const struct simt_memory *memory, uint64_t address) {
     return in_window(memory, address) ? memory->memory + (address - memory->window)
                                       : (void *)(uintptr_t)address;
+}
+
+enum status simt_memory_name(struct simt_memory *memory, uint64_t address, const char *name) {
+    struct simt_allocation allocation;
+    if (name == NULL || !simt_name_is_good(name)) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (!simt_memory_find(memory, address, &allocation) || allocation.freed) {
+        return STATUS_NOT_FOUND;
+    }
+    simt_names_add(&memory->names, &allocation, address, name);
+    return STATUS_OK;
+}
+
+void simt_memory_launched(struct simt_memory *memory) {
+    memory->names.launches++;
+}
+
+const struct simt_names *simt_memory_names(const struct simt_memory *memory) {
+    return &memory->names;
+}
+
+bool simt_memory_has_host(const struct simt_memory *memory) {
+    return memory->host.count > 0;
 }
 
 bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer) {

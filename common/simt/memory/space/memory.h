@@ -33,6 +33,7 @@
 #define SIMT_WINDOW_BYTES ((uint64_t)1 << 32)
 
 struct simt_memory;
+struct simt_names;
 struct simt_l2;
 
 /** One allocation, live or freed. */
@@ -89,6 +90,35 @@ bool simt_memory_below(const struct simt_memory *memory, uint64_t address,
 bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
                        struct simt_allocation *allocation);
 
+/**
+ * @brief Names the tensor that begins at an address, for messages.
+ *
+ * A name at the beginning of an allocation stays as long as the allocation. Other names in it hold
+ * for a few launches: a program that divides up memory itself may soon do so in another way.
+ *
+ * @param name copied; of a longer one the first SIMT_NAME_BYTES - 1 characters
+ * @return STATUS_OK; STATUS_NOT_FOUND: the address is not in a live allocation;
+ *         STATUS_INVALID_ARGUMENT: no name, or one with characters besides printable ASCII
+ */
+MUST_CHECK enum status simt_memory_name(struct simt_memory *memory, uint64_t address,
+                                        const char *name);
+
+/** A launch begins: names inside of allocations grow old. */
+void simt_memory_launched(struct simt_memory *memory);
+
+/** @return the names. */
+const struct simt_names *simt_memory_names(const struct simt_memory *memory);
+
+/** Writes what a message calls an allocation: "allocation #3 (cudaMalloc, 1024 bytes)", or
+ *  ""q" (cudaMalloc, 1024 bytes)". @param address in it, for names inside of it */
+void simt_allocation_text(const struct simt_memory *memory,
+                          const struct simt_allocation *allocation, uint64_t address, char *text,
+                          size_t size);
+
+/** @return bytes by which an address lies before the start of the allocation that it belongs to
+ * most likely; 0: it does not. */
+uint64_t simt_memory_before(const struct simt_memory *memory, uint64_t address);
+
 /** Says where an address lies: "16 bytes into allocation #3 (cudaMalloc, 1024 bytes)". */
 void simt_memory_describe(const struct simt_memory *memory, uint64_t address, char *text,
                           size_t size);
@@ -110,6 +140,10 @@ struct simt_extent simt_memory_window(const struct simt_memory *memory);
 /** @return where the emulator reads and writes the byte at @p address; the caller has checked it.
  */
 void *simt_memory_host(const struct simt_memory *memory, uint64_t address);
+
+/** @return true when kernels may use host memory (pinned, mapped, managed), which the host may
+ * change meanwhile. */
+bool simt_memory_has_host(const struct simt_memory *memory);
 
 /** @return true when @p pointer lies in the device window. */
 bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer);

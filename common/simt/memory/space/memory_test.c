@@ -353,3 +353,48 @@ UNDO_TEST(several_host_threads_store_at_the_same_time) {
         EXPECT_INT_EQ(7, f->bytes[n]);
     }
 }
+
+static void expect_place(const struct simt_memory *memory, uint64_t address, const char *want) {
+    char text[400];
+    simt_memory_describe(memory, address, text, sizeof text);
+    EXPECT_STR_EQ(want, text);
+}
+
+MEMORY_TEST(tensors_have_names, LIMIT) {
+    static const char too_long[] = "a name of more than thirty-one characters";
+    uint64_t q, arena;
+    ASSERT_OK(simt_memory_alloc(memory, 4000, 256, "cudaMalloc", &q));
+    ASSERT_OK(simt_memory_alloc(memory, 1024, 256, "cudaMalloc", &arena));
+    EXPECT_OK(simt_memory_name(memory, q, "q"));
+    expect_place(memory, q + 4000, "just past the end of \"q\" (cudaMalloc, 4000 bytes)");
+    expect_place(memory, q + 8, "8 bytes into \"q\" (cudaMalloc, 4000 bytes)");
+    EXPECT_OK(simt_memory_name(memory, q, too_long));
+    expect_place(memory, q,
+                 "0 bytes into \"a name of more than thirty-one \" (cudaMalloc, 4000 bytes)");
+    EXPECT_OK(simt_memory_name(memory, arena + 256, "k"));
+    expect_place(memory, arena + 300,
+                 "300 bytes into allocation #2 (cudaMalloc, 1024 bytes; \"k\" begins at byte 256)");
+    expect_place(memory, arena + 8, "8 bytes into allocation #2 (cudaMalloc, 1024 bytes)");
+    simt_memory_launched(memory);
+    EXPECT_OK(simt_memory_name(memory, arena + 512, "v")); /* the arena is divided up anew */
+    expect_place(memory, arena + 300, "300 bytes into allocation #2 (cudaMalloc, 1024 bytes)");
+    for (int launch = 0; launch < 8; launch++) {
+        simt_memory_launched(memory);
+    }
+    expect_place(memory, arena + 600, "600 bytes into allocation #2 (cudaMalloc, 1024 bytes)");
+    EXPECT_OK(simt_memory_release(memory, q));
+    EXPECT_STATUS(STATUS_NOT_FOUND, simt_memory_name(memory, q, "q"));
+    expect_place(memory, q, "0 bytes into allocation #1 (cudaMalloc, 4000 bytes)");
+}
+
+MEMORY_TEST(bad_names_are_refused, LIMIT) {
+    uint64_t q;
+    ASSERT_OK(simt_memory_alloc(memory, 4000, 256, "cudaMalloc", &q));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_name(memory, q, NULL));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_name(memory, q, ""));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_name(memory, q, "a\nb"));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_name(memory, q, "\033[2J"));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_memory_name(memory, q, "a \"quote\""));
+    EXPECT_STATUS(STATUS_NOT_FOUND, simt_memory_name(memory, 64, "q"));
+    expect_place(memory, q, "0 bytes into allocation #1 (cudaMalloc, 4000 bytes)");
+}

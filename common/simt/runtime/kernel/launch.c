@@ -82,6 +82,7 @@ static cudaError_t error_of_fault(enum simt_fault_kind kind) {
         return cudaSuccess;
     case SIMT_FAULT_OUT_OF_BOUNDS:
     case SIMT_FAULT_FREED:
+    case SIMT_FAULT_STACK:
         return cudaErrorIllegalAddress;
     case SIMT_FAULT_MISALIGNED:
         return cudaErrorMisalignedAddress;
@@ -96,6 +97,14 @@ static cudaError_t error_of_fault(enum simt_fault_kind kind) {
     }
 }
 
+/** Here a debugger stops when a kernel has gone wrong: `break simt_fault_found`, see
+ * tools/debug.sh. */
+void simt_fault_found(const struct simt_fault *fault);
+
+__attribute__((noinline)) void simt_fault_found(const struct simt_fault *fault) {
+    __asm__ volatile("" ::"r"(fault) : "memory"); /* else there is nothing to call */
+}
+
 static void take_fault(struct runtime *runtime, const struct kernel *kernel,
                        struct simt_fault *fault) {
     if (fault->kind == SIMT_FAULT_NONE) {
@@ -104,6 +113,7 @@ static void take_fault(struct runtime *runtime, const struct kernel *kernel,
     snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel->readable);
     fflush(stdout);
     simt_fault_print(fault, stderr);
+    simt_fault_found(fault);
     runtime->pending = error_of_fault(fault->kind);
 }
 
@@ -156,6 +166,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .global_shadow = runtime->shadow,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
+        .stack_bytes = runtime->limits[cudaLimitStackSize],
         .sites = settings->report != SIMT_REPORT_NONE ? &sites : NULL,
     };
     set_caches(settings->gpu, launch, &request);

@@ -1,0 +1,185 @@
+/*
+ * Blocks that never end.
+ *
+ * A block that writes nothing and passes no barrier for a long time is watched:
+ * if all its warps are at the same places with the same registers as at an
+ * earlier time, everything since then will repeat for ever. Earlier times are
+ * kept at doubling distances, so that a loop of any length is found. A loop that
+ * changes something in each round, if only a counter, ends at a limit of warp
+ * instructions, and at a quarter of that where nothing is written meanwhile.
+ */
+#include <string.h>
+
+#include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/space/memory.h"
+
+/* Warp instructions of a block without a store: long for a kernel that ends. */
+enum { QUIET_INSTRUCTIONS = 1 << 19 };
+
+static uint64_t mix(uint64_t sum, uint64_t value) {
+    sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
+    return sum ^ sum >> 29;
+}
+
+static uint64_t mix_bytes(uint64_t sum, const void *bytes, size_t size) {
+    const unsigned char *at = bytes;
+    uint64_t word = 0;
+    for (; size >= sizeof word; size -= sizeof word, at += sizeof word) {
+        memcpy(&word, at, sizeof word);
+        sum = mix(sum, word);
+    }
+    word = 0;
+    memcpy(&word, at, size);
+    return mix(sum, word);
+}
+
+/* Where all warps are. */
+static uint64_t places_of(const struct simt_block_run *b) {
+    uint64_t sum = 0;
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        const struct simt_warp_run *w = &b->warps[n];
+        sum = mix(sum, (uint64_t)w->state << 32 | w->fragment_count);
+        for (uint32_t k = 0; k < w->fragment_count; k++) {
+            const struct simt_fragment *f = &w->fragments[k];
+            sum = mix(sum, (uint64_t)f->mask << 32 | f->pc);
+            sum = mix(sum, (uint64_t)f->frame->depth << 32 | f->state);
+            /* Fragments take turns by the number of their jumps. */
+            sum = mix(sum, w->fragment_count > 1 ? f->jumps_back : 0);
+        }
+    }
+    return sum;
+}
+
+/* All that decides what the warps do next, but memory. */
+static uint64_t state_of(const struct simt_block_run *b) {
+    uint64_t sum = mix_bytes(0, b->barriers, sizeof b->barriers);
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        const struct simt_warp_run *w = &b->warps[n];
+        sum = mix(sum, w->warp.carry);
+        for (uint32_t k = 0; k < w->fragment_count; k++) {
+            for (const struct simt_frame *f = w->fragments[k].frame; f != NULL; f = f->caller) {
+                sum = mix_bytes(sum, f->rows, f->code->row_bytes);
+                sum = mix_bytes(sum, f->predicates, f->code->predicates * sizeof *f->predicates);
+                sum = mix(sum, (uint64_t)(uintptr_t)f->code ^ (uint64_t)f->return_pc << 48);
+            }
+        }
+    }
+    return sum;
+}
+
+static void forget_loops(struct simt_block_run *b) {
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        b->warps[n].loop.code = NULL;
+    }
+}
+
+/* The line of the outermost function that an instruction belongs to; 0: not known. */
+static uint32_t outer_line(const struct simt_instruction *i) {
+    const struct ptx_location *at = i->source->location;
+    uint32_t line = i->source->line;
+    for (; at != NULL && at->caller != NULL; at = at->caller) {
+        line = at->caller->line;
+    }
+    return line;
+}
+
+/* The first line of the loop: that is where its condition stands, mostly. */
+static const struct simt_instruction *head_of(const struct simt_loop *loop) {
+    const struct simt_instruction *best = &loop->code->instructions[loop->begin];
+    for (uint32_t pc = loop->begin; pc <= loop->end; pc++) {
+        const struct simt_instruction *i = &loop->code->instructions[pc];
+        uint32_t line = outer_line(i), least = outer_line(best);
+        bool inlined = i->source->location != NULL && i->source->location->caller != NULL;
+        if (line != 0 && (least == 0 || line < least || (line == least && !inlined))) {
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Fails the first warp that runs, at its loop. */
+static void fail_endless(struct simt_block_run *b, const char *why) {
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        struct simt_warp_run *w = &b->warps[n];
+        if (w->state != SIMT_WARP_RUNS || w->fragment_count == 0) {
+            continue;
+        }
+        const struct simt_fragment *f = &w->fragments[0];
+        const struct simt_instruction *at =
+            w->loop.code != NULL ? head_of(&w->loop) : &f->frame->code->instructions[f->pc];
+        simt_fail(&w->warp, at, (uint32_t)__builtin_ctz(f->mask), SIMT_FAULT_ENDLESS, 0,
+                  "runs in this loop without an end: after %llu warp instructions of its block %s",
+                  (unsigned long long)b->instructions, why);
+        return;
+    }
+}
+
+/* Nobody else changes what the block reads: other blocks of a cooperative grid, or the host. */
+static bool is_alone(const struct simt_block_run *b) {
+    const struct simt_run *run = b->block.run;
+    return b->block.shadow != NULL && run->grid_workspace == 0 &&
+           !simt_memory_has_host(run->memory);
+}
+
+/* Shortly before a limit loops are asked for; they are told at the limit.
+ * @return true when it is reached */
+static bool passes(struct simt_block_run *b, uint64_t used, uint64_t limit, bool *is_near) {
+    if (used > limit - limit / 8 && !*is_near) {
+        *is_near = true;
+        forget_loops(b);
+        return false;
+    }
+    return used > limit;
+}
+
+/* Ends a block at the limit; far earlier where it writes nothing. */
+static void check_limit(struct simt_block_run *b) {
+    uint64_t limit = b->instruction_limit;
+    if (limit == 0) {
+        return;
+    }
+    if (passes(b, b->instructions, limit, &b->is_near_limit)) {
+        fail_endless(b, "it has not ended; SIMT_INSTRUCTION_LIMIT sets how many it may take");
+    } else if (is_alone(b) &&
+               passes(b, b->instructions - b->stall.since, limit / 4, &b->stall.is_near_limit)) {
+        fail_endless(b, "it has not ended, and the last quarter of SIMT_INSTRUCTION_LIMIT wrote "
+                        "nothing");
+    }
+}
+
+void simt_stall_begin(struct simt_block_run *b) {
+    b->stall = (struct simt_stall){.writes = b->block.writes,
+                                   .barriers = b->block.counters->barriers,
+                                   .since = b->instructions,
+                                   .next = 1};
+}
+
+/* @return true when the block is in a state in which it was before */
+static bool repeats(struct simt_block_run *b) {
+    struct simt_stall *s = &b->stall;
+    uint64_t places = places_of(b);
+    if (s->rounds++ > 0 && places == s->places && state_of(b) == s->state) {
+        return true;
+    }
+    if (s->rounds == s->next) {
+        s->next *= 2;
+        s->places = places;
+        s->state = state_of(b);
+        forget_loops(b);
+    }
+    return false;
+}
+
+void simt_stall_check(struct simt_block_run *b) {
+    const struct simt_stall *s = &b->stall;
+    if (b->block.fault.kind != SIMT_FAULT_NONE) {
+        return;
+    }
+    if (s->writes != b->block.writes || s->barriers != b->block.counters->barriers) {
+        simt_stall_begin(b);
+    } else if (b->instructions - s->since > QUIET_INSTRUCTIONS && is_alone(b) && repeats(b)) {
+        fail_endless(b, "everything is as it was before, and nothing has been written since");
+        return;
+    }
+    check_limit(b);
+}

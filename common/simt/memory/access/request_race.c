@@ -1,0 +1,184 @@
+/*
+ * Races in words: both threads, and both lines where they are known (witness.h).
+ */
+#include "common/simt/memory/access/request_race.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/simt/memory/access/witness.h"
+
+enum { WHERE_BYTES = 800, WHO_BYTES = 512, PLACE_BYTES = 300, NAME_BYTES = 64 };
+
+static bool is_shared(const struct simt_request *request) {
+    return request->space == PTX_SHARED;
+}
+
+static uint64_t lane_address(const struct simt_request *request, uint32_t lane) {
+    return request->first + (uint64_t)(int64_t)request->relative[lane];
+}
+
+/* "at offset 16 of shared memory", "at 0x7f..., 16 bytes into allocation #1 (...),". */
+static void name_place(const struct simt_request *request, uint64_t address, char *text,
+                       size_t size) {
+    char where[WHERE_BYTES / 2];
+    if (is_shared(request)) {
+        snprintf(text, size, "at offset %" PRIu64 " of shared memory", address);
+        return;
+    }
+    simt_memory_describe(request->warp->block->run->memory, address, where, sizeof where);
+    snprintf(text, size, "at 0x%" PRIx64 ", %s,", address, where);
+}
+
+/* What the second run has found; NULL: this is not the second run, or it found nothing. */
+static const struct simt_witness *found_by(const struct simt_run *run) {
+    const struct simt_witness *witness = run->witness;
+    return witness != NULL && witness->instruction != NULL ? witness : NULL;
+}
+
+/* "block (1,0,0)"; where it is not known: "another block". */
+static void name_block(const struct simt_run *run, bool known, uint64_t order, char *text,
+                       size_t size) {
+    uint32_t columns = run->grid[0] > 0 ? run->grid[0] : 1;
+    uint32_t rows = run->grid[1] > 0 ? run->grid[1] : 1;
+    uint32_t number = (uint32_t)order;
+    snprintf(text, size, known ? "block (%u,%u,%u)" : "another block", number % columns,
+             number / columns % rows, number / columns / rows);
+}
+
+/* "thread (0,0,0) of block (1,0,0) wrote at sum.cu:3". */
+static void name_block_and_deed(const struct simt_run *run, const struct simt_race *race,
+                                char *text, size_t size) {
+    const struct simt_witness *witness = found_by(run);
+    const char *did = race->wrote ? "wrote" : "read";
+    char block[NAME_BYTES], thread[NAME_BYTES], line[PLACE_BYTES];
+    if (witness == NULL) {
+        name_block(run, race->known, race->agent, block, sizeof block);
+        snprintf(text, size, "%s %s", block, did);
+        return;
+    }
+    name_block(run, true, witness->by_order, block, sizeof block);
+    snprintf(text, size, "%s of %s %s%s",
+             simt_thread_text(run, witness->by_thread, thread, sizeof thread), block, did,
+             simt_place_text(run, witness->instruction, line, sizeof line));
+}
+
+/* "thread (1,0,0) of the same warp", "thread (33,0,0) of warp 1"; "another thread of ..." where the
+ * history did not say which. */
+static void name_thread(const struct simt_request *request, const struct simt_race *race,
+                        char *text, size_t size) {
+    const struct simt_run *run = request->warp->block->run;
+    const struct simt_witness *witness = found_by(run);
+    bool told = witness != NULL || (race->lanes && race->known);
+    uint32_t number =
+        witness != NULL ? witness->by_thread : request->warp->index * SIMT_LANES + race->lane;
+    uint32_t warp = witness != NULL ? number / SIMT_LANES : race->agent;
+    char thread[NAME_BYTES], of[NAME_BYTES] = "another warp";
+    snprintf(thread, sizeof thread, race->lanes ? "another thread" : "a thread");
+    if (told) {
+        simt_thread_text(run, number, thread, sizeof thread);
+    }
+    if (race->lanes) {
+        snprintf(of, sizeof of, "the same warp");
+    } else if (witness != NULL || race->known) {
+        snprintf(of, sizeof of, "warp %u", warp);
+    }
+    snprintf(text, size, "%s of %s", thread, of);
+}
+
+/* "thread (0,0,0) of warp 1 wrote at tile.cu:31". */
+static void name_thread_and_deed(const struct simt_request *request, const struct simt_race *race,
+                                 char *text, size_t size) {
+    const struct simt_run *run = request->warp->block->run;
+    const struct simt_witness *witness = found_by(run);
+    char who[2 * NAME_BYTES + 8], line[PLACE_BYTES] = "";
+    name_thread(request, race, who, sizeof who);
+    if (witness != NULL) {
+        simt_place_text(run, witness->instruction, line, sizeof line);
+    }
+    snprintf(text, size, "%s %s%s", who, race->wrote ? "wrote" : "read", line);
+}
+
+/* What a second run needs to find the other access; the first fault of a block is kept. */
+static void remember(const struct simt_request *request, uint32_t lane,
+                     const struct simt_race *race, bool blocks) {
+    struct simt_fault *fault = &request->warp->block->fault;
+    if (!fault->race.raced) {
+        fault->race = (struct simt_encounter){.raced = true,
+                                              .is_shared = is_shared(request),
+                                              .blocks = blocks,
+                                              .warp = request->warp->index,
+                                              .lane = lane,
+                                              .bytes = request->bytes,
+                                              .address = lane_address(request, lane),
+                                              .other = *race,
+                                              .instruction = request->instruction};
+    }
+}
+
+void simt_race_between_blocks(const struct simt_request *request, uint32_t lane,
+                              const struct simt_race *race) {
+    const struct simt_run *run = request->warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    char who[WHO_BYTES], where[WHERE_BYTES];
+    name_block_and_deed(run, race, who, sizeof who);
+    name_place(request, address, where, sizeof where);
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
+              "%s %u bytes %s that %s in the same launch", simt_request_verb(request),
+              request->bytes, where, who);
+    remember(request, lane, race, true);
+}
+
+void simt_race_inside_block(const struct simt_request *request, uint32_t lane,
+                            const struct simt_race *race) {
+    struct simt_warp *warp = request->warp;
+    uint64_t address = lane_address(request, lane);
+    enum simt_fault_kind kind = is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE;
+    const char *verb = simt_request_verb(request);
+    char who[WHO_BYTES], where[WHERE_BYTES];
+    name_place(request, address, where, sizeof where);
+    name_thread_and_deed(request, race, who, sizeof who);
+    if (race->lanes) {
+        simt_fail(warp, request->instruction, lane, kind, address,
+                  "%s %u bytes %s that %s, with no barrier in between: lanes need not run in step",
+                  verb, request->bytes, where, who);
+    } else {
+        simt_fail(warp, request->instruction, lane, kind, address,
+                  "(in warp %u) %s %u bytes %s that %s, with no barrier in between", warp->index,
+                  verb, request->bytes, where, who);
+    }
+    remember(request, lane, race, false);
+}
+
+void simt_race_of_values(const struct simt_request *request, uint32_t lane, uint32_t other) {
+    struct simt_warp *warp = request->warp;
+    uint64_t address = lane_address(request, lane);
+    char where[WHERE_BYTES], who[NAME_BYTES];
+    name_place(request, address, where, sizeof where);
+    simt_fail(
+        warp, request->instruction, lane,
+        is_shared(request) ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_BLOCK_RACE, address,
+        "writes %u bytes %s and %s of the same warp writes another value there in the same "
+        "instruction",
+        request->bytes, where,
+        simt_thread_text(warp->block->run, warp->index * SIMT_LANES + other, who, sizeof who));
+    warp->block->fault.hint =
+        "one thread should write there, or each its own place, or all with an atomic operation";
+}
+
+void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
+                         const struct simt_copier *copier) {
+    const struct simt_run *run = request->warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    bool own = copier->warp == request->warp->index && copier->lane == lane;
+    char who[NAME_BYTES] = "the same thread", line[PLACE_BYTES];
+    if (!own) {
+        simt_thread_text(run, copier->warp * SIMT_LANES + copier->lane, who, sizeof who);
+    }
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_COPY, address,
+              "%s %u bytes at offset %" PRIu64
+              " of shared memory, to which an asynchronous copy (cp.async) of %s%s is still on "
+              "its way: that thread has not waited for it",
+              simt_request_verb(request), request->bytes, address, who,
+              simt_place_text(run, copier->instruction, line, sizeof line));
+}

@@ -1,0 +1,25 @@
+/**
+ * @file request_race.h
+ * @brief Says which two accesses race. For request_check.c only.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_REQUEST_RACE_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_ACCESS_REQUEST_RACE_H_
+
+#include "common/simt/memory/access/request.h"
+
+/** A lane's access races with one of another block. */
+void simt_race_between_blocks(const struct simt_request *request, uint32_t lane,
+                              const struct simt_race *race);
+
+/** A lane's access races with one of another thread of its block. */
+void simt_race_inside_block(const struct simt_request *request, uint32_t lane,
+                            const struct simt_race *race);
+
+/** Two lanes of one store write different values to the same place. */
+void simt_race_of_values(const struct simt_request *request, uint32_t lane, uint32_t other);
+
+/** A lane's access meets an asynchronous copy that is still on its way. */
+void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
+                         const struct simt_copier *copier);
+
+#endif
