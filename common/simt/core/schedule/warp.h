@@ -58,7 +58,8 @@ struct simt_warp_run {
     uint32_t barrier;               /**< number of the barrier it waits at */
     uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
     uint32_t polls;                 /**< in vain, since the warp's turn began */
-    struct simt_timeline *timeline; /**< NULL: nobody follows this warp */
+    struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
+    bool followed;                  /**< by its timeline, by x-ray or by both */
     const struct simt_instruction *barrier_at;
 };
 
@@ -131,6 +132,7 @@ struct simt_block_counts {
     struct simt_counters *counters;
     struct simt_site *sites;  /**< by number; NULL: no counts by site */
     struct simt_watch *watch; /**< races in global memory; NULL: not looked for */
+    struct simt_xray *xray;   /**< NULL: no record */
 };
 
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY; memory for one block after another. */
