@@ -57,9 +57,15 @@ static enum status run_program(const struct bench_program *program, int argc, ch
     if (flags.count >= MOST_FLAGS) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "more than %d flags", MOST_FLAGS - 1);
     }
-    memcpy(table, flags.table, flags.count * sizeof *table);
+    if (flags.count > 0) {
+        memcpy(table, flags.table, flags.count * sizeof *table);
+    }
     table[flags.count++] = (struct flag){
-        "xray", 0, FLAG_STRING, &xray, "FILE",
+        "xray",
+        0,
+        FLAG_STRING,
+        &xray,
+        "FILE",
         "HTML page of each kernel: source lines, warps' addresses, waves, roofline; needs simt"};
     flags.table = table;
     TRY(read_flags(&flags, argc, argv, &help, error));

@@ -12,8 +12,8 @@ bool simt_xray_create(struct simt_xray *xray, size_t instructions, size_t sites)
 
 void simt_xray_clear(struct simt_xray *xray) {
     for (size_t n = 0; n < xray->count; n++) {
-        xray->instructions[n] = (struct simt_xray_instruction){
-            .instruction = xray->instructions[n].instruction};
+        xray->instructions[n] =
+            (struct simt_xray_instruction){.instruction = xray->instructions[n].instruction};
     }
     memset(xray->requests, 0, 2 * xray->site_count * sizeof *xray->requests);
 }

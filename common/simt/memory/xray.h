@@ -36,13 +36,13 @@ struct simt_xray_instruction {
 
 /** One request as a warp made it: the first of its site, in the lowest block that came there. */
 struct simt_xray_request {
-    uint64_t block;      /**< position in the grid */
-    uint32_t warp;       /**< of the block */
-    uint32_t mask;       /**< active lanes; 0: no request was seen */
-    uint32_t bytes;      /**< of one lane; of the joined access where ptxas joins several */
-    uint64_t first;      /**< address of the first active lane, in its space */
-    uint64_t allocation; /**< global: where the allocation of that address begins; else 0 */
-    uint32_t cost, least;         /**< sectors or wavefronts, and what would do */
+    uint64_t block;       /**< position in the grid */
+    uint32_t warp;        /**< of the block */
+    uint32_t mask;        /**< active lanes; 0: no request was seen */
+    uint32_t bytes;       /**< of one lane; of the joined access where ptxas joins several */
+    uint64_t first;       /**< address of the first active lane, in its space */
+    uint64_t allocation;  /**< global: where the allocation of that address begins; else 0 */
+    uint32_t cost, least; /**< sectors or wavefronts, and what would do */
     enum simt_access_kind kind;
     enum ptx_space space;         /**< PTX_GLOBAL, PTX_SHARED or PTX_LOCAL */
     int32_t relative[SIMT_LANES]; /**< bytes from `first`; 0 for inactive lanes */

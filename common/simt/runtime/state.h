@@ -51,7 +51,7 @@ struct runtime {
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
-    struct xray xray; /**< only with SIMT_XRAY */
+    struct xray xray;  /**< only with SIMT_XRAY */
     bool managed_note; /**< the note on managed memory has been printed */
 };
 

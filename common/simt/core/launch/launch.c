@@ -116,7 +116,8 @@ static enum status run_some(struct crew *crew, struct simt_block_run *block, uin
     return STATUS_OK;
 }
 
-/* Runs blocks until none is left. The caller frees `block` and what `counts` holds, on failure too. */
+/* Runs blocks until none is left. The caller frees `block` and what `counts` holds, on failure too.
+ */
 static enum status run_until_none_left(struct crew *crew, struct simt_block_counts *counts,
                                        struct simt_block_run **block) {
     if (crew->site_count > 0) {
@@ -147,10 +148,10 @@ static void *work(void *argument) {
     struct crew *crew = argument;
     struct simt_counters counters = {0};
     struct simt_xray xray = {0};
-    struct simt_block_counts counts = {
-        .counters = &counters,
-        .xray = crew->xray != NULL ? &xray : NULL,
-        .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))};
+    struct simt_block_counts counts = {.counters = &counters,
+                                       .xray = crew->xray != NULL ? &xray : NULL,
+                                       .watch =
+                                           watch_of(crew, atomic_fetch_add(&crew->members, 1))};
     struct simt_block_run *block = NULL;
     enum status status = run_until_none_left(crew, &counts, &block);
     simt_block_free(block);
@@ -165,8 +166,10 @@ static void *work(void *argument) {
 
 /* Starts all blocks, then gives each a turn until all have finished or one has a fault. */
 static enum status take_turns(struct crew *crew, struct simt_block_run **blocks) {
-    const struct simt_block_counts counts = {
-        .counters = &crew->counters, .sites = crew->sites, .xray = crew->xray, .watch = watch_of(crew, 0)};
+    const struct simt_block_counts counts = {.counters = &crew->counters,
+                                             .sites = crew->sites,
+                                             .xray = crew->xray,
+                                             .watch = watch_of(crew, 0)};
     for (uint64_t n = 0; n < crew->blocks; n++) {
         TRY(simt_block_create(&blocks[n], &crew->shape, &counts));
         TRY(simt_block_begin(blocks[n], n));

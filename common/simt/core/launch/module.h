@@ -22,8 +22,8 @@ struct simt_kernel {
     size_t dynamic_shared;      /**< where dynamic shared memory begins */
     size_t local_bytes;         /**< of one thread, a multiple of 16 */
     bool order_sensitive;
-    bool has_atomics;    /**< of any memory */
-    uint32_t site_count; /**< see simt_number_sites() */
+    bool has_atomics;           /**< of any memory */
+    uint32_t site_count;        /**< see simt_number_sites() */
     uint32_t instruction_count; /**< of all functions */
     size_t *parameter_offsets, *parameter_sizes;
 };

@@ -12,7 +12,8 @@ enum {
     GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
 };
 
-/* A point in time: cycles, the number of loads on the way to it, and what takes the time until then. */
+/* A point in time: cycles, the number of loads on the way to it, and what takes the time until
+ * then. */
 struct moment {
     uint64_t cycles;
     uint64_t loads;

@@ -603,9 +603,8 @@ static void count(struct simt_counters *counters, const struct simt_instruction 
 }
 
 /* Few warps are followed, but for a launch that x-ray records. */
-__attribute__((noinline, cold)) static void follow(struct simt_warp_run *w,
-                                                   const struct simt_code *code, uint32_t pc,
-                                                   uint32_t active) {
+__attribute__((noinline, cold)) static void
+follow(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc, uint32_t active) {
     struct simt_xray *xray = w->warp.block->xray;
     if (xray != NULL) {
         struct simt_xray_instruction *record = &xray->instructions[code->first + pc];

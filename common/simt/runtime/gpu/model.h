@@ -61,20 +61,20 @@ enum { SIMT_MOST_RESIDENT = 32 };
 
 /** How the model comes to the time of a launch, seen from the busiest multiprocessor. */
 struct simt_explanation {
-    double nanoseconds;           /**< of the launch, as simt_model_advance() has it */
-    double overhead;              /**< of these, before the first block begins */
-    uint64_t blocks;              /**< of the busiest multiprocessor, one batch after the other */
-    uint32_t resident;            /**< blocks of a full batch, at most SIMT_MOST_RESIDENT */
+    double nanoseconds; /**< of the launch, as simt_model_advance() has it */
+    double overhead;    /**< of these, before the first block begins */
+    uint64_t blocks;    /**< of the busiest multiprocessor, one batch after the other */
+    uint32_t resident;  /**< blocks of a full batch, at most SIMT_MOST_RESIDENT */
     double batch[SIMT_MOST_RESIDENT]; /**< nanoseconds of a batch of n + 1 blocks; 0 beyond
                                            `resident` */
-    double busy[SIMT_STATION_COUNT]; /**< share of the time that each unit works */
+    double busy[SIMT_STATION_COUNT];  /**< share of the time that each unit works */
 
     /** @name Where a warp spends its time, its place in the queues included: shares, 1 in all
      * @{ */
     double stay[SIMT_STATION_COUNT];
-    double chain;  /**< for its own chain of arithmetic and shared memory */
-    double loads;  /**< for latencies of loads one after the other */
-    double block;  /**< start and end of a block */
+    double chain; /**< for its own chain of arithmetic and shared memory */
+    double loads; /**< for latencies of loads one after the other */
+    double block; /**< start and end of a block */
     /** @} */
 };
 

@@ -39,9 +39,9 @@ enum status xray_write(const struct xray *xray, const struct simt_gpu *gpu, cons
         return error_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for the page", path);
     }
     xray_print_page(xray, gpu, stream);
-    enum status status = fclose(stream) == 0
-                             ? file_write(path, text, size, error)
-                             : error_set(error, STATUS_OUT_OF_MEMORY, "%s: no memory for the page", path);
+    enum status status = fclose(stream) == 0 ? file_write(path, text, size, error)
+                                             : error_set(error, STATUS_OUT_OF_MEMORY,
+                                                         "%s: no memory for the page", path);
     free(text);
     return status;
 }

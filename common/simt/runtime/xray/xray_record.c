@@ -34,9 +34,8 @@ static size_t file_of(struct xray *xray, const char *name) {
             return n;
         }
     }
-    char **files = name != NULL
-                       ? realloc(xray->files, (xray->file_count + 1) * sizeof *xray->files)
-                       : NULL;
+    char **files =
+        name != NULL ? realloc(xray->files, (xray->file_count + 1) * sizeof *xray->files) : NULL;
     if (files == NULL) {
         return XRAY_NO_FILE;
     }
@@ -94,7 +93,8 @@ static void add_requests(struct xray_line *line, const struct simt_xray *raw, si
     for (size_t n = 0; n < 2; n++) {
         const struct simt_xray_request *request = &raw->requests[2 * number + n];
         if (request->mask != 0) {
-            add_access(line, &(struct xray_access){.request = *request, .requests = site->requests});
+            add_access(line,
+                       &(struct xray_access){.request = *request, .requests = site->requests});
         }
     }
 }
@@ -122,8 +122,7 @@ static void add_lines(struct xray *xray, struct xray_launch *launch, const struc
         if (record->executed == 0) {
             continue;
         }
-        const char *name =
-            source != NULL ? ptx_source_line(sites->module, source, &number) : NULL;
+        const char *name = source != NULL ? ptx_source_line(sites->module, source, &number) : NULL;
         size_t file = file_of(xray, name);
         add_instruction(line_of(launch, file, file == XRAY_NO_FILE ? 0 : number), record, sites,
                         raw);

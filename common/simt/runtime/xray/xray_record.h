@@ -1,6 +1,7 @@
 /**
  * @file xray_record.h
- * @brief What an x-ray page shows: launches, each with its source lines, kept until the process ends.
+ * @brief What an x-ray page shows: launches, each with its source lines, kept until the process
+ * ends.
  *
  * A kernel is recorded at its first launch of each shape (grid, block and dynamic shared memory).
  * Everything is copied, so modules may be unloaded afterwards.
@@ -45,13 +46,13 @@ struct xray_access {
 
 /** One source line of one launch. */
 struct xray_line {
-    size_t file;                     /**< in xray.files; XRAY_NO_FILE: instructions without a line */
+    size_t file; /**< in xray.files; XRAY_NO_FILE: instructions without a line */
     uint32_t line;
-    uint64_t instructions, lanes;    /**< warp instructions; active lanes, summed */
-    struct simt_site sum;            /**< of its memory instructions; `source` is not used */
+    uint64_t instructions, lanes;      /**< warp instructions; active lanes, summed */
+    struct simt_site sum;              /**< of its memory instructions; `source` is not used */
     double demand[SIMT_STATION_COUNT]; /**< what it asks of each unit, in that unit's own measure */
     double wait[SIMT_WAIT_COUNT], loads; /**< see simt_xray_instruction */
-    double stall[XRAY_STALL_COUNT];  /**< share of the warps' time */
+    double stall[XRAY_STALL_COUNT];      /**< share of the warps' time */
     struct xray_access accesses[XRAY_REQUESTS];
     size_t access_count;
 };
@@ -76,7 +77,8 @@ struct xray_launch {
     struct simt_counters counters;
     struct xray_line *lines; /**< (line_count) */
     size_t line_count;
-    double stall[XRAY_STALL_COUNT]; /**< shares of the warps' time; the rest of 1 is facts.time.block */
+    double stall[XRAY_STALL_COUNT]; /**< shares of the warps' time; the rest of 1 is
+                                       facts.time.block */
     struct xray_launch *next;       /**< in the order of first launches */
 };
 

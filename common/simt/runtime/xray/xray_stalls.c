@@ -80,10 +80,10 @@ static void add_share(double *stall, double share, double part, double whole) {
 static void set_line(struct xray_line *line, const struct simt_explanation *time,
                      const struct totals *totals) {
     static const enum xray_stall of_station[] = {
-        [SIMT_STATION_ISSUE] = XRAY_STALL_ISSUE,    [SIMT_STATION_L1] = XRAY_STALL_L1,
-        [SIMT_STATION_FLOAT] = XRAY_STALL_MATH,     [SIMT_STATION_DOUBLE] = XRAY_STALL_MATH,
-        [SIMT_STATION_SPECIAL] = XRAY_STALL_MATH,   [SIMT_STATION_TENSOR] = XRAY_STALL_MATH,
-        [SIMT_STATION_L2] = XRAY_STALL_L2,          [SIMT_STATION_ATOMICS] = XRAY_STALL_L2,
+        [SIMT_STATION_ISSUE] = XRAY_STALL_ISSUE,   [SIMT_STATION_L1] = XRAY_STALL_L1,
+        [SIMT_STATION_FLOAT] = XRAY_STALL_MATH,    [SIMT_STATION_DOUBLE] = XRAY_STALL_MATH,
+        [SIMT_STATION_SPECIAL] = XRAY_STALL_MATH,  [SIMT_STATION_TENSOR] = XRAY_STALL_MATH,
+        [SIMT_STATION_L2] = XRAY_STALL_L2,         [SIMT_STATION_ATOMICS] = XRAY_STALL_L2,
         [SIMT_STATION_MEMORY] = XRAY_STALL_MEMORY,
     };
     static const enum xray_stall of_wait[] = {
