@@ -738,6 +738,10 @@ function sayNotes(page) {
     document.getElementById("notes").replaceChildren(...notes.map((words) => h("p", {}, words)));
 }
 
+/* A kernel of the workbook itself, such as the one with which a bench empties the cache. */
+const isGiven = (page, launch) => launch.lines.every(
+    (line) => line.of.file < 0 || page.files[line.of.file].name.startsWith("common/"));
+
 /* #kernel=2&beside=0 chooses what is shown first; else the kernel with the most time. */
 function begin() {
     const page = JSON.parse(document.getElementById("xray-data").textContent);
@@ -749,7 +753,7 @@ function begin() {
         return;
     }
     const wanted = new URLSearchParams(location.hash.slice(1));
-    const time = page.launches.map((launch) => launch.launches * launch.of.ns);
+    const time = page.launches.map((launch) => isGiven(page, launch) ? 0 : launch.launches * launch.of.ns);
     fillChoices();
     document.getElementById("kernel").value = wanted.get("kernel") || String(time.indexOf(Math.max(...time)));
     document.getElementById("beside").value = wanted.get("beside") || "";
