@@ -178,7 +178,7 @@ PAGE_TEST(needs_no_network) {
 }
 
 /* Sources may hold the end of a script. */
-PAGE_TEST(shows_sources_that_look_like_html) {
+C_TEST(xray_page, shows_sources_that_look_like_html) {
     static char path[512];
     char *text = NULL, *files[] = {path};
     size_t size = 0;
