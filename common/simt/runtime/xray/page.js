@@ -168,9 +168,10 @@ function drawCells(words, y, access, tinted) {
         const name = lanes.length > 0 ? "hit" : tinted(n) ? "touched" : "empty";
         const x = LEFT + n * CELL + (access.of.space === "global" ? Math.floor(n / 8) * 4 : 0);
         const label = lanes.length > 1 ? "×" + lanes.length : lanes[0];
+        const size = lanes.length > 1 ? "lane many" : "lane";
         const cell = s("g", {}, s("rect", {x, y, width: CELL - 2, height: ROW - 4, rx: 2, class: name}));
         if (lanes.length > 0) {
-            cell.append(text(x + CELL / 2 - 1, y + 12, label, "lane"),
+            cell.append(text(x + CELL / 2 - 1, y + 12, label, size),
                         s("title", {}, lanesTitle(lanes, access)));
         }
         return cell;
@@ -276,7 +277,7 @@ function countCells(line, view, most) {
           short(line.of.instructions)),
         costCell(line, "sectors"), costCell(line, "wavefronts"),
         h("td", {"data-name": "time"}, stack(line.stall, view.page, most), " ",
-          h("span", {class: "share"}, percent(total(line)))),
+          h("span", {class: "share"}, total(line) < 0.0005 ? "" : percent(total(line)))),
     ];
 }
 
@@ -339,10 +340,9 @@ function fileRows(file, counts, view, most, worst) {
     let hidden = [];
     const near = (number) => [...counts.keys()].some((line) => Math.abs(line - number) <= AROUND);
     const flush = () => {
-        if (hidden.length > 0) {
-            rows.push(gapRow(hidden));
-            hidden = [];
-        }
+        rows.push(...(hidden.length > 2 ? [gapRow(hidden)]
+            : hidden.map(([number, code]) => quietRow(number, code))));
+        hidden = [];
     };
     const known = file.lines.length > 0 ? file.lines
         : [...counts.keys()].sort((a, b) => a - b).map((number) => [number, ""]);
@@ -361,8 +361,8 @@ function fileRows(file, counts, view, most, worst) {
     return rows;
 }
 
-const HEADS = [["line", "left"], ["source", "left"], ["warp instr."], ["sectors / needed"],
-               ["wavefronts / needed"], ["time of the warps"]];
+const HEADS = [["line", "left"], ["source", "left"], ["warp instr."], ["sectors\u00a0/ needed"],
+               ["wavefronts\u00a0/ needed"], ["time of the warps"]];
 
 function fileTable(name, rows) {
     return h("section", {}, h("h3", {class: "code"}, name), h("table", {class: "lines"},
@@ -370,6 +370,11 @@ function fileTable(name, rows) {
             h("th", {scope: "col", class: place || null}, words)))),
         h("tbody", {}, rows)));
 }
+
+const pathOf = (name) => name.replace(/^\.\//, "");
+
+const nameless = (files) => files.size > 1 ? "code without a source line"
+    : "no source lines: compile with -lineinfo";
 
 function drawSource(view) {
     const lines = view.launch.lines;
@@ -382,9 +387,8 @@ function drawSource(view) {
     }
     const time = (file) => sum([...files.get(file).values()].map(total));
     return [...files.keys()].sort((a, b) => time(b) - time(a)).map((file) => {
-        const known = file < 0 ? {name: "without a source line (compile with -lineinfo)", lines: []}
-                               : view.page.files[file];
-        return fileTable(known.name, fileRows(known, files.get(file), view, most, worst));
+        const known = file < 0 ? {name: nameless(files), lines: []} : view.page.files[file];
+        return fileTable(pathOf(known.name), fileRows(known, files.get(file), view, most, worst));
     });
 }
 
@@ -421,7 +425,7 @@ function drawSummary(view) {
     const shares = launch.stall.map((share, n) => [share, n]).filter(([share]) => share >= 0.01)
         .sort((a, b) => b[0] - a[0]).map(([share, n]) => page.stalls[n][0] + " " + percent(share));
     shares.push("start and end of blocks " + percent(of.block_share));
-    return h("section", {}, h("h2", {title: launch.kernel}, shortName(launch.kernel)),
+    return h("section", {class: "summary"}, h("h2", {title: launch.kernel}, shortName(launch.kernel)),
         h("p", {class: "soft"}, shape + ", launched " + (launch.launches === 1 ? "once" :
             launch.launches + " times") + ". Modelled: ", h("strong", {}, micros(of.ns)), ", of which " +
             micros(of.overhead_ns) + " before the first block begins."),
@@ -561,15 +565,17 @@ function makePlot(x0, x1, y0, y1) {
             y: (value) => height - bottom - (height - bottom - top) * log(value, y0, y1)};
 }
 
+const round = (value) => short(value).replace(/\.?0+(?= |$)/, (zeros) => zeros.startsWith(".") ? "" : zeros);
+
 function drawAxes(plot) {
     const parts = [];
     for (let x = plot.x0; x <= plot.x1 * 1.001; x *= 10) {
         parts.push(s("line", {class: "axis", x1: plot.x(x), x2: plot.x(x), y1: plot.top, y2: plot.height - plot.bottom}),
-                   text(plot.x(x), plot.height - plot.bottom + 14, short(x), "soft middle"));
+                   text(plot.x(x), plot.height - plot.bottom + 14, x < 1 ? String(+x.toPrecision(1)) : round(x), "soft middle"));
     }
     for (let y = plot.y0; y <= plot.y1 * 1.001; y *= 10) {
         parts.push(s("line", {class: "axis", y1: plot.y(y), y2: plot.y(y), x1: plot.left, x2: plot.width - 14}),
-                   text(plot.left - 6, plot.y(y) + 4, short(y), "soft end"));
+                   text(plot.left - 6, plot.y(y) + 4, round(y), "soft end"));
     }
     parts.push(text(plot.width - 14, plot.height - 4, "FLOP a byte", "soft end"),
                text(4, plot.height - 4, "FLOP/s", "soft"));
@@ -740,7 +746,7 @@ function sayNotes(page) {
 
 /* A kernel of the workbook itself, such as the one with which a bench empties the cache. */
 const isGiven = (page, launch) => launch.lines.every(
-    (line) => line.of.file < 0 || page.files[line.of.file].name.startsWith("common/"));
+    (line) => line.of.file < 0 || pathOf(page.files[line.of.file].name).startsWith("common/"));
 
 /* #kernel=2&beside=0 chooses what is shown first; else the kernel with the most time. */
 function begin() {
