@@ -629,7 +629,7 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
         uint32_t active = active_lanes(warp, i, f->mask);
         used++;
         count(b->block.counters, i, active);
-        if (w->followed) {
+        if (__builtin_expect(w->followed, false)) {
             follow(w, code, f->pc, active);
         }
         if (i->next == SIMT_NEXT_FLOW) {

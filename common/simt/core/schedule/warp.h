@@ -54,12 +54,12 @@ struct simt_warp_run {
     struct simt_warp warp;
     struct simt_fragment fragments[SIMT_LANES];
     uint32_t fragment_count;
+    bool followed; /**< by its timeline, by x-ray or by both */
     enum simt_warp_state state;
     uint32_t barrier;               /**< number of the barrier it waits at */
     uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
     uint32_t polls;                 /**< in vain, since the warp's turn began */
     struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
-    bool followed;                  /**< by its timeline, by x-ray or by both */
     const struct simt_instruction *barrier_at;
 };
 
