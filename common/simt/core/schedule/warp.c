@@ -6,7 +6,6 @@
 #include "common/simt/core/schedule/warp.h"
 
 #include "common/simt/core/schedule/timeline.h"
-#include "common/simt/memory/xray.h"
 
 #include <string.h>
 
@@ -39,7 +38,7 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
         w->timeline = block->timeline;
         simt_timeline_begin(w->timeline);
     }
-    w->followed = w->timeline != NULL || block->block.xray != NULL;
+    w->followed = w->timeline != NULL ? (const void *)w->timeline : block->block.xray;
     return STATUS_OK;
 }
 
@@ -602,20 +601,6 @@ static void count(struct simt_counters *counters, const struct simt_instruction 
     counters->flops += lanes * i->flops;
 }
 
-/* Few warps are followed, but for a launch that x-ray records. */
-__attribute__((noinline, cold)) static void
-follow(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc, uint32_t active) {
-    struct simt_xray *xray = w->warp.block->xray;
-    if (xray != NULL) {
-        struct simt_xray_instruction *record = &xray->instructions[code->first + pc];
-        record->executed++;
-        record->lanes += (uint64_t)__builtin_popcount(active);
-    }
-    if (w->timeline != NULL) {
-        simt_timeline_step(w->timeline, code, pc);
-    }
-}
-
 /* Runs one fragment until another may have to run. @return instructions used */
 static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
                              struct simt_fragment *f, uint64_t budget) {
@@ -629,8 +614,8 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
         uint32_t active = active_lanes(warp, i, f->mask);
         used++;
         count(b->block.counters, i, active);
-        if (__builtin_expect(w->followed, false)) {
-            follow(w, code, f->pc, active);
+        if (w->followed != NULL) {
+            simt_warp_follow(w, code, f->pc, active);
         }
         if (i->next == SIMT_NEXT_FLOW) {
             if (flow(b, w, f, i, active) == GO_PICK) {

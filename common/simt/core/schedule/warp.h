@@ -54,7 +54,7 @@ struct simt_warp_run {
     struct simt_warp warp;
     struct simt_fragment fragments[SIMT_LANES];
     uint32_t fragment_count;
-    bool followed; /**< by its timeline, by x-ray or by both */
+    const void *followed; /**< NULL: nobody notes its instructions */
     enum simt_warp_state state;
     uint32_t barrier;               /**< number of the barrier it waits at */
     uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
@@ -93,6 +93,10 @@ void simt_warp_finish(struct simt_warp_run *warp);
 
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
 void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint64_t budget);
+
+/** Notes an instruction that lanes @p active of a warp that is followed are about to run. */
+void simt_warp_follow(const struct simt_warp_run *warp, const struct simt_code *code, uint32_t pc,
+                      uint32_t active);
 
 /** @return the lanes that a reducing barrier's predicate holds for; *lanes: those that wait. */
 uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);

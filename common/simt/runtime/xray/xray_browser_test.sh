@@ -46,4 +46,21 @@ shows '1 block on 132 multiprocessors: 131 have nothing to do.'
 [ "$(grep -o 'class="hit"' "$TEST_TMPDIR/drawn" | wc -l)" -ge 64 ] || fail "no lanes are drawn"
 draws "#kernel=0&beside=0"
 shows 'Beside each other'
+
+# Another page's data, as the file chooser hands it over: both runs stand beside each other.
+cat >>"$page" <<'EOF'
+<script>
+pages.push(readPage(document.documentElement.outerHTML, "earlier.html"));
+fillChoices();
+document.getElementById("beside").value = "1";
+draw();
+</script>
+EOF
+draws ""
+shows '<th scope="col">scale (earlier.html)</th>'
+[ "$(grep -o '<div class="panel">' "$TEST_TMPDIR/drawn" | wc -l)" -eq 2 ] || fail "not two panels"
+
+# The test itself: an error of the page's script would be seen.
+echo '<script>throw new Error("seen");</script>' >>"$page"
+(failures=0 && draws "" >/dev/null && [ "$failures" -eq 0 ]) && fail "errors of the script go unseen"
 exit $((failures > 0))
