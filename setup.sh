@@ -18,8 +18,8 @@ packages into .venv-notebooks/.
   --no-cuda       do not install nvcc; the CPU labs work without it
   --no-notebooks  do not install Jupyter; everything else works without it
   --with-fuzz     also clang with libFuzzer, for bazel run --config=fuzz
-  --dev           also clang with libFuzzer, clang-format, clangd, gdb, jq, shellcheck, xmllint and
-                  qemu-user
+  --dev           also clang with libFuzzer, clang-format, clangd, gdb, jq, shellcheck, xmllint,
+                  qemu-user and chromium
   --help          print this and exit
 
 A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
@@ -282,6 +282,7 @@ jq|$extra|jq|probe_command jq
 shellcheck|$extra|shellcheck|probe_command shellcheck
 xmllint|$extra|libxml2-utils|probe_command xmllint
 qemu (old CPUs)|$extra|qemu-user|probe_command qemu-x86_64
+chromium|$extra|chromium|probe_command chromium
 EOF
 }
 

@@ -9,6 +9,9 @@
 #include "common/base/file.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
+#include "common/simt/simt.h"
+
+enum { MOST_FLAGS = 48 };
 
 /* Reads the flags; *help: it was printed, nothing else is wanted. */
 static enum status read_flags(const struct flags *flags, int argc, char **argv, bool *help,
@@ -28,13 +31,48 @@ static enum status read_flags(const struct flags *flags, int argc, char **argv, 
     return status;
 }
 
+/* simt reads the variable when the first call reaches it, and writes the page at the end. */
+static enum status begin_xray(const char *path, struct error *error) {
+    struct simt_api simt;
+    if (path == NULL) {
+        return STATUS_OK;
+    }
+    if (!simt_find(&simt)) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--xray: only simt draws this page, and this program does not run on it; "
+                         "a GPU program does when it is built with --config=simt");
+    }
+    TRY(file_check_writable(path, error));
+    setenv("SIMT_XRAY", path, 1);
+    return STATUS_OK;
+}
+
+/* The program's own flags, then those that every bench has. */
 static enum status run_program(const struct bench_program *program, int argc, char **argv,
                                void *setup, struct error *error) {
     bool help;
-    TRY(read_flags(program->flags, argc, argv, &help, error));
+    const char *xray = NULL;
+    struct flag table[MOST_FLAGS];
+    struct flags flags = *program->flags;
+    if (flags.count >= MOST_FLAGS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "more than %d flags", MOST_FLAGS - 1);
+    }
+    if (flags.count > 0) {
+        memcpy(table, flags.table, flags.count * sizeof *table);
+    }
+    table[flags.count++] = (struct flag){
+        "xray",
+        0,
+        FLAG_STRING,
+        &xray,
+        "FILE",
+        "HTML page of each kernel: source lines, warps' addresses, waves, roofline; needs simt"};
+    flags.table = table;
+    TRY(read_flags(&flags, argc, argv, &help, error));
     if (help) {
         return STATUS_OK;
     }
+    TRY(begin_xray(xray, error));
     TRY(program->check(setup, error));
     return program->run(setup, error);
 }

@@ -61,13 +61,14 @@ static enum status count_run(void *setup, struct error *error) {
 
 C_TEST(bench_program, checks_then_runs) {
     int calls[2] = {0};
-    char bench[] = "bench", more[] = "more", help[] = "--help";
+    char bench[] = "bench", more[] = "more", help[] = "--help", xray[] = "--xray=page.html";
     char *alone[] = {bench, NULL}, *strange[] = {bench, more, NULL},
-         *asking[] = {bench, help, NULL};
+         *asking[] = {bench, help, NULL}, *not_on_simt[] = {bench, xray, NULL};
     const struct flags flags = {.program = "bench", .positional = "", .summary = "counts"};
     const struct bench_program program = {.flags = &flags, .check = count_check, .run = count_run};
     EXPECT_TRUE(bench_program_main(&program, 2, strange, calls) == 1);
     EXPECT_TRUE(bench_program_main(&program, 2, asking, calls) == 0);
+    EXPECT_TRUE(bench_program_main(&program, 2, not_on_simt, calls) == 1);
     EXPECT_TRUE(calls[0] == 0 && calls[1] == 0);
     EXPECT_TRUE(bench_program_main(&program, 1, alone, calls) == 0);
     EXPECT_TRUE(calls[0] == 1 && calls[1] == 1);

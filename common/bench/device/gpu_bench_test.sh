@@ -29,17 +29,20 @@ grep -q '^Llama2 decode, tiny.bin, 3 tokens' out || fail "nothing is decoded: $(
 count=$(recorded '"figure":"tokens_per_second"')
 [ "$count" -eq "$stages" ] || fail "$count records of tokens per second, want $stages"
 grep -qF '"figure":"bus_bytes_per_token"' "$WARPBOOK_RESULTS" || fail "no bytes are recorded"
+xray=()
 if grep -q 'modelled for' out; then
+    xray=(--xray page.html)
     grep -q 'modelled, GPU work only' out || fail "modelled times are not marked: $(cat out)"
     grep '"name":"simt:' "$WARPBOOK_RESULTS" | grep -qv '"modelled":true' && fail "a modelled record is not marked"
 fi
 
-# Less of everything; each step of a ladder is recorded.
+# Less of everything; each step of a ladder is recorded, and drawn where simt runs it.
 rm -f "$WARPBOOK_RESULTS"
-run --quick --steps 1 --threads 1
+run --quick --steps 1 --threads 1 "${xray[@]}"
 [ "$code" -eq 0 ] || fail "--quick: exit status $code: $(cat err)"
 [ "$(grep -c '^Llama2 decode, 15M shape' out)" -eq 1 ] || fail "--quick decodes more than 15M or nothing: $(cat out)"
 rows=$(step_rows)
 [ "$([ "$rows" -gt 0 ] && echo ladder || echo decode)" = "$parts" ] || fail "a table of $rows steps: $(cat out)"
 [ "$(recorded '"op":"matmul"')" -eq "$rows" ] || fail "not every step is recorded"
+[ "${#xray[@]}" -eq 0 ] || grep -q '"kernel":"' page.html || fail "the x-ray page has no kernel"
 finish

@@ -129,6 +129,7 @@ struct simt_code {
     const struct ptx_function *function;
     struct simt_instruction *instructions;
     size_t count;
+    uint32_t first;          /**< number of instruction 0 among those of the kernel's functions */
     uint32_t *rank;          /**< (count): running order of the block an instruction belongs to */
     bool *leader;            /**< (count): control can arrive here from elsewhere */
     uint32_t row_bytes;      /**< of a frame */

@@ -17,6 +17,8 @@ void simt_site_add(struct simt_site *to, const struct simt_site *from) {
     to->lanes += from->lanes;
     to->sectors += from->sectors;
     to->least_sectors += from->least_sectors;
+    to->lines += from->lines;
+    to->l1_hit_sectors += from->l1_hit_sectors;
     to->wavefronts += from->wavefronts;
     to->least_wavefronts += from->least_wavefronts;
 }

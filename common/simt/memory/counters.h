@@ -61,6 +61,8 @@ struct simt_site {
     uint64_t requests, lanes;              /**< lanes: summed over the requests */
     uint64_t sectors, least_sectors;       /**< global and local memory */
     uint64_t wavefronts, least_wavefronts; /**< shared memory */
+    uint64_t lines;                        /**< lines of 128 bytes of global loads and stores */
+    uint64_t l1_hit_sectors;               /**< sectors of global loads found in L1 */
 };
 
 /** Adds @p from to @p to. */

@@ -29,6 +29,7 @@ enum simt_check {
 
 struct simt_access_cache;
 struct simt_witness;
+struct simt_xray;
 struct simt_l1;
 struct simt_l2;
 
@@ -75,6 +76,7 @@ struct simt_block {
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     struct simt_counters *counters;  /**< of the host thread */
     struct simt_site *sites;         /**< of the host thread, by number; NULL: no counts by site */
+    struct simt_xray *xray;          /**< of the host thread; NULL: no record; see xray.h */
     struct simt_shadow *shadow;      /**< FULL only, else NULL; knows the watch of global memory */
     struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
     struct simt_access_cache *cache; /**< of the host thread; see access.h */

@@ -17,7 +17,7 @@
 
 static const char EPILOGUE[] =
     "Flags come before PROGRAM and need the form --name=VALUE; what follows PROGRAM is its own.\n"
-    "They stand for the variables SIMT_GPU, SIMT_CHECK, SIMT_REPORT, SIMT_THREADS and\n"
+    "They stand for the variables SIMT_GPU, SIMT_CHECK, SIMT_REPORT, SIMT_XRAY, SIMT_THREADS and\n"
     "SIMT_INSTRUCTION_LIMIT, which work without this program, too:\n"
     "\n"
     "  LD_PRELOAD=.../libcudart.so.13 SIMT_REPORT=text ./saxpy\n"
@@ -27,7 +27,7 @@ static const char EPILOGUE[] =
 
 /** Values of the flags; NULL: leave the variable as it is. */
 struct options {
-    const char *gpu, *check, *report, *threads, *limit;
+    const char *gpu, *check, *report, *xray, *threads, *limit;
 };
 
 /** @return how many arguments, the program's name counted, come before PROGRAM. */
@@ -85,6 +85,7 @@ static int start(const struct options *options, char **argv) {
     set_variable("SIMT_GPU", options->gpu);
     set_variable("SIMT_CHECK", options->check);
     set_variable("SIMT_REPORT", options->report);
+    set_variable("SIMT_XRAY", options->xray);
     set_variable("SIMT_THREADS", options->threads);
     set_variable("SIMT_INSTRUCTION_LIMIT", options->limit);
     preload(library);
@@ -100,6 +101,8 @@ int main(int argc, char **argv) {
          "t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200 or b200 (h200)"},
         {"check", 'c', FLAG_STRING, &options.check, "LEVEL", "off, bounds or full (full)"},
         {"report", 'r', FLAG_STRING, &options.report, "FORMAT", "text or json, at the end (none)"},
+        {"xray", 'x', FLAG_STRING, &options.xray, "FILE",
+         "HTML page that shows each kernel line by line, written at the end (none)"},
         {"threads", 't', FLAG_STRING, &options.threads, "N", "CPU threads to use (all)"},
         {"instruction-limit", 'i', FLAG_STRING, &options.limit, "N",
          "warp instructions a block may take (100000000)"},

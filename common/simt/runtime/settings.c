@@ -1,9 +1,12 @@
 #include "common/simt/runtime/settings.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "common/base/file.h"
 
 /** A block that takes more is taken for endless: one to four seconds. */
 static const uint64_t DEFAULT_LIMIT = 100000000;
@@ -65,6 +68,24 @@ static enum status read_gpu(const struct simt_gpu **gpu, struct error *error) {
     return STATUS_OK;
 }
 
+/** The program may change its folder before the page is written. */
+static enum status read_xray(char path[PATH_MAX], struct error *error) {
+    const char *value = variable("SIMT_XRAY");
+    char folder[PATH_MAX] = "";
+    path[0] = '\0';
+    if (value == NULL) {
+        return STATUS_OK;
+    }
+    if (value[0] != '/' && getcwd(folder, sizeof folder) == NULL) {
+        folder[0] = '\0';
+    }
+    int used = snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", value);
+    if (used < 0 || used >= PATH_MAX) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "SIMT_XRAY: the path is too long");
+    }
+    return file_check_writable(path, error);
+}
+
 static uint64_t processors(void) {
     long online = sysconf(_SC_NPROCESSORS_ONLN);
     return online < 1 ? 1 : online > MOST_THREADS ? MOST_THREADS : (uint64_t)online;
@@ -84,6 +105,7 @@ enum status simt_settings_read(struct simt_settings *settings, struct error *err
     TRY(read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error));
     TRY(read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error));
     TRY(read_gpu(&settings->gpu, error));
+    TRY(read_xray(settings->xray, error));
     settings->check = (enum simt_check)check;
     settings->report = (enum simt_report_format)report;
     settings->threads = (int)threads;

@@ -7,10 +7,12 @@
  *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
  *     SIMT_GPU=NAME                  h200
  *     SIMT_REPORT=text|json          none
+ *     SIMT_XRAY=FILE                 none: the HTML page to write at the end
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
 
+#include <limits.h>
 #include <stdint.h>
 
 #include "common/base/status.h"
@@ -25,6 +27,7 @@ struct simt_settings {
     uint64_t instruction_limit;
     const struct simt_gpu *gpu;
     enum simt_report_format report;
+    char xray[PATH_MAX]; /**< absolute; empty: no page */
 };
 
 /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line that names the variable. */

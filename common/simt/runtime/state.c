@@ -10,6 +10,7 @@
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/stream/stream.h"
+#include "common/simt/runtime/xray/xray_page.h"
 #include "common/simt/simt.h"
 
 static struct runtime *the_runtime(void) {
@@ -186,13 +187,29 @@ cudaError_t runtime_error_of(enum status status) {
     }
 }
 
-/** At the end of the process: prints leaks and the report. */
+static void write_xray(const struct runtime *runtime) {
+    const char *path = runtime->settings.xray;
+    size_t count = runtime->xray.launch_count;
+    struct error error = {0};
+    if (path[0] == '\0') {
+        return;
+    }
+    enum status status = xray_write(&runtime->xray, runtime->settings.gpu, path, &error);
+    if (status == STATUS_OK) {
+        runtime_say("x-ray of %zu launch%s: %s", count, count == 1 ? "" : "es", path);
+    } else {
+        runtime_say("no x-ray: %s", error_text(&error, status));
+    }
+}
+
+/** At the end of the process: prints leaks and the report, writes the x-ray page. */
 __attribute__((destructor)) static void finish(void) {
     struct runtime *runtime = runtime_lock();
     if (runtime->ready) {
         fflush(stdout);
         leaks_report(runtime);
         report_print(&runtime->report, &runtime->settings, runtime->clock, stderr);
+        write_xray(runtime);
         runtime->ready = false;
     }
     runtime_unlock(runtime);

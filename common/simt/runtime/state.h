@@ -26,6 +26,7 @@
 #include "common/simt/memory/space/memory.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
+#include "common/simt/runtime/xray/xray_record.h"
 
 struct module;
 struct host_block;
@@ -51,6 +52,7 @@ struct runtime {
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
+    struct xray xray;  /**< only with SIMT_XRAY */
     bool managed_note; /**< the note on managed memory has been printed */
 };
 

@@ -26,6 +26,7 @@ struct crew {
     pthread_mutex_t lock;              /* guards the members below */
     struct simt_counters counters;
     struct simt_site *sites; /* (site_count) */
+    struct simt_xray *xray;  /* NULL: no record */
     struct simt_fault fault;
     enum status status;
 };
@@ -85,6 +86,9 @@ static void note_counts(struct crew *crew, const struct simt_block_counts *count
     for (uint32_t n = 0; n < crew->site_count && counts->sites != NULL; n++) {
         simt_site_add(&crew->sites[n], &counts->sites[n]);
     }
+    if (counts->xray != NULL && counts->xray->instructions != NULL) {
+        simt_xray_add(crew->xray, counts->xray);
+    }
     pthread_mutex_unlock(&crew->lock);
 }
 
@@ -114,7 +118,8 @@ static enum status run_some(struct crew *crew, struct simt_block_run *block, uin
     return STATUS_OK;
 }
 
-/* Runs blocks until none is left. The caller frees `block` and `counts->sites`, on failure too. */
+/* Runs blocks until none is left. The caller frees `block` and what `counts` holds, on failure too.
+ */
 static enum status run_until_none_left(struct crew *crew, struct simt_block_counts *counts,
                                        struct simt_block_run **block) {
     if (crew->site_count > 0) {
@@ -122,6 +127,11 @@ static enum status run_until_none_left(struct crew *crew, struct simt_block_coun
         if (counts->sites == NULL) {
             return STATUS_OUT_OF_MEMORY;
         }
+    }
+    if (counts->xray != NULL &&
+        !simt_xray_create(counts->xray, crew->xray->count, crew->xray->site_count)) {
+        simt_xray_free(counts->xray);
+        return STATUS_OUT_OF_MEMORY;
     }
     TRY(simt_block_create(block, &crew->shape, counts));
     for (;;) {
@@ -139,8 +149,11 @@ static enum status run_until_none_left(struct crew *crew, struct simt_block_coun
 static void *work(void *argument) {
     struct crew *crew = argument;
     struct simt_counters counters = {0};
-    struct simt_block_counts counts = {
-        .counters = &counters, .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))};
+    struct simt_xray xray = {0};
+    struct simt_block_counts counts = {.counters = &counters,
+                                       .xray = crew->xray != NULL ? &xray : NULL,
+                                       .watch =
+                                           watch_of(crew, atomic_fetch_add(&crew->members, 1))};
     struct simt_block_run *block = NULL;
     enum status status = run_until_none_left(crew, &counts, &block);
     simt_block_free(block);
@@ -149,13 +162,16 @@ static void *work(void *argument) {
     }
     note_counts(crew, &counts);
     free(counts.sites);
+    simt_xray_free(&xray);
     return NULL;
 }
 
 /* Starts all blocks, then gives each a turn until all have finished or one has a fault. */
 static enum status take_turns(struct crew *crew, struct simt_block_run **blocks) {
-    const struct simt_block_counts counts = {
-        .counters = &crew->counters, .sites = crew->sites, .watch = watch_of(crew, 0)};
+    const struct simt_block_counts counts = {.counters = &crew->counters,
+                                             .sites = crew->sites,
+                                             .xray = crew->xray,
+                                             .watch = watch_of(crew, 0)};
     for (uint64_t n = 0; n < crew->blocks; n++) {
         TRY(simt_block_create(&blocks[n], &crew->shape, &counts));
         TRY(simt_block_begin(blocks[n], n));
@@ -270,6 +286,9 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
     if (crew->site_count > 0) {
         memset(crew->sites, 0, crew->site_count * sizeof *crew->sites);
     }
+    if (crew->xray != NULL) {
+        simt_xray_clear(crew->xray);
+    }
     if (run->atomic_lines != NULL) {
         memset(run->atomic_lines, 0, SIMT_ATOMIC_LINES * sizeof *run->atomic_lines);
     }
@@ -347,6 +366,9 @@ static void tell(const struct crew *crew, const struct simt_launch *launch, stru
     *fault = crew->fault;
     if (fault->kind != SIMT_FAULT_NONE || crew->status != STATUS_OK) {
         forget_touches(l2);
+        if (crew->xray != NULL) {
+            simt_xray_clear(crew->xray);
+        }
         return;
     }
     *counters = crew->counters;
@@ -424,6 +446,8 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     TRY(simt_module_kernel(launch->module, launch->kernel, &kernel, error));
     TRY(check_launch(launch, kernel, &crew.blocks, error));
     TRY(simt_sites_prepare(launch->sites, launch->module, kernel, error));
+    TRY(simt_xray_prepare(launch->xray, kernel, error));
+    crew.xray = launch->xray;
     simt_memory_launched(launch->module->memory);
     struct simt_run run = make_run(launch, kernel, crew.blocks);
     enum status status = take_workspace(launch, &run.grid_workspace);

@@ -13,6 +13,7 @@
 #include "common/simt/memory/fault.h"
 #include "common/simt/memory/run.h"
 #include "common/simt/memory/space/memory.h"
+#include "common/simt/memory/xray.h"
 #include "common/simt/ptx/ptx.h"
 
 /** A module in device memory: its variables have addresses, its kernels are decoded on first use.
@@ -80,6 +81,8 @@ struct simt_launch {
     size_t l2_bytes;    /**< of the GPU; 0: no L2, then every sector comes from device memory */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
     struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
+    struct simt_xray *xray;   /**< zeros: receives the record of the launch, nothing when there is a
+                                   fault; simt_xray_free() it. NULL: no record */
 };
 
 /**

@@ -79,6 +79,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
         .instruction_limit = launch->limit > 0 ? launch->limit : 4000000,
         .sites = launch->sites,
+        .xray = launch->xray,
     };
     for (int axis = 0; axis < 3; axis++) {
         l.grid[axis] = launch->grid[axis] > 0 ? launch->grid[axis] : 1;

@@ -38,6 +38,7 @@ struct testing_launch {
     int host_threads;         /**< 0 counts as 1 */
     uint64_t limit;           /**< warp instructions of a block; 0 counts as four millions */
     struct simt_sites *sites; /**< receive counts by site; NULL: none */
+    struct simt_xray *xray;   /**< receives the record; NULL: none */
 };
 
 /** A launch for the functions below: `LAUNCH(.kernel = "saxpy", .threads = {64})`. */

@@ -260,6 +260,8 @@ static enum status decode_functions(struct build *b, struct error *error) {
         linker.shared_base = ceil_div(base, 16) * 16;
         TRY(simt_decode(&kernel->codes[n], b->module->ptx, b->functions[n], &linker, error));
         kernel->site_count = simt_number_sites(kernel->codes[n], kernel->site_count);
+        kernel->codes[n]->first = kernel->instruction_count;
+        kernel->instruction_count += (uint32_t)kernel->codes[n]->count;
         kernel->code_count++;
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;

@@ -25,8 +25,9 @@ struct simt_kernel {
     size_t dynamic_shared;      /**< where dynamic shared memory begins */
     size_t local_bytes;         /**< of one thread, a multiple of 16 */
     bool order_sensitive;
-    bool has_atomics;    /**< of any memory */
-    uint32_t site_count; /**< see simt_number_sites() */
+    bool has_atomics;           /**< of any memory */
+    uint32_t site_count;        /**< see simt_number_sites() */
+    uint32_t instruction_count; /**< of all functions */
     size_t *parameter_offsets, *parameter_sizes;
 };
 
@@ -51,5 +52,9 @@ MUST_CHECK enum status simt_module_kernel(struct simt_module *module, const char
 /** Makes an empty list one of the kernel's sites. @param list may be NULL */
 MUST_CHECK enum status simt_sites_prepare(struct simt_sites *list, const struct simt_module *module,
                                           const struct simt_kernel *kernel, struct error *error);
+
+/** Makes an empty record one of the kernel. @param xray may be NULL */
+MUST_CHECK enum status simt_xray_prepare(struct simt_xray *xray, const struct simt_kernel *kernel,
+                                         struct error *error);
 
 #endif

@@ -53,15 +53,17 @@ static void expect_site(const struct simt_sites *list, uint32_t line,
     EXPECT_INT_EQ(expected->least_sectors, site->least_sectors);
     EXPECT_INT_EQ(expected->wavefronts, site->wavefronts);
     EXPECT_INT_EQ(expected->least_wavefronts, site->least_wavefronts);
+    EXPECT_INT_EQ(expected->lines, site->lines);
+    EXPECT_INT_EQ(expected->l1_hit_sectors, site->l1_hit_sectors);
 }
 
 static void expect_all(const struct simt_sites *list, uint64_t launches) {
     const uint64_t n = BLOCKS * launches, lanes = 32 * n;
-    expect_site(list, LOAD, &(struct simt_site){NULL, n, lanes, 32 * n, 4 * n, 0, 0});
-    expect_site(list, STORE_SHARED, &(struct simt_site){NULL, n, lanes, 0, 0, 32 * n, n});
-    expect_site(list, LOAD_SHARED, &(struct simt_site){NULL, n, lanes, 0, 0, n, n});
-    expect_site(list, ADD, &(struct simt_site){NULL, n, lanes, n, n, 0, 0});
-    expect_site(list, STORE, &(struct simt_site){NULL, n, lanes, 4 * n, 4 * n, 0, 0});
+    expect_site(list, LOAD, &(struct simt_site){NULL, n, lanes, 32 * n, 4 * n, 0, 0, 8 * n, 0});
+    expect_site(list, STORE_SHARED, &(struct simt_site){NULL, n, lanes, 0, 0, 32 * n, n, 0, 0});
+    expect_site(list, LOAD_SHARED, &(struct simt_site){NULL, n, lanes, 0, 0, n, n, 0, 0});
+    expect_site(list, ADD, &(struct simt_site){NULL, n, lanes, n, n, 0, 0, 0, 0});
+    expect_site(list, STORE, &(struct simt_site){NULL, n, lanes, 4 * n, 4 * n, 0, 0, n, 0});
 }
 
 C_TEST(sites, count_at_their_lines) {

@@ -44,7 +44,7 @@ static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *w
     b->block.shared = aligned_alloc(64, shared);
     b->block.local = aligned_alloc(64, (local + 63) / 64 * 64);
     b->warps = calloc(b->warp_count, sizeof *b->warps);
-    b->timeline = simt_timeline_create(b->code);
+    b->timeline = simt_timeline_create(b->code, b->block.xray);
     if (b->block.shared == NULL || b->block.local == NULL || b->warps == NULL ||
         b->timeline == NULL) {
         return STATUS_OUT_OF_MEMORY;
@@ -74,6 +74,7 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->block.local_bytes = shape->local_bytes;
     b->block.counters = counts->counters;
     b->block.sites = counts->sites;
+    b->block.xray = counts->xray;
     return alloc_memories(b, counts->watch);
 }
 

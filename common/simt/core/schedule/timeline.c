@@ -1,7 +1,10 @@
 #include "common/simt/core/schedule/timeline.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/simt/memory/xray.h"
 
 enum {
     FOLLOWED = 32,      /* warps of a launch, about */
@@ -9,14 +12,17 @@ enum {
     GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
 };
 
-/* A point in time: cycles, and the number of loads on the way to it. */
+/* A point in time: cycles, the number of loads on the way to it, and what takes the time until
+ * then. */
 struct moment {
     uint64_t cycles;
     uint64_t loads;
+    enum simt_wait cause;
 };
 
 struct simt_timeline {
     const struct simt_code *code;
+    struct simt_xray *xray;     /* NULL: nobody asks who waited for what */
     struct moment floor;        /* nothing starts before */
     struct moment last;         /* when the latest instruction so far started */
     uint64_t machine;           /* machine instructions since the floor */
@@ -25,11 +31,12 @@ struct simt_timeline {
     struct moment ready[];      /* (registers): when a register's value is there */
 };
 
-struct simt_timeline *simt_timeline_create(const struct simt_code *code) {
+struct simt_timeline *simt_timeline_create(const struct simt_code *code, struct simt_xray *xray) {
     size_t registers = code->function->register_count;
     struct simt_timeline *t = calloc(1, sizeof *t + registers * sizeof *t->ready);
     if (t != NULL) {
         t->code = code;
+        t->xray = xray;
     }
     return t;
 }
@@ -45,9 +52,11 @@ bool simt_timeline_follows(uint64_t block, uint64_t blocks, uint32_t warp, uint3
 
 void simt_timeline_begin(struct simt_timeline *t) {
     const struct simt_code *code = t->code;
+    struct simt_xray *xray = t->xray;
     size_t registers = code->function->register_count;
     memset(t, 0, sizeof *t + registers * sizeof *t->ready);
     t->code = code;
+    t->xray = xray;
 }
 
 static struct moment later(struct moment a, struct moment b) {
@@ -55,7 +64,8 @@ static struct moment later(struct moment a, struct moment b) {
 }
 
 static struct moment after(struct moment from, uint64_t cycles, uint64_t loads) {
-    return (struct moment){from.cycles + cycles + loads * LOAD_NOMINAL, from.loads + loads};
+    return (struct moment){from.cycles + cycles + loads * LOAD_NOMINAL, from.loads + loads,
+                           loads > 0 ? SIMT_WAIT_LOAD : SIMT_WAIT_FIXED};
 }
 
 /* All before has started, at one machine instruction a cycle at best. */
@@ -76,6 +86,30 @@ static bool is_load(const struct simt_instruction *i) {
     bool memory = i->op_class == SIMT_CLASS_GLOBAL || i->op_class == SIMT_CLASS_LOCAL ||
                   i->op_class == SIMT_CLASS_ATOMIC;
     return i->dst_count > 0 && (memory || is_fragment_load(i));
+}
+
+static enum simt_wait cause_of(const struct simt_instruction *i) {
+    switch ((enum simt_class)i->op_class) {
+    case SIMT_CLASS_SHARED:
+    case SIMT_CLASS_WARP:
+        return SIMT_WAIT_SHARED;
+    case SIMT_CLASS_BARRIER:
+        return SIMT_WAIT_BARRIER;
+    default:
+        return is_load(i) ? SIMT_WAIT_LOAD : SIMT_WAIT_FIXED;
+    }
+}
+
+/* The warp stood still since `before`: that is noted with the instruction that waited. */
+static void note_wait(const struct simt_timeline *t, const struct simt_code *code, uint32_t pc,
+                      struct moment before, enum simt_wait cause) {
+    if (t->xray != NULL) {
+        struct simt_xray_instruction *record = &t->xray->instructions[code->first + pc];
+        int64_t loads = (int64_t)(t->last.loads - before.loads);
+        record->loads += loads;
+        record->wait[cause] +=
+            (int64_t)(t->last.cycles - before.cycles) - loads * (int64_t)LOAD_NOMINAL;
+    }
 }
 
 /* cp.async: a thread does not wait for the copy before wait_group. */
@@ -106,12 +140,9 @@ static void step_callee(struct simt_timeline *t, const struct simt_instruction *
     close_floor(t, 0);
 }
 
-void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
+/* An instruction of the kernel itself: starts when what it reads is there. */
+static void step_own(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
     const struct simt_instruction *i = &code->instructions[pc];
-    if (code != t->code) {
-        step_callee(t, i);
-        return;
-    }
     if (code->leader[pc]) {
         close_floor(t, 0);
     }
@@ -123,6 +154,7 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     t->last = later(t->last, start);
     t->machine += i->machine;
     struct moment done = is_load(i) ? after(start, 0, 1) : after(start, i->latency, 0);
+    done.cause = cause_of(i);
     for (uint32_t w = uses[1]; w < uses[2]; w++) {
         t->ready[code->uses.list[w]] = done;
     }
@@ -131,6 +163,18 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     } else if (i->op_class == SIMT_CLASS_BARRIER || i->op_class == SIMT_CLASS_CONTROL) {
         close_floor(t, i->latency);
     }
+}
+
+void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
+    const struct simt_instruction *i = &code->instructions[pc];
+    struct moment before = t->last;
+    if (code == t->code) {
+        step_own(t, code, pc);
+    } else {
+        step_callee(t, i);
+    }
+    bool barrier = i->op_class == SIMT_CLASS_BARRIER;
+    note_wait(t, code, pc, before, barrier ? SIMT_WAIT_BARRIER : t->last.cause);
 }
 
 void simt_timeline_end(const struct simt_timeline *t, struct simt_counters *counters) {

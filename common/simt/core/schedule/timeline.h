@@ -21,9 +21,11 @@
 #include "common/simt/memory/counters.h"
 
 struct simt_timeline;
+struct simt_xray;
 
-/** @return a timeline for warps of a kernel, or NULL without memory. */
-struct simt_timeline *simt_timeline_create(const struct simt_code *code);
+/** @param xray receives what each instruction waited for; NULL: nothing does
+ *  @return a timeline for warps of a kernel, or NULL without memory. */
+struct simt_timeline *simt_timeline_create(const struct simt_code *code, struct simt_xray *xray);
 
 void simt_timeline_free(struct simt_timeline *timeline);
 

@@ -38,6 +38,7 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
         w->timeline = block->timeline;
         simt_timeline_begin(w->timeline);
     }
+    w->followed = w->timeline != NULL ? (const void *)w->timeline : block->block.xray;
     return STATUS_OK;
 }
 
@@ -643,8 +644,8 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
         uint32_t active = active_lanes(warp, i, f->mask);
         used++;
         count(b->block.counters, i, active);
-        if (w->timeline != NULL) {
-            simt_timeline_step(w->timeline, code, f->pc);
+        if (w->followed != NULL) {
+            simt_warp_follow(w, code, f->pc, active);
         }
         if (i->next == SIMT_NEXT_FLOW) {
             if (flow(b, w, f, i, active) == GO_PICK) {

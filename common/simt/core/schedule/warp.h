@@ -61,11 +61,12 @@ struct simt_warp_run {
     struct simt_warp warp;
     struct simt_fragment fragments[SIMT_LANES];
     uint32_t fragment_count;
+    const void *followed; /**< NULL: nobody notes its instructions */
     enum simt_warp_state state;
     uint32_t barrier;               /**< number of the barrier it waits at */
     uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
     uint32_t polls;                 /**< in vain, since the warp's turn began */
-    struct simt_timeline *timeline; /**< NULL: nobody follows this warp */
+    struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
 };
@@ -111,6 +112,10 @@ void simt_warp_finish(struct simt_warp_run *warp);
 
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
 void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint64_t budget);
+
+/** Notes an instruction that lanes @p active of a warp that is followed are about to run. */
+void simt_warp_follow(const struct simt_warp_run *warp, const struct simt_code *code, uint32_t pc,
+                      uint32_t active);
 
 /** @return the lanes that a reducing barrier's predicate holds for; *lanes: those that wait. */
 uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);
@@ -161,6 +166,7 @@ struct simt_block_counts {
     struct simt_counters *counters;
     struct simt_site *sites;  /**< by number; NULL: no counts by site */
     struct simt_watch *watch; /**< races in global memory; NULL: not looked for */
+    struct simt_xray *xray;   /**< NULL: no record */
 };
 
 /** @return STATUS_OK or STATUS_OUT_OF_MEMORY; memory for one block after another. */

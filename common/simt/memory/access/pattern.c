@@ -245,14 +245,20 @@ struct tally {
     uint64_t uses, requests;
 };
 
-static void count_global(const struct tally *t, struct simt_counters *counters) {
-    uint64_t sectors = t->uses * t->pattern->cost;
+static uint64_t count_lines(const struct tally *t) {
+    uint64_t lines = 0;
     for (uint32_t sector = 0; sector < 4; sector++) {
         if (t->pattern->uses[sector] > 0) {
-            counters->global_lines += t->pattern->uses[sector] *
-                                      simt_pattern_lines(t->pattern, 32 * sector + t->key.phase);
+            lines += t->pattern->uses[sector] *
+                     simt_pattern_lines(t->pattern, 32 * sector + t->key.phase);
         }
     }
+    return lines;
+}
+
+static void count_global(const struct tally *t, struct simt_counters *counters) {
+    uint64_t sectors = t->uses * t->pattern->cost;
+    counters->global_lines += count_lines(t);
     counters->l2_sectors += sectors;
     counters->global_bytes += t->uses * t->pattern->active * t->key.bytes;
     if (t->key.kind == SIMT_READ) {
@@ -295,6 +301,9 @@ static void count_site(const struct tally *t, struct simt_site *site) {
     } else {
         site->sectors += cost;
         site->least_sectors += least;
+    }
+    if (t->key.cost == SIMT_COST_SECTORS && t->key.kind != SIMT_ATOMIC) {
+        site->lines += count_lines(t);
     }
 }
 

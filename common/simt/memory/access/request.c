@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/simt/memory/cache/cache.h"
+#include "common/simt/memory/xray.h"
 
 enum { SCRATCH_BYTES = 32 };
 
@@ -193,6 +194,33 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
     return warp->fault == NULL;
 }
 
+/* Every first request of a site comes by here: no pattern is remembered for it yet. */
+static void keep(const struct simt_request *request, const struct simt_pattern *pattern) {
+    const struct simt_pattern_key key = simt_pattern_unpack(pattern->key);
+    struct simt_block *block = request->warp->block;
+    if (key.cost == SIMT_COST_NONE || key.part || key.joined == SIMT_JOINED_RIDER) {
+        return;
+    }
+    struct simt_xray_request kept = {.block = block->order,
+                                     .warp = request->warp->index,
+                                     .mask = key.mask,
+                                     .bytes = key.joined > 0 ? key.joined : key.bytes,
+                                     .first = request->first,
+                                     .cost = pattern->cost,
+                                     .least = pattern->least,
+                                     .kind = key.kind,
+                                     .space = key.cost == SIMT_COST_SECTORS      ? PTX_GLOBAL
+                                              : key.cost == SIMT_COST_WAVEFRONTS ? PTX_SHARED
+                                                                                 : PTX_LOCAL};
+    struct simt_extent extent;
+    if (kept.space == PTX_GLOBAL &&
+        simt_memory_extent(block->run->memory, request->first, &extent)) {
+        kept.allocation = extent.begin;
+    }
+    memcpy(kept.relative, request->relative, sizeof kept.relative);
+    simt_xray_keep(block->xray, request->instruction->site, &kept);
+}
+
 void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key) {
     struct simt_block *block = request->warp->block;
     struct simt_access_cache *cache = block->cache;
@@ -206,6 +234,9 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     pattern->site = request->instruction->site;
     memcpy(pattern->relative, request->relative, sizeof pattern->relative);
     simt_pattern_build(pattern);
+    if (block->xray != NULL) {
+        keep(request, pattern);
+    }
 }
 
 struct simt_access_cache *simt_access_cache_create(void) {
@@ -265,6 +296,7 @@ void simt_request_cache(const struct simt_request *request) {
                             .l1 = block->caches.l1 != NULL && request->kind != SIMT_ATOMIC &&
                                   !request->instruction->bypasses_l1};
     int64_t base = (int64_t)(request->first / 32 - SECTORS * block->caches.first_line);
+    uint64_t hits = block->counters->l1_hit_sectors;
     uint64_t line = 0;
     uint32_t sectors = 0;
     for (uint32_t n = 0; n < pattern->cost; n++) {
@@ -278,5 +310,8 @@ void simt_request_cache(const struct simt_request *request) {
     }
     if (sectors != 0) {
         visit_line(&v, line, sectors);
+    }
+    if (block->sites != NULL) {
+        block->sites[pattern->site].l1_hit_sectors += block->counters->l1_hit_sectors - hits;
     }
 }

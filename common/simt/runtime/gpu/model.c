@@ -32,12 +32,23 @@ enum {
     ROUNDS = 100     /* of the iteration for a queueing network: far more than it needs */
 };
 
-enum station { ISSUE, L1, FLOAT, DOUBLE, SPECIAL, TENSOR, L2, MEMORY, ATOMICS, STATIONS };
+enum {
+    ISSUE = SIMT_STATION_ISSUE,
+    L1 = SIMT_STATION_L1,
+    FLOAT = SIMT_STATION_FLOAT,
+    DOUBLE = SIMT_STATION_DOUBLE,
+    SPECIAL = SIMT_STATION_SPECIAL,
+    TENSOR = SIMT_STATION_TENSOR,
+    L2 = SIMT_STATION_L2,
+    MEMORY = SIMT_STATION_MEMORY,
+    ATOMICS = SIMT_STATION_ATOMICS,
+    STATIONS = SIMT_STATION_COUNT
+};
 
 /** A launch as a closed queueing network, seen from the busiest multiprocessor. */
 struct network {
     double demand[STATIONS]; /**< cycles that a warp needs of each unit */
-    double wait;             /**< cycles in which a warp needs none */
+    double chain, loads;     /**< cycles in which a warp needs none: it waits for its own results */
     double warps;            /**< of a block */
     double together;         /**< warps that move as one, as barriers make them */
 };
@@ -133,22 +144,22 @@ static double load_latency(const struct simt_gpu *gpu, const struct simt_counter
 static void set_wait(struct network *n, const struct simt_gpu *gpu, const struct simt_counters *c) {
     double followed = c->followed_warps > 0 ? (double)c->followed_warps : 1;
     double chain = (double)c->chain_cycles / followed; /* its own issue is part of it */
-    double loads = (double)c->chain_loads / followed;
-    n->wait = BLOCK_CYCLES + largest(chain - n->demand[ISSUE], 0) + loads * load_latency(gpu, c);
+    n->chain = largest(chain - n->demand[ISSUE], 0);
+    n->loads = (double)c->chain_loads / followed * load_latency(gpu, c);
 }
 
 /**
  * @brief Mean value analysis, Schweitzer's approximation.
  * @param blocks resident on the multiprocessor
+ * @param stay   (STATIONS) receives the cycles of a round at each unit
  * @return cycles in which one warp comes round, over the warps that go round at a time
  */
-static double cycles_between_warps(const struct network *n, double blocks) {
+static double cycles_between_warps(const struct network *n, double blocks, double stay[STATIONS]) {
     double customers = blocks * n->warps / n->together;
     double queue[STATIONS] = {0};
     double round = 0;
     for (int i = 0; i < ROUNDS; i++) {
-        double stay[STATIONS];
-        round = n->wait;
+        round = BLOCK_CYCLES + n->chain + n->loads;
         for (int s = 0; s < STATIONS; s++) {
             double others = queue[s] * largest(customers - 1, 0) / customers;
             stay[s] = n->demand[s] * n->together * (1 + others);
@@ -161,12 +172,7 @@ static double cycles_between_warps(const struct network *n, double blocks) {
     return round / (blocks * n->warps);
 }
 
-/** Blocks of the busiest multiprocessor run in full waves and a last one. */
-static double run_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    double blocks = ceil((double)cost->blocks / gpu->multiprocessors);
-    double resident = least(cost->resident > 0 ? cost->resident : 1, blocks);
-    double full = floor(blocks / resident);
-    double rest = blocks - full * resident;
+static struct network network_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
     struct network n = {.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES),
                         .together = 1};
     if (cost->counters->barriers > 0) {
@@ -174,9 +180,29 @@ static double run_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost
     }
     set_demands(&n, gpu, cost);
     set_wait(&n, gpu, cost->counters);
-    double cycles = full * resident * n.warps * cycles_between_warps(&n, resident);
-    if (rest > 0) {
-        cycles += rest * n.warps * cycles_between_warps(&n, rest);
+    return n;
+}
+
+/** Blocks of the busiest multiprocessor run in full waves and a last one. */
+struct waves {
+    double blocks, resident, full, rest;
+};
+
+static struct waves waves_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    struct waves w = {.blocks = ceil((double)cost->blocks / gpu->multiprocessors)};
+    w.resident = least(cost->resident > 0 ? cost->resident : 1, w.blocks);
+    w.full = floor(w.blocks / w.resident);
+    w.rest = w.blocks - w.full * w.resident;
+    return w;
+}
+
+static double run_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    const struct network n = network_of(gpu, cost);
+    const struct waves w = waves_of(gpu, cost);
+    double stay[STATIONS];
+    double cycles = w.full * w.resident * n.warps * cycles_between_warps(&n, w.resident, stay);
+    if (w.rest > 0) {
+        cycles += w.rest * n.warps * cycles_between_warps(&n, w.rest, stay);
     }
     return cycles / clock_of(gpu);
 }
@@ -202,6 +228,56 @@ static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost 
         return overhead + memory;
     }
     return 0;
+}
+
+/** Adds the rounds of @p times batches of @p blocks, each warp's time counted. */
+static void add_rounds(struct simt_explanation *e, const struct network *n, double times,
+                       double blocks) {
+    double stay[STATIONS];
+    if (times * blocks > 0) {
+        (void)cycles_between_warps(n, blocks, stay);
+        for (int s = 0; s < STATIONS; s++) {
+            e->stay[s] += times * blocks * stay[s];
+        }
+        e->chain += times * blocks * n->chain;
+        e->loads += times * blocks * n->loads;
+        e->block += times * blocks * BLOCK_CYCLES;
+    }
+}
+
+static void make_shares(struct simt_explanation *e) {
+    double all = e->chain + e->loads + e->block;
+    for (int s = 0; s < STATIONS; s++) {
+        all += e->stay[s];
+    }
+    for (int s = 0; s < STATIONS; s++) {
+        e->stay[s] = share(e->stay[s], all);
+    }
+    e->chain = share(e->chain, all);
+    e->loads = share(e->loads, all);
+    e->block = share(e->block, all);
+}
+
+void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
+                        const struct simt_cost *cost) {
+    const struct network n = network_of(gpu, cost);
+    const struct waves w = waves_of(gpu, cost);
+    double run = run_nanoseconds(gpu, cost);
+    double stay[STATIONS];
+    *e = (struct simt_explanation){.nanoseconds = nanoseconds_of(gpu, cost),
+                                   .blocks = (uint64_t)w.blocks,
+                                   .resident = (uint32_t)least(w.resident, SIMT_MOST_RESIDENT)};
+    e->overhead = e->nanoseconds - run;
+    for (uint32_t b = 0; b < e->resident; b++) {
+        double blocks = b + 1;
+        e->batch[b] = blocks * n.warps * cycles_between_warps(&n, blocks, stay) / clock_of(gpu);
+    }
+    for (int s = 0; s < STATIONS; s++) {
+        e->busy[s] = share(n.demand[s] * n.warps * w.blocks, run * clock_of(gpu));
+    }
+    add_rounds(e, &n, w.full, w.resident);
+    add_rounds(e, &n, 1, w.rest);
+    make_shares(e);
 }
 
 void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu) {

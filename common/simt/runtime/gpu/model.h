@@ -43,6 +43,45 @@ struct simt_cost {
     const struct simt_counters *counters; /**< launch: its counters */
 };
 
+/** The units of a GPU that warps queue for. */
+enum simt_station {
+    SIMT_STATION_ISSUE,
+    SIMT_STATION_L1, /**< with shared memory */
+    SIMT_STATION_FLOAT,
+    SIMT_STATION_DOUBLE,
+    SIMT_STATION_SPECIAL,
+    SIMT_STATION_TENSOR,
+    SIMT_STATION_L2,
+    SIMT_STATION_MEMORY, /**< device memory */
+    SIMT_STATION_ATOMICS,
+    SIMT_STATION_COUNT
+};
+
+enum { SIMT_MOST_RESIDENT = 32 };
+
+/** How the model comes to the time of a launch, seen from the busiest multiprocessor. */
+struct simt_explanation {
+    double nanoseconds; /**< of the launch, as simt_model_advance() has it */
+    double overhead;    /**< of these, before the first block begins */
+    uint64_t blocks;    /**< of the busiest multiprocessor, one batch after the other */
+    uint32_t resident;  /**< blocks of a full batch, at most SIMT_MOST_RESIDENT */
+    double batch[SIMT_MOST_RESIDENT]; /**< nanoseconds of a batch of n + 1 blocks; 0 beyond
+                                           `resident` */
+    double busy[SIMT_STATION_COUNT];  /**< share of the time that each unit works */
+
+    /** @name Where a warp spends its time, its place in the queues included: shares, 1 in all
+     * @{ */
+    double stay[SIMT_STATION_COUNT];
+    double chain; /**< for its own chain of arithmetic and shared memory */
+    double loads; /**< for latencies of loads one after the other */
+    double block; /**< start and end of a block */
+    /** @} */
+};
+
+/** Explains the time of a launch. @param cost of kind SIMT_COST_LAUNCH, with blocks */
+void simt_model_explain(struct simt_explanation *explanation, const struct simt_gpu *gpu,
+                        const struct simt_cost *cost);
+
 /** What this GPU can do at best, as the model has it. */
 void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu);
 

@@ -300,3 +300,23 @@ C_TEST(model, knows_its_gpus) {
         EXPECT_TRUE(gpu->shared_per_multiprocessor <= gpu->l1_and_shared);
     }
 }
+
+GPU_TEST(explanations_add_up) {
+    const struct simt_counters counters = copy_counters();
+    struct simt_cost launch = launch_of(&counters);
+    launch.blocks =
+        (uint64_t)gpu->multiprocessors * 10; /* two full waves of four blocks, and two */
+    struct simt_explanation e;
+    simt_model_explain(&e, gpu, &launch);
+    double all = e.chain + e.loads + e.block;
+    for (int s = 0; s < SIMT_STATION_COUNT; s++) {
+        all += e.stay[s];
+        EXPECT_TRUE(e.busy[s] >= 0 && e.busy[s] <= 1);
+    }
+    EXPECT_NEAR(1, all, 1e-9);
+    EXPECT_INT_EQ(10, e.blocks);
+    EXPECT_INT_EQ(4, e.resident);
+    EXPECT_NEAR(time_of(gpu, &launch), e.nanoseconds, 1e-6);
+    EXPECT_NEAR(e.nanoseconds - e.overhead, 2 * e.batch[3] + e.batch[1], 1e-6 * e.nanoseconds);
+    EXPECT_TRUE(e.batch[0] < e.batch[3] && e.batch[4] == 0);
+}

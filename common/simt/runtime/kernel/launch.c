@@ -135,25 +135,54 @@ static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *lau
     request->resident_blocks = resident * processors;
 }
 
-/** @return the modelled time of a launch, by which the clock advances. */
-static double advance_clock(struct runtime *runtime, const struct kernel_work *launch, bool graph,
-                            const struct simt_counters *counters) {
+/** @return the launch as the model of time sees it. */
+static struct simt_cost cost_of(const struct runtime *runtime, const struct kernel_work *launch,
+                                bool graph, const struct simt_counters *counters) {
     const struct simt_gpu *gpu = runtime->settings.gpu;
     uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
     int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
     int resident = occupancy_blocks(gpu, launch->kernel, threads, launch->shared);
-    struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
-                             .graph = graph,
-                             .blocks = blocks,
-                             .threads = (uint32_t)threads,
-                             .resident = (uint32_t)resident,
-                             .counters = counters};
-    return simt_model_advance(&runtime->clock, gpu, &cost);
+    return (struct simt_cost){.kind = SIMT_COST_LAUNCH,
+                              .graph = graph,
+                              .blocks = blocks,
+                              .threads = (uint32_t)threads,
+                              .resident = (uint32_t)resident,
+                              .counters = counters};
+}
+
+/** What one launch leaves beside its results. */
+struct outcome {
+    struct simt_counters counters;
+    struct simt_sites sites;
+    struct simt_xray xray;
+    struct simt_fault fault;
+};
+
+static void free_outcome(struct outcome *outcome) {
+    simt_sites_free(&outcome->sites);
+    simt_xray_free(&outcome->xray);
+}
+
+/** Adds a finished launch to the clock, the report and the x-ray. @param facts NULL: no x-ray */
+static void account(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                    struct xray_facts *facts, const struct outcome *outcome) {
+    const struct simt_gpu *gpu = runtime->settings.gpu;
+    struct simt_cost cost = cost_of(runtime, launch, graph, &outcome->counters);
+    double time = simt_model_advance(&runtime->clock, gpu, &cost);
+    report_launch(&runtime->report, launch->kernel->readable, time, &outcome->counters,
+                  &outcome->sites);
+    profile_note(runtime, launch, graph, &outcome->counters, time);
+    if (facts != NULL && outcome->fault.kind == SIMT_FAULT_NONE) {
+        simt_model_explain(&facts->time, gpu, &cost);
+        xray_add(&runtime->xray, facts, &outcome->counters, &outcome->sites, &outcome->xray);
+    }
 }
 
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
     const struct simt_settings *settings = &runtime->settings;
-    struct simt_sites sites = {0};
+    struct outcome outcome = {.fault = {.kind = SIMT_FAULT_NONE}};
+    struct xray_facts facts;
+    bool xray = launch_facts(runtime, launch, &facts) && xray_wants(&runtime->xray, &facts);
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .kernel = launch->kernel->name,
@@ -167,23 +196,20 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
         .stack_bytes = runtime->limits[cudaLimitStackSize],
-        .sites = settings->report != SIMT_REPORT_NONE ? &sites : NULL,
+        .sites = settings->report != SIMT_REPORT_NONE || xray ? &outcome.sites : NULL,
+        .xray = xray ? &outcome.xray : NULL,
     };
     set_caches(settings->gpu, launch, &request);
-    struct simt_counters counters = {0};
-    struct simt_fault fault = {.kind = SIMT_FAULT_NONE};
     struct error error = {0};
-    enum status status = simt_launch_run(&request, &counters, &fault, &error);
+    enum status status = simt_launch_run(&request, &outcome.counters, &outcome.fault, &error);
     if (status != STATUS_OK) {
-        simt_sites_free(&sites);
+        free_outcome(&outcome);
         runtime_say("%s", error_text(&error, status));
         return runtime_error_of(status);
     }
-    double time = advance_clock(runtime, launch, graph, &counters);
-    report_launch(&runtime->report, launch->kernel->readable, time, &counters, &sites);
-    profile_note(runtime, launch, graph, &counters, time);
-    simt_sites_free(&sites);
-    take_fault(runtime, launch->kernel, &fault);
+    account(runtime, launch, graph, xray ? &facts : NULL, &outcome);
+    free_outcome(&outcome);
+    take_fault(runtime, launch->kernel, &outcome.fault);
     return cudaSuccess;
 }
 

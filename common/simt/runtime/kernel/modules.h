@@ -18,6 +18,7 @@
 #include "common/simt/fatbin/fatbin.h"
 #include "common/simt/runtime/gpu/gpu.h"
 #include "common/simt/runtime/stream/work.h"
+#include "common/simt/runtime/xray/xray_record.h"
 
 struct runtime;
 
@@ -99,6 +100,13 @@ void modules_unload(struct runtime *runtime);
 /** @return cudaErrorInvalidValue when grid, block or shared memory are more than the GPU has. */
 cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *launch);
 
+/**
+ * @brief Fills in what x-ray says of a launch before it runs; its time stays zeros.
+ * @return false when no x-ray is asked for
+ */
+bool launch_facts(const struct runtime *runtime, const struct kernel_work *launch,
+                  struct xray_facts *facts);
+
 /** Runs a checked launch; a fault is printed and becomes the pending error. */
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph);
 
@@ -119,6 +127,15 @@ cudaError_t launch_make(struct runtime *runtime, const void *function,
  * warp's registers rounded up to 256, a quarter of the file a scheduler).
  * Registers are those of the machine code, where the program has some, or an estimate.
  */
+
+/** How many blocks each of a multiprocessor's resources has room for; SIZE_MAX: it is not used. */
+struct occupancy {
+    size_t blocks, threads, shared, registers;
+};
+
+/** Fills in the limits, of a kernel with its info filled in. */
+void occupancy_limits(struct occupancy *limits, const struct simt_gpu *gpu,
+                      const struct kernel *kernel, int threads, size_t dynamic);
 
 /**
  * @param kernel  with its info filled in

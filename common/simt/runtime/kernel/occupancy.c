@@ -43,20 +43,30 @@ static size_t blocks_by_registers(const struct kernel *kernel, size_t warps) {
     return fitting / warps;
 }
 
+void occupancy_limits(struct occupancy *limits, const struct simt_gpu *gpu,
+                      const struct kernel *kernel, int threads, size_t dynamic) {
+    size_t warps = ceil_div((size_t)threads, WARP);
+    *limits = (struct occupancy){
+        .blocks = (size_t)gpu->blocks_per_multiprocessor,
+        .threads = (size_t)gpu->threads_per_multiprocessor / (warps * WARP),
+        .shared = blocks_by_shared(gpu, kernel, dynamic),
+        .registers = blocks_by_registers(kernel, warps),
+    };
+}
+
 int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, int threads,
                      size_t dynamic) {
-    size_t warps = ceil_div((size_t)threads, WARP);
-    size_t blocks = (size_t)gpu->blocks_per_multiprocessor;
+    struct occupancy limits;
     if (threads > MOST_THREADS ||
         (kernel->info.max_threads != 0 && (uint32_t)threads > kernel->info.max_threads)) {
         return 0;
     }
-    blocks = least(blocks, (size_t)gpu->threads_per_multiprocessor / (warps * WARP));
     if (kernel->info.static_shared_bytes + dynamic > gpu->shared_optin) {
         return 0;
     }
-    blocks = least(blocks, blocks_by_shared(gpu, kernel, dynamic));
-    return (int)least(blocks, blocks_by_registers(kernel, warps));
+    occupancy_limits(&limits, gpu, kernel, threads, dynamic);
+    size_t blocks = least(limits.blocks, limits.threads);
+    return (int)least(blocks, least(limits.shared, limits.registers));
 }
 
 /** @return the kernel, ready to be asked; NULL and the error when it is none. */

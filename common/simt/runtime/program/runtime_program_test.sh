@@ -8,7 +8,7 @@ static=$PWD/$3
 machine=$PWD/$4
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY LD_PRELOAD
-unset SIMT_CHECK SIMT_THREADS SIMT_INSTRUCTION_LIMIT SIMT_GPU SIMT_REPORT
+unset SIMT_CHECK SIMT_THREADS SIMT_INSTRUCTION_LIMIT SIMT_GPU SIMT_REPORT SIMT_XRAY
 failures=0
 
 fail() {
@@ -124,6 +124,20 @@ one_line
 mv err first
 ends 0 --report=json --check=bounds --gpu=a100 --threads=3 "$program" leak
 cmp -s first err || fail "the report depends on the number of threads"
+
+# The x-ray page: written at the end, told in one line, the same on any number of threads.
+ends 0 --xray=page.html --check=bounds "$program" leak
+says "simt: x-ray of 1 launch: $PWD/page.html"
+one_line
+grep -q '"kernel":"scale(int\*, int const\*, int, int, int)","launches":1,' page.html || fail "the page has no kernel"
+mv page.html first.html
+SIMT_XRAY=page.html ends 0 --check=bounds --threads=3 "$program" leak
+cmp -s first.html page.html || fail "the page depends on the number of threads"
+ends 0 --xray=page.html --check=bounds "$program" nothing
+says "simt: x-ray of 0 launches"
+ends 1 --xray=no/such/folder/page.html "$program" nothing
+says "no/such/folder"
+one_line
 
 # Bad settings: one line, exit status 1.
 SIMT_CHECK=some ends 1 "$program" nothing

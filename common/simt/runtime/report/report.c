@@ -180,22 +180,37 @@ static void print_text(const struct report *report, const struct simt_settings *
     fprintf(stream, "  device time, modelled: %.3f ms\n", clock / 1e6);
 }
 
-static void print_kernel_json(const struct kernel_total *total, FILE *stream) {
-    struct figure figures[MOST_FIGURES];
-    size_t count = figures_of(&total->counters, figures);
-    fputs("{\"name\":", stream);
-    report_print_quoted(total->name, stream);
-    fprintf(stream, ",\"launches\":%llu,\"modelled_ms\":%.6f", (unsigned long long)total->launches,
-            total->nanoseconds / 1e6);
-    for (size_t i = 0; i < count; i++) {
-        fprintf(stream, ",\"%s\":%llu", figures[i].key, (unsigned long long)figures[i].value);
-    }
-    fputs(",\"instructions\":{", stream);
+static void print_classes(const struct simt_counters *counters, FILE *stream) {
+    fputs("\"instructions\":{", stream);
     for (int i = 0; i < SIMT_CLASS_COUNT; i++) {
         fprintf(stream, "%s\"%s\":%llu", i == 0 ? "" : ",", class_name(i),
-                (unsigned long long)total->counters.instructions[i]);
+                (unsigned long long)counters->instructions[i]);
     }
-    fputs("},\"lines\":", stream);
+    fputc('}', stream);
+}
+
+static void print_figures(const struct simt_counters *counters, FILE *stream) {
+    struct figure figures[MOST_FIGURES];
+    size_t count = figures_of(counters, figures);
+    for (size_t i = 0; i < count; i++) {
+        fprintf(stream, "\"%s\":%llu,", figures[i].key, (unsigned long long)figures[i].value);
+    }
+    print_classes(counters, stream);
+}
+
+void report_print_counters(const struct simt_counters *counters, FILE *stream) {
+    fputc('{', stream);
+    print_figures(counters, stream);
+    fputc('}', stream);
+}
+
+static void print_kernel_json(const struct kernel_total *total, FILE *stream) {
+    fputs("{\"name\":", stream);
+    report_print_quoted(total->name, stream);
+    fprintf(stream, ",\"launches\":%llu,\"modelled_ms\":%.6f,", (unsigned long long)total->launches,
+            total->nanoseconds / 1e6);
+    print_figures(&total->counters, stream);
+    fputs(",\"lines\":", stream);
     report_lines_print_json(total->lines, stream);
     fputc('}', stream);
 }

@@ -40,7 +40,11 @@ void report_lines_print_json(const struct report_line *lines, FILE *stream);
 /** Frees a list. */
 void report_lines_free(struct report_line *lines);
 
-/** Prints a JSON string. */
+/** Opens a source as the compiler named it, from here or from the workspace of `bazel run`.
+ *  @return NULL: it is not there */
+FILE *report_open_source(const char *file);
+
+/** Prints a JSON string without a '<', so that HTML can hold it. */
 void report_print_quoted(const char *text, FILE *stream);
 
 /** Sums of one kernel's launches. */
@@ -66,6 +70,9 @@ void report_launch(struct report *report, const char *kernel, double nanoseconds
 
 /** @return where the profile of a kernel's longest launch is kept, or NULL without memory. */
 struct simt_profile *report_longest(struct report *report, const char *kernel);
+
+/** Prints a JSON object of the counters, as SIMT_REPORT=json names them. */
+void report_print_counters(const struct simt_counters *counters, FILE *stream);
 
 /** @return a kernel's name as the source spells it, if the program can tell; free() it. */
 char *report_source_name(const char *mangled);

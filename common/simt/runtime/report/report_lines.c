@@ -108,8 +108,7 @@ static size_t rank(const struct ranking *ranking, const struct report_line *line
     return count;
 }
 
-/** Opens a source as the compiler named it, from here or from the workspace of `bazel run`. */
-static FILE *open_source(const char *file) {
+FILE *report_open_source(const char *file) {
     FILE *source = fopen(file, "r");
     const char *workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
     char path[PATH_MAX];
@@ -124,7 +123,7 @@ static FILE *open_source(const char *file) {
  *  none. */
 static void print_text(const struct report_line *line, FILE *stream) {
     char text[512];
-    FILE *source = open_source(line->file);
+    FILE *source = report_open_source(line->file);
     bool found = source != NULL;
     for (uint32_t n = 0; n < line->line && found; n++) {
         found = fgets(text, sizeof text, source) != NULL;
@@ -166,10 +165,14 @@ void report_lines_print(const struct report_line *lines, FILE *stream) {
 void report_print_quoted(const char *text, FILE *stream) {
     fputc('"', stream);
     for (const char *c = text; *c != '\0'; c++) {
+        if ((unsigned char)*c < 0x20 || *c == '<') {
+            fprintf(stream, "\\u%04x", (unsigned)*c);
+            continue;
+        }
         if (*c == '"' || *c == '\\') {
             fputc('\\', stream);
         }
-        fputc((unsigned char)*c < 0x20 ? '?' : *c, stream);
+        fputc(*c, stream);
     }
     fputc('"', stream);
 }

@@ -1,0 +1,20 @@
+/*
+ * What is noted of single instructions: of few warps, but for a launch that x-ray records. In a
+ * file of its own, so that the interpreter's loop keeps its registers.
+ */
+#include "common/simt/core/schedule/timeline.h"
+#include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/xray.h"
+
+void simt_warp_follow(const struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
+                      uint32_t active) {
+    const struct simt_xray *xray = w->warp.block->xray;
+    if (xray != NULL) {
+        struct simt_xray_instruction *record = &xray->instructions[code->first + pc];
+        record->executed++;
+        record->lanes += (uint64_t)__builtin_popcount(active);
+    }
+    if (w->timeline != NULL) {
+        simt_timeline_step(w->timeline, code, pc);
+    }
+}
