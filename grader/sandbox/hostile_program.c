@@ -69,11 +69,16 @@ static int do_stop(void) {
     return STOOD;
 }
 
-/* Has a signal sent every millisecond that continues it. */
+static void notice(int number) {
+    (void)number;
+}
+
+/* Has a signal sent every millisecond that continues it; without a handler it would come once. */
 static int do_wakes_itself(void) {
     const struct itimerspec often = {{0, 1000000}, {0, 1000000}};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     timer_t timer;
+    signal(SIGCONT, notice);
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0 ||
         timer_settime(timer, 0, &often, NULL) != 0) {
         return REFUSED;
