@@ -171,7 +171,7 @@ static void account(struct runtime *runtime, const struct kernel_work *launch, b
     double time = simt_model_advance(&runtime->clock, gpu, &cost);
     report_launch(&runtime->report, launch->kernel->readable, time, &outcome->counters,
                   &outcome->sites);
-    profile_note(runtime, launch, graph, &outcome->counters, time);
+    profile_note(runtime, launch, &cost, time);
     if (facts != NULL && outcome->fault.kind == SIMT_FAULT_NONE) {
         simt_model_explain(&facts->time, gpu, &cost);
         xray_add(&runtime->xray, facts, &outcome->counters, &outcome->sites, &outcome->xray);

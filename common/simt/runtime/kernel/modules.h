@@ -149,9 +149,10 @@ int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, in
 /**
  * @brief Keeps a launch's profile if it is the longest so far, of its kernel or since
  *        simt_take_longest(). Follows report_launch().
+ * @param nanoseconds of the launch, as simt_model_advance() gave them
  */
-void profile_note(struct runtime *runtime, const struct kernel_work *launch, bool graph,
-                  const struct simt_counters *counters, double nanoseconds);
+void profile_note(struct runtime *runtime, const struct kernel_work *launch,
+                  const struct simt_cost *cost, double nanoseconds);
 
 /** Registers of a multiprocessor. */
 enum { OCCUPANCY_REGISTERS = 65536 };

@@ -6,7 +6,7 @@
 #include "common/simt/runtime/state.h"
 
 static void describe(struct simt_profile *profile, const struct simt_gpu *gpu,
-                     const struct kernel_work *launch, const struct simt_counters *counters) {
+                     const struct kernel_work *launch, const struct simt_cost *cost) {
     const struct kernel *kernel = launch->kernel;
     *profile = (struct simt_profile){
         .modelled = true,
@@ -14,41 +14,32 @@ static void describe(struct simt_profile *profile, const struct simt_gpu *gpu,
         .block = {launch->block.x, launch->block.y, launch->block.z},
         .registers = kernel->info.registers,
         .shared = kernel->info.static_shared_bytes + launch->shared,
-        .blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z,
-        .counters = *counters,
+        .blocks = cost->blocks,
+        .counters = *cost->counters,
     };
     snprintf(profile->gpu, sizeof profile->gpu, "%s", gpu->name);
     snprintf(profile->kernel, sizeof profile->kernel, "%s", kernel->readable);
 }
 
 static void make_profile(struct simt_profile *profile, const struct simt_gpu *gpu,
-                         const struct kernel_work *launch, bool graph,
-                         const struct simt_counters *counters, double nanoseconds) {
-    int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
-    int resident = occupancy_blocks(gpu, launch->kernel, threads, launch->shared);
+                         const struct kernel_work *launch, const struct simt_cost *cost,
+                         double nanoseconds) {
     const struct simt_processor processor = {.threads = (uint32_t)gpu->threads_per_multiprocessor,
                                              .blocks = (uint32_t)gpu->blocks_per_multiprocessor,
                                              .registers = OCCUPANCY_REGISTERS};
-    describe(profile, gpu, launch, counters);
-    const struct simt_cost cost = {.kind = SIMT_COST_LAUNCH,
-                                   .graph = graph,
-                                   .blocks = profile->blocks,
-                                   .threads = (uint32_t)threads,
-                                   .resident = (uint32_t)resident,
-                                   .counters = counters};
-    simt_profile_set_occupancy(profile, &processor, (uint32_t)gpu->multiprocessors,
-                               (uint32_t)resident);
-    simt_model_profile(profile, gpu, &cost, nanoseconds);
+    describe(profile, gpu, launch, cost);
+    simt_profile_set_occupancy(profile, &processor, (uint32_t)gpu->multiprocessors, cost->resident);
+    simt_model_profile(profile, gpu, cost, nanoseconds);
 }
 
-void profile_note(struct runtime *runtime, const struct kernel_work *launch, bool graph,
-                  const struct simt_counters *counters, double nanoseconds) {
+void profile_note(struct runtime *runtime, const struct kernel_work *launch,
+                  const struct simt_cost *cost, double nanoseconds) {
     struct simt_profile *of_kernel = report_longest(&runtime->report, launch->kernel->readable);
     bool longest = nanoseconds > runtime->longest.nanoseconds;
     bool longest_of_kernel = of_kernel != NULL && nanoseconds > of_kernel->nanoseconds;
     if (longest || longest_of_kernel) {
         struct simt_profile profile;
-        make_profile(&profile, runtime->settings.gpu, launch, graph, counters, nanoseconds);
+        make_profile(&profile, runtime->settings.gpu, launch, cost, nanoseconds);
         runtime->longest = longest ? profile : runtime->longest;
         if (longest_of_kernel) {
             *of_kernel = profile;
