@@ -20,6 +20,8 @@
 #include "common/simt/runtime/stream/work.h"
 #include "common/simt/runtime/xray/xray_record.h"
 
+struct simt_cost;
+
 struct runtime;
 
 /** What nvcc leaves in the program for each translation unit. */
