@@ -460,6 +460,20 @@ __global__ void neighbour_in_a_tile(int *out, const int *in) {
     out[t] = tile[t ^ 1]; // FAULT: neighbour_in_a_tile
 }
 
+// Only one warp writes, but all of them read.
+__global__ void leader_tells_the_block_again(int *out, const int *in) {
+    __shared__ int value[1];
+    int t = threadIdx.x, sum = 0;
+    for (int i = 0; i < 4; i++) {
+        if (t == 0) {
+            value[in[0]] = in[i]; // FAULT: leader_tells_the_block_again
+        }
+        __syncthreads();
+        sum += value[in[0]]; // OTHER: leader_tells_the_block_again
+    }
+    out[t] = sum;
+}
+
 __global__ void leader_tells_all(int *out, const int *in, int n) {
     __shared__ int slot[32];
     int t = threadIdx.x;

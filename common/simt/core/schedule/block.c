@@ -176,6 +176,9 @@ static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
         if (b->block.shadow != NULL) {
             simt_shadow_barrier(b->block.shadow);
         }
+        if (b->block.run->witness != NULL) {
+            simt_witness_barrier(b->block.run->witness, b->block.order);
+        }
         opened = true;
     }
     return opened;

@@ -6,15 +6,22 @@ struct simt_witness simt_witness_of(const struct simt_fault *fault) {
     return (struct simt_witness){.race = fault->race, .order = fault->order};
 }
 
+void simt_witness_barrier(struct simt_witness *witness, uint64_t order) {
+    if (!witness->race.blocks && order == witness->order) {
+        witness->instruction = NULL;
+        witness->other_warps = false;
+    }
+}
+
 const char *simt_witness_hint(const struct simt_witness *witness) {
     if (!witness->race.other.lanes) {
         return NULL;
     }
     return witness->other_warps
                ? "a __syncthreads() is missing between the two accesses: other warps of the block "
-                 "execute this line, too"
+                 "execute these lines, too"
                : "a __syncwarp() is missing between the two accesses; no other warp of the block "
-                 "executes this line";
+                 "executes these lines";
 }
 
 static bool is_of_block(const struct simt_witness *w, const struct simt_block *block) {
@@ -57,8 +64,11 @@ static bool is_same_line(const struct simt_instruction *a, const struct simt_ins
 
 void simt_request_expect(const struct simt_request *request) {
     struct simt_witness *w = request->warp->block->run->witness;
-    if (is_same_line(request->instruction, w->race.instruction) &&
-        request->warp->index != w->race.warp && request->warp->block->order == w->order) {
+    const struct simt_instruction *here = request->instruction;
+    bool of_another_warp =
+        request->warp->index != w->race.warp && request->warp->block->order == w->order;
+    if (of_another_warp && (is_same_line(here, w->race.instruction) ||
+                            (w->instruction != NULL && is_same_line(here, w->instruction)))) {
         w->other_warps = true;
     }
 }

@@ -24,11 +24,14 @@ struct simt_witness {
     uint64_t by_order;                          /**< its block */
     uint32_t by_thread;                         /**< its thread, by number in the block */
     bool
-        other_warps; /**< warps of the block besides the racing one execute the later access, too */
+        other_warps; /**< warps of the block besides the racing one execute one of the lines, too */
 };
 
 /** @return what to look for after @p fault, which is a race. */
 struct simt_witness simt_witness_of(const struct simt_fault *fault);
+
+/** A barrier of a block: what was before it is no side of a race inside of the block. */
+void simt_witness_barrier(struct simt_witness *witness, uint64_t order);
 
 /** @return what to try against a race inside a block, once the second run has ended. */
 const char *simt_witness_hint(const struct simt_witness *witness);
