@@ -293,7 +293,7 @@ void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu) {
 /** From here on a unit counts as the limit; below, warps mostly wait for themselves. */
 static const double BUSY = 0.5;
 
-static enum simt_unit unit_of(enum station station) {
+static enum simt_unit unit_of(enum simt_station station) {
     static const enum simt_unit UNITS[STATIONS] = {
         [ISSUE] = SIMT_UNIT_ISSUE,   [L1] = SIMT_UNIT_L1,           [FLOAT] = SIMT_UNIT_FLOAT,
         [DOUBLE] = SIMT_UNIT_DOUBLE, [SPECIAL] = SIMT_UNIT_SPECIAL, [TENSOR] = SIMT_UNIT_TENSOR,
@@ -312,7 +312,7 @@ static void set_shares(struct simt_profile *profile, const struct simt_gpu *gpu,
     n.demand[FLOAT] = (double)cost->counters->instructions[SIMT_CLASS_FLOAT] * LANES /
                       gpu->float_lanes / (n.warps * (double)cost->blocks);
     for (int s = 0; s < STATIONS; s++) {
-        profile->share[unit_of((enum station)s)] = share(n.demand[s] * warps, cycles);
+        profile->share[unit_of((enum simt_station)s)] = share(n.demand[s] * warps, cycles);
     }
 }
 
