@@ -65,8 +65,8 @@ static bool is_same_line(const struct simt_instruction *a, const struct simt_ins
 void simt_request_expect(const struct simt_request *request) {
     struct simt_witness *w = request->warp->block->run->witness;
     const struct simt_instruction *here = request->instruction;
-    bool of_another_warp =
-        request->warp->index != w->race.warp && request->warp->block->order == w->order;
+    bool of_another_warp = request->mask != 0 && request->warp->index != w->race.warp &&
+                           request->warp->block->order == w->order;
     if (of_another_warp && (is_same_line(here, w->race.instruction) ||
                             (w->instruction != NULL && is_same_line(here, w->instruction)))) {
         w->other_warps = true;
