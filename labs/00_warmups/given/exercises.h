@@ -29,7 +29,7 @@ enum exercise_needs {
     X(w01_map, "one thread an element, and a guard", "02", NEEDS_NOTHING,                          \
       "which element belongs to thread 0 of block 1? which threads have none?")                    \
     X(w02_index_2d, "row and column from x and y", "02 04", NEEDS_NOTHING,                         \
-      "which of x and y counts along a row?")                                                      \
+      "which of x and y counts along a row? where would a thread beyond the last column write?")   \
     X(w03_coalescing, "neighbouring threads, neighbouring addresses", "02 04 05", NEEDS_NOTHING,   \
       "which elements do threads 0 and 1 copy in the same round?")                                 \
     X(w04_grid_stride, "more elements than threads", "02 05 11", NEEDS_NOTHING,                    \

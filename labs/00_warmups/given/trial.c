@@ -104,7 +104,8 @@ void trial_expect(struct trial *t, const char *name, const float *d_got, const d
         char element[64];
         trial_fail(t, "%s: got %.6g%s, expected %.6g; %zu of %zu elements are wrong",
                    element_name(element, name, first, columns), got[first],
-                   isnan(got[first]) ? " (no thread wrote it)" : "", want[first], wrong, count);
+                   isnan(got[first]) ? " (no thread wrote it, or one wrote nan)" : "", want[first],
+                   wrong, count);
     }
 }
 

@@ -56,13 +56,20 @@ void try_w03_coalescing(struct trial *t) {
 }
 
 void try_w04_grid_stride(struct trial *t) {
-    enum { N = 10000 };
+    enum { N = 10000, REQUESTS = (N + 31) / 32 };
+    struct simt_counters c;
     struct vectors v = vectors_create(t, N, N);
     for (int i = 0; i < N; i++) {
         v.want[i] = v.x[i] * v.x[i];
     }
+    trial_count(t);
     w04_grid_stride(v.d_y, v.d_x, N);
     trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-6);
+    if (trial_counted(t, &c) && c.global_store_requests > REQUESTS) {
+        trial_fail(t,
+                   "the result is right, but warps store %d times; each element once is %d times",
+                   (int)c.global_store_requests, REQUESTS);
+    }
 }
 
 void try_w05_vector_loads(struct trial *t) {
