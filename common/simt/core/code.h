@@ -135,6 +135,7 @@ struct simt_code {
     uint32_t row_bytes;      /**< of a frame */
     uint32_t register_bytes; /**< the part of it that starts as zeros */
     uint32_t predicates;
+    uint32_t *cells; /**< by PTX register: its cell, see memory/undefined.h */
     struct simt_fill *fills;
     size_t fill_count;
     struct simt_parameter *parameters; /**< own parameters, results, then those of call sequences */
@@ -170,6 +171,11 @@ struct simt_linker {
     size_t shared_base;    /**< where the function's own shared variables begin */
     size_t dynamic_shared; /**< where dynamic shared memory begins */
 };
+
+/** @return number of cells of a frame: those of its rows, then those of its predicates. */
+static inline uint32_t simt_cell_count(const struct simt_code *code) {
+    return code->row_bytes / SIMT_ROW32 + code->predicates;
+}
 
 /** Bytes that a function's own .shared variables take when they begin at @p base. */
 size_t simt_shared_bytes(const struct ptx_function *function, size_t base);

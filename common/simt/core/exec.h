@@ -71,12 +71,32 @@ enum simt_class {
 
 enum { SIMT_JOINED_RIDER = 1 };
 
+/** What becomes of undefined sources of an instruction; see memory/undefined.h. */
+enum simt_undefined_rule {
+    SIMT_UNDEFINED_RESULT, /**< results are undefined in the same lanes */
+    SIMT_UNDEFINED_USE,    /**< a fault: control flow, atomics, barriers ... */
+    SIMT_UNDEFINED_LOAD,   /**< sources are addresses: a fault. Memory decides about the results */
+    SIMT_UNDEFINED_STORE,  /**< the address: a fault. The data: the handler decides by the space */
+    SIMT_UNDEFINED_SELECT, /**< selp: the source that is chosen */
+    SIMT_UNDEFINED_AND,    /**< a source that is zero decides alone */
+    SIMT_UNDEFINED_OR,     /**< a predicate that is true decides alone */
+    SIMT_UNDEFINED_SETP,   /**< setp, maybe combined with a third source by and, or */
+    SIMT_UNDEFINED_SHUFFLE,
+    SIMT_UNDEFINED_VOTE,
+    SIMT_UNDEFINED_WARP, /**< results of all lanes where a lane's source is undefined */
+    SIMT_UNDEFINED_MMA,
+    SIMT_UNDEFINED_MATRIX_LOAD, /**< ldmatrix */
+    SIMT_UNDEFINED_MATRIX_STORE,
+    SIMT_UNDEFINED_TILE_LOAD, /**< wmma.load */
+    SIMT_UNDEFINED_TILE_STORE,
+    SIMT_UNDEFINED_FRAME_LOAD, /**< ld.param and st.param of a function's frame */
+    SIMT_UNDEFINED_FRAME_STORE
+};
+
 /** The variable that an address was computed from, where that is certain. */
 struct simt_origin {
     const struct ptx_variable *variable; /**< of shared or local memory */
     uint64_t begin, end;                 /**< shared: the offsets that belong to it */
-    bool picked; /**< the address is that of one element, at an index that is
-                      worked out */
 };
 
 /**
@@ -102,6 +122,7 @@ struct simt_instruction {
     uint8_t latency;  /**< cycles until its result is there, but for loads of global memory */
     bool guard_negated;
     bool bypasses_l1;   /**< loads of global memory: .cg, .cv, volatile and the like */
+    uint8_t undefined;  /**< enum simt_undefined_rule */
     int32_t guard;      /**< predicate number; -1: none */
     uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
     int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */
@@ -111,6 +132,14 @@ struct simt_instruction {
     const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them
                                    (wmma.mma has up to 24); else NULL */
 };
+
+/** Why the scheduler looks at each instruction of a warp before it runs: simt_warp.attention. */
+enum {
+    SIMT_ATTENTION_FOLLOWED = 1, /**< somebody notes them */
+    SIMT_ATTENTION_UNDEFINED = 2 /**< a register may hold an undefined value */
+};
+
+struct simt_undefined_cell;
 
 /** A warp while it runs. Only the scheduler changes what is not a register. */
 struct simt_warp {
@@ -123,6 +152,9 @@ struct simt_warp {
     struct simt_block *block;
     struct simt_fault *fault; /**< set by simt_fail(): the launch stops after this instruction */
     uint32_t index;           /**< number of the warp in its block */
+    uint32_t attention;       /**< SIMT_ATTENTION_..., together */
+    struct simt_undefined_cell **cells; /**< of the running function; see memory/undefined.h */
+    uint32_t cell_count;
 };
 
 /** @return row at a byte offset. */

@@ -128,6 +128,10 @@ static const struct {
     [SIMT_FAULT_UNINITIALISED] =
         {"uninitialised", "fill the memory first: cudaMemcpy, cudaMemset, or a store by a kernel; "
                           "did all threads store their part before it was read?"},
+    [SIMT_FAULT_SHUFFLE] =
+        {"shuffle", "a lane has a value for others only while it executes the same shuffle with "
+                    "them: name all lanes in the mask and keep the shuffle out of branches that "
+                    "only some of them enter, or drop what comes from the others"},
     [SIMT_FAULT_SHARED_RACE] =
         {"race in shared memory",
          "a __syncthreads() is missing between the two accesses, or an atomic operation"},

@@ -21,6 +21,7 @@ enum simt_fault_kind {
     SIMT_FAULT_MISALIGNED,
     SIMT_FAULT_FREED,
     SIMT_FAULT_UNINITIALISED,
+    SIMT_FAULT_SHUFFLE, /**< a value of a lane that is not there */
     SIMT_FAULT_SHARED_RACE,
     SIMT_FAULT_COPY,       /**< bytes that an asynchronous copy is on its way to */
     SIMT_FAULT_BLOCK_RACE, /**< threads of one block, in global memory */

@@ -20,14 +20,23 @@
 #include "common/simt/memory/space/memory.h"
 #include "common/simt/ptx/ptx.h"
 
-/** How much a launch checks. */
+/** What a launch checks: a bit each. All others need SIMT_CHECK_BOUNDS. */
 enum simt_check {
-    SIMT_CHECK_OFF,    /**< wild accesses read zeros and write nothing */
-    SIMT_CHECK_BOUNDS, /**< bounds, alignment, use after free */
-    SIMT_CHECK_FULL    /**< also uninitialised reads and races */
+    SIMT_CHECK_OFF = 0,           /**< wild accesses read zeros and write nothing */
+    SIMT_CHECK_BOUNDS = 1,        /**< bounds, alignment, use after free */
+    SIMT_CHECK_UNINITIALISED = 2, /**< values of memory that nothing has written */
+    SIMT_CHECK_RACES = 4,
+    SIMT_CHECK_COPIES = 8,    /**< cp.async: bytes on their way */
+    SIMT_CHECK_SHUFFLES = 16, /**< values of lanes that are not there */
+    SIMT_CHECK_LEAKS = 32,
+    SIMT_CHECK_STREAMS = 64, /**< work of streams that nothing orders */
+    SIMT_CHECK_FULL = 127,
+    /** Those that follow each access to memory. */
+    SIMT_CHECK_ACCESSES = SIMT_CHECK_UNINITIALISED | SIMT_CHECK_RACES | SIMT_CHECK_COPIES
 };
 
 struct simt_access_cache;
+struct simt_undefined;
 struct simt_witness;
 struct simt_xray;
 struct simt_l1;
@@ -74,15 +83,17 @@ struct simt_block {
     size_t shared_bytes;
     unsigned char *local; /**< thread t's own begins at t * local_bytes; 16-byte aligned */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
-    struct simt_counters *counters;  /**< of the host thread */
-    struct simt_site *sites;         /**< of the host thread, by number; NULL: no counts by site */
-    struct simt_xray *xray;          /**< of the host thread; NULL: no record; see xray.h */
-    struct simt_shadow *shadow;      /**< FULL only, else NULL; knows the watch of global memory */
-    struct simt_agent agent;         /**< FULL: id = order, else zeros, when the block starts */
-    struct simt_access_cache *cache; /**< of the host thread; see access.h */
+    struct simt_counters *counters;   /**< of the host thread */
+    struct simt_site *sites;          /**< of the host thread, by number; NULL: no counts by site */
+    struct simt_xray *xray;           /**< of the host thread; NULL: no record; see xray.h */
+    struct simt_shadow *shadow;       /**< NULL: accesses are not checked beyond their bounds; knows
+                                         the watch of global memory */
+    struct simt_undefined *undefined; /**< values that are followed to their use; NULL: none are */
+    struct simt_agent agent;          /**< id = order, else zeros, when the block starts */
+    struct simt_access_cache *cache;  /**< of the host thread; see access.h */
     struct simt_caches caches;
     uint32_t returned;       /**< threads that have ended */
-    uint64_t writes;         /**< FULL: requests so far that were no loads */
+    uint64_t writes;         /**< with a shadow: requests so far that were no loads */
     struct simt_fault fault; /**< kind SIMT_FAULT_NONE until simt_fail() */
 };
 

@@ -99,7 +99,8 @@ int main(int argc, char **argv) {
     const struct flag table[] = {
         {"gpu", 'g', FLAG_STRING, &options.gpu, "NAME",
          "t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200 or b200 (h200)"},
-        {"check", 'c', FLAG_STRING, &options.check, "LEVEL", "off, bounds or full (full)"},
+        {"check", 'c', FLAG_STRING, &options.check, "CHECKS",
+         "off, bounds, full, or some of them, as bounds,races (full)"},
         {"report", 'r', FLAG_STRING, &options.report, "FORMAT", "text or json, at the end (none)"},
         {"xray", 'x', FLAG_STRING, &options.xray, "FILE",
          "HTML page that shows each kernel line by line, written at the end (none)"},

@@ -57,6 +57,69 @@ static enum status read_choice(const char *name, const char *const *words, int c
     return error_set(error, STATUS_INVALID_ARGUMENT, "%s is one of %s, not '%s'", name, all, value);
 }
 
+/** Words of SIMT_CHECK. All checks but "off" need those of bounds. */
+static const struct {
+    const char *word;
+    enum simt_check check;
+} checks[] = {{"off", SIMT_CHECK_OFF},
+              {"bounds", SIMT_CHECK_BOUNDS},
+              {"uninitialised", SIMT_CHECK_UNINITIALISED},
+              {"races", SIMT_CHECK_RACES},
+              {"copies", SIMT_CHECK_COPIES},
+              {"shuffles", SIMT_CHECK_SHUFFLES},
+              {"leaks", SIMT_CHECK_LEAKS},
+              {"streams", SIMT_CHECK_STREAMS},
+              {"full", SIMT_CHECK_FULL}};
+
+/** @return the check of a word of that length; -1: no such word */
+static int find_check(const char *word, size_t length) {
+    for (size_t n = 0; n < sizeof checks / sizeof *checks; n++) {
+        if (strlen(checks[n].word) == length && memcmp(checks[n].word, word, length) == 0) {
+            return (int)checks[n].check;
+        }
+    }
+    return -1;
+}
+
+static enum status wrong_check(const char *value, struct error *error) {
+    char all[128] = "";
+    for (size_t n = 0; n < sizeof checks / sizeof *checks; n++) {
+        strncat(all, n == 0 ? "" : ", ", sizeof all - strlen(all) - 1);
+        strncat(all, checks[n].word, sizeof all - strlen(all) - 1);
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "SIMT_CHECK is one or more of %s, separated by commas (full,-races: all but "
+                     "races), not '%s'",
+                     all, value);
+}
+
+/** Reads "off", "bounds,races", "full,-uninitialised". */
+static enum status read_checks(enum simt_check *check, struct error *error) {
+    const char *value = variable("SIMT_CHECK");
+    int sum = 0;
+    *check = SIMT_CHECK_FULL;
+    if (value == NULL) {
+        return STATUS_OK;
+    }
+    for (const char *at = value;; at++) {
+        bool without = *at == '-';
+        at += without;
+        size_t length = strcspn(at, ",");
+        int found = find_check(at, length);
+        bool off = found == SIMT_CHECK_OFF;
+        if (found < 0 || (off && (without || strcmp(value, "off") != 0)) ||
+            (without && found == SIMT_CHECK_BOUNDS)) {
+            return wrong_check(value, error);
+        }
+        sum = without ? sum & ~found : sum | found | (off ? 0 : (int)SIMT_CHECK_BOUNDS);
+        at += length;
+        if (*at == '\0') {
+            *check = (enum simt_check)sum;
+            return STATUS_OK;
+        }
+    }
+}
+
 static enum status read_gpu(const struct simt_gpu **gpu, struct error *error) {
     const char *key = variable("SIMT_GPU");
     char keys[128];
@@ -92,21 +155,17 @@ static uint64_t processors(void) {
 }
 
 enum status simt_settings_read(struct simt_settings *settings, struct error *error) {
-    static const char *const CHECKS[] = {
-        [SIMT_CHECK_OFF] = "off", [SIMT_CHECK_BOUNDS] = "bounds", [SIMT_CHECK_FULL] = "full"};
     static const char *const REPORTS[] = {
         [SIMT_REPORT_NONE] = "none", [SIMT_REPORT_TEXT] = "text", [SIMT_REPORT_JSON] = "json"};
-    int check = SIMT_CHECK_FULL;
     int report = SIMT_REPORT_NONE;
     uint64_t threads = processors();
     uint64_t limit = DEFAULT_LIMIT;
-    TRY(read_choice("SIMT_CHECK", CHECKS, 3, &check, error));
+    TRY(read_checks(&settings->check, error));
     TRY(read_choice("SIMT_REPORT", REPORTS, 3, &report, error));
     TRY(read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error));
     TRY(read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error));
     TRY(read_gpu(&settings->gpu, error));
     TRY(read_xray(settings->xray, error));
-    settings->check = (enum simt_check)check;
     settings->report = (enum simt_report_format)report;
     settings->threads = (int)threads;
     settings->instruction_limit = limit;

@@ -2,7 +2,7 @@
  * @file settings.h
  * @brief The emulator's settings, from environment variables.
  *
- *     SIMT_CHECK=off|bounds|full     full
+ *     SIMT_CHECK=WORD,...            full; off, bounds, or a word for each check (-word: without)
  *     SIMT_THREADS=N                 as many as the machine has
  *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
  *     SIMT_GPU=NAME                  h200

@@ -36,6 +36,15 @@ C_TEST(settings, are_what_the_environment_says) {
     struct error error;
     ASSERT_OK(read_with("SIMT_CHECK", "bounds", &settings, &error));
     EXPECT_INT_EQ(SIMT_CHECK_BOUNDS, settings.check);
+    ASSERT_OK(read_with("SIMT_CHECK", "races", &settings, &error));
+    EXPECT_INT_EQ(SIMT_CHECK_BOUNDS | SIMT_CHECK_RACES, settings.check);
+    ASSERT_OK(read_with("SIMT_CHECK", "uninitialised,shuffles,bounds", &settings, &error));
+    EXPECT_INT_EQ(SIMT_CHECK_BOUNDS | SIMT_CHECK_UNINITIALISED | SIMT_CHECK_SHUFFLES,
+                  settings.check);
+    ASSERT_OK(read_with("SIMT_CHECK", "full,-leaks,-copies", &settings, &error));
+    EXPECT_INT_EQ(SIMT_CHECK_FULL & ~(SIMT_CHECK_LEAKS | SIMT_CHECK_COPIES), settings.check);
+    ASSERT_OK(read_with("SIMT_CHECK", "off", &settings, &error));
+    EXPECT_INT_EQ(SIMT_CHECK_OFF, settings.check);
     ASSERT_OK(read_with("SIMT_THREADS", "7", &settings, &error));
     EXPECT_INT_EQ(7, settings.threads);
     ASSERT_OK(read_with("SIMT_INSTRUCTION_LIMIT", "0", &settings, &error));
@@ -49,6 +58,8 @@ C_TEST(settings, are_what_the_environment_says) {
 C_TEST(settings, name_what_is_wrong) {
     static const char *const WRONG[][2] = {
         {"SIMT_CHECK", "Full"},       {"SIMT_CHECK", "2"},
+        {"SIMT_CHECK", "races,"},     {"SIMT_CHECK", "off,races"},
+        {"SIMT_CHECK", "full,-off"},  {"SIMT_CHECK", "full,-bounds"},
         {"SIMT_THREADS", "-1"},       {"SIMT_THREADS", "2x"},
         {"SIMT_THREADS", " 2"},       {"SIMT_THREADS", "99999999999999999999"},
         {"SIMT_GPU", "H200"},         {"SIMT_INSTRUCTION_LIMIT", "1e6"},

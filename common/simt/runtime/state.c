@@ -46,7 +46,7 @@ static void create_memory(struct runtime *runtime) {
         bytes /= 2; /* a limit on address space */
         status = simt_memory_create(&runtime->memory, bytes);
     }
-    if (status == STATUS_OK && runtime->settings.check == SIMT_CHECK_FULL) {
+    if (status == STATUS_OK && (runtime->settings.check & SIMT_CHECK_RACES) != 0) {
         status = simt_global_shadow_create(&runtime->shadow, runtime->memory);
     }
     if (status == STATUS_OK) {

@@ -1,6 +1,7 @@
 // Kernels with one mistake each, such as learners make. faulty_test.c expects every one of them
 // to be stopped at the line that carries its mark.
 #include <cassert>
+#include <cstdio>
 
 __constant__ int weights[4] = {1, 2, 3, 4};
 __device__ int totals[10];
@@ -290,9 +291,9 @@ __global__ void neighbour_never_set(int *data, int *out) {
 
 __global__ void shared_count_never_set(int *out) {
     __shared__ int count[32];
-    count[threadIdx.x] += 1; // FAULT: shared_count_never_set
+    count[threadIdx.x] += 1; // READ: shared_count_never_set
     __syncthreads();
-    out[threadIdx.x] = count[31 - threadIdx.x];
+    out[threadIdx.x] = count[31 - threadIdx.x]; // FAULT: shared_count_never_set
 }
 
 __global__ void shared_bins_never_set(int *out, const int *data) {
@@ -307,8 +308,8 @@ __global__ void halo_never_loaded(int *out, const int *in) {
     int t = threadIdx.x;
     tile[t + 1] = in[t];
     __syncthreads();
-    int left = tile[t]; // FAULT: halo_never_loaded
-    out[t] = left + tile[t + 1] + tile[t + 2];
+    int left = tile[t];                        // READ: halo_never_loaded
+    out[t] = left + tile[t + 1] + tile[t + 2]; // FAULT: halo_never_loaded
 }
 
 __global__ void fewer_threads_than_the_tile(int *out, const int *in) {
@@ -318,12 +319,12 @@ __global__ void fewer_threads_than_the_tile(int *out, const int *in) {
     __syncthreads();
     for (int s = 128; s > 0; s /= 2) {
         if (t < s) {
-            tile[t] += tile[t + s]; // FAULT: fewer_threads_than_the_tile
+            tile[t] += tile[t + s]; // READ: fewer_threads_than_the_tile
         }
         __syncthreads();
     }
     if (t == 0) {
-        *out = tile[0];
+        *out = tile[0]; // FAULT: fewer_threads_than_the_tile
     }
 }
 
@@ -349,12 +350,176 @@ __global__ void local_never_filled(int *out, int n, int pick) {
 __global__ void local_count_not_zeroed(int *out, const int *in, int n) {
     int count[8];
     for (int i = 0; i < n; i++) {
-        count[in[i] & 7]++; // FAULT: local_count_not_zeroed
+        count[in[i] & 7]++; // READ: local_count_not_zeroed
     }
     for (int i = 0; i < 8; i++) {
-        out[i] = count[i];
+        out[i] = count[i]; // FAULT: local_count_not_zeroed
     }
 }
+
+// Values that nothing has written are told where they are used.
+
+__global__ void undefined_branch(int *out, int n) {
+    __shared__ int line[64];
+    int t = threadIdx.x;
+    if (t < n) {
+        line[t] = t;
+    }
+    __syncthreads();
+    int value = 3 * line[t]; // READ: undefined_branch
+    out[t] = 0;
+    for (int i = 0; i < value; i += n) { // FAULT: undefined_branch
+        out[t] += i & t;
+    }
+}
+
+__global__ void undefined_index(int *out, const int *in) {
+    __shared__ int order[64];
+    int t = threadIdx.x;
+    if (in[t] < 40) {
+        order[t] = t ^ 1;
+    }
+    __syncthreads();
+    int place = order[t] & 31; // READ: undefined_index
+    out[t] = in[place];        // FAULT: undefined_index
+}
+
+__global__ void undefined_through_shared(int *out, int n) {
+    __shared__ int a[32], b[32];
+    int t = threadIdx.x;
+    if (t < n) {
+        a[t] = t;
+    }
+    __syncthreads();
+    b[t] = a[t] + 1; // READ: undefined_through_shared
+    __syncthreads();
+    out[t] = b[31 - t]; // FAULT: undefined_through_shared
+}
+
+__device__ __noinline__ int weighted(int a, int b) {
+    return 3 * a + b;
+}
+
+__global__ void undefined_through_a_call(int *out, const int *never) {
+    int sum = weighted(threadIdx.x, never[threadIdx.x]); // READ: undefined_through_a_call
+    out[threadIdx.x] = sum;                              // FAULT: undefined_through_a_call
+}
+
+__global__ void undefined_through_a_shuffle(int *out, int n) {
+    __shared__ int line[32];
+    int t = threadIdx.x;
+    if (t < n) {
+        line[t] = t;
+    }
+    __syncthreads();
+    int sum = line[t]; // READ: undefined_through_a_shuffle
+    for (int s = 16; s > 0; s /= 2) {
+        sum += __shfl_xor_sync(0xffffffffu, sum, s);
+    }
+    if (t == 0) {
+        *out = sum; // FAULT: undefined_through_a_shuffle
+    }
+}
+
+__global__ void undefined_vote(int *out, int n) {
+    __shared__ int line[32];
+    int t = threadIdx.x;
+    if (t < n) {
+        line[t] = t;
+    }
+    __syncthreads();
+    unsigned votes = __ballot_sync(0xffffffffu, line[t] > 5); // READ: undefined_vote
+    if (t < 4) {
+        out[t] = votes; // FAULT: undefined_vote
+    }
+}
+
+__global__ void undefined_printed(int *out, int n) {
+    __shared__ int line[32];
+    int t = threadIdx.x;
+    if (t < n) {
+        line[t] = t;
+    }
+    __syncthreads();
+    int value = line[t]; // READ: undefined_printed
+    if (t >= n) {
+        printf("%d\n", value); // FAULT: undefined_printed
+    }
+    out[t] = n;
+}
+
+__global__ void undefined_member(int *out, int n, int pick) {
+    struct {
+        int count, sum;
+    } pairs[4];
+    for (int i = 0; i < n; i++) {
+        pairs[i & 3].count = i;
+        if (i > 9) {
+            pairs[i & 3].sum = i;
+        }
+    }
+    out[threadIdx.x] = n > 50 ? pairs[pick].count : pairs[pick].sum; // FAULT: undefined_member
+}
+
+__global__ void undefined_product(float *out, const float *in, int n) {
+    __shared__ float tile[16][17];
+    int x = threadIdx.x, y = threadIdx.y;
+    if (x < n && y < n) {
+        tile[y][x] = in[y * 16 + x];
+    }
+    __syncthreads();
+    float sum = 0;
+    for (int k = 0; k < 16; k++) {
+        sum += tile[y][k] * tile[k][x]; // READ: undefined_product
+    }
+    out[y * 16 + x] = sum; // FAULT: undefined_product
+}
+
+// Shuffles from lanes that are not there.
+
+__global__ void shuffle_from_outside_the_mask(int *out, const int *in) {
+    int t = threadIdx.x;
+    if (t < 8) {
+        int value = in[t];
+        value += __shfl_down_sync(0xffu, value, 16); // READ: shuffle_from_outside_the_mask
+        out[t] = value;                              // FAULT: shuffle_from_outside_the_mask
+    }
+} // OTHER: shuffle_from_outside_the_mask
+
+__global__ void shuffle_from_the_returned(int *out, const int *in) {
+    int t = threadIdx.x, value = in[t];
+    if (t >= 16) {
+        return;
+    }
+    for (int s = 16; s > 0; s /= 2) {
+        value += __shfl_xor_sync(0xffffffffu, value, s); // READ: shuffle_from_the_returned
+    }
+    out[t] = value; // FAULT: shuffle_from_the_returned
+}
+
+__global__ void shuffle_beyond_the_block(int *out, const int *in) {
+    int t = threadIdx.x, sum = in[t];
+    for (int s = 16; s > 0; s /= 2) {
+        sum += __shfl_down_sync(0xffffffffu, sum, s); // READ: shuffle_beyond_the_block
+    }
+    if (t == 0) {
+        *out = sum; // FAULT: shuffle_beyond_the_block
+    }
+}
+
+__global__ void shuffle_from_another_branch(int *out, const int *in) {
+    int t = threadIdx.x, value = in[t];
+    if (value % 2 == 0) {
+        value = __shfl_sync(0x55555555u, value, 5); // READ: shuffle_from_another_branch
+        if (value > 2) {                            // FAULT: shuffle_from_another_branch
+            out[t] = 5;
+        }
+    } else {
+        for (int i = 0; i < in[t]; i++) {
+            out[t] = i;
+        }
+    }
+} // OTHER: shuffle_from_another_branch
 
 // Races in shared memory.
 
@@ -397,7 +562,7 @@ __global__ void tile_loaded_again_too_early(float *out, const float *in, int n) 
 __global__ void transposition_without_barrier(int *out, const int *in) {
     __shared__ int tile[16][17];
     int x = threadIdx.x, y = threadIdx.y;
-    tile[y][x] = in[y * 16 + x];
+    tile[y][x] = in[y * 16 + x];  // OTHER: transposition_without_barrier
     out[y * 16 + x] = tile[x][y]; // FAULT: transposition_without_barrier
 }
 

@@ -2,6 +2,7 @@
 // and computes their results again on the CPU.
 #include <cooperative_groups.h>
 #include <cstdio>
+#include <cuda_fp16.h>
 
 namespace cg = cooperative_groups;
 
@@ -955,3 +956,101 @@ extern "C" __global__ void recursion_with_arrays(int *out) {
     int values[4] = {1, 2, 3, (int)(threadIdx.x % 10)};
     out[threadIdx.x] = permutations(values, 0, 2 + threadIdx.x % 3, 3 + threadIdx.x % 5);
 }
+
+// Undefined values that are dropped: reads of shared memory that nothing has written, and shuffles
+// from lanes that are not there.
+
+extern "C" {
+
+// Reads the left neighbour before it knows whether there is one, as CUB's block operations do.
+__global__ void neighbour_is_dropped(int *out, const int *in, int n) {
+    __shared__ int line[65];
+    int t = threadIdx.x, left, right;
+    if (t < n) {
+        line[t + 1] = in[t];
+    }
+    __syncthreads();
+    unsigned at = (unsigned)__cvta_generic_to_shared(&line[t]);
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(left) : "r"(at));
+    asm volatile("ld.shared.u32 %0, [%1+4];" : "=r"(right) : "r"(at));
+    left = t > 0 && t <= n ? left : -1;
+    right = t < n ? right : -2;
+    bool rises = t > 0 && t < n && left < right;
+    bool first = t == 0 || t >= n || left > 190;
+    out[t] = 4 * (left + right) + 2 * rises + first;
+}
+
+// An aggregate with garbage at its end goes through shared memory and back.
+__global__ void garbage_goes_along(int *out, const int *in, int n) {
+    __shared__ int first[64], second[64];
+    int t = threadIdx.x, value;
+    if (t < n) {
+        first[t] = in[t];
+    }
+    __syncthreads();
+    unsigned at = (unsigned)__cvta_generic_to_shared(&first[t]);
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(value) : "r"(at));
+    second[63 - t] = value + 1;
+    __syncthreads();
+    if (t < n) {
+        out[t] = second[63 - t];
+    }
+}
+
+__global__ void reduction_of_few_lanes(int *out, const int *in) {
+    int t = threadIdx.x;
+    if (t < 8) {
+        int sum = in[t];
+        for (int s = 4; s > 0; s /= 2) {
+            sum += __shfl_down_sync(0xffu, sum, s);
+        }
+        if (t == 0) {
+            *out = sum;
+        }
+    }
+}
+
+__global__ void reduction_of_a_short_block(int *out, const int *in) {
+    int t = threadIdx.x, sum = in[t], scan = in[t];
+    for (int s = 16; s > 0; s /= 2) {
+        int other = __shfl_down_sync(0xffffffffu, sum, s);
+        sum += t + s < blockDim.x ? other : 0;
+    }
+    for (int s = 1; s < 32; s *= 2) {
+        int other = __shfl_up_sync(0xffffffffu, scan, s);
+        scan += t >= s ? other : 0;
+    }
+    out[t] = t == 0 ? sum : scan;
+}
+
+// The tile has fewer rows than the instruction; the rows of garbage are not stored.
+__global__ void rows_of_garbage(float *out, const __half *a, const __half *b, int rows) {
+    __shared__ __align__(16) __half tile[16][16];
+    int lane = threadIdx.x;
+    for (int i = lane; i < rows * 16; i += 32) {
+        tile[i / 16][i % 16] = a[i];
+    }
+    __syncwarp();
+    unsigned at = (unsigned)__cvta_generic_to_shared(&tile[lane % 16][lane / 16 * 8]);
+    unsigned fa[4], fb[2];
+    float d[4] = {0, 0, 0, 0};
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];"
+                 : "=r"(fa[0]), "=r"(fa[1]), "=r"(fa[2]), "=r"(fa[3])
+                 : "r"(at));
+    const unsigned *words = reinterpret_cast<const unsigned *>(b);
+    fb[0] = words[lane / 4 * 8 + lane % 4];
+    fb[1] = words[lane / 4 * 8 + lane % 4 + 4];
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, "
+                 "{%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};"
+                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+                 : "r"(fa[0]), "r"(fa[1]), "r"(fa[2]), "r"(fa[3]), "r"(fb[0]), "r"(fb[1]));
+    for (int half = 0; half < 2; half++) {
+        int row = lane / 4 + 8 * half;
+        if (row < rows) {
+            out[row * 8 + lane % 4 * 2] = d[2 * half];
+            out[row * 8 + lane % 4 * 2 + 1] = d[2 * half + 1];
+        }
+    }
+}
+
+} // extern "C"

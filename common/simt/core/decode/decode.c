@@ -147,6 +147,46 @@ static bool bypasses_l1(const struct ptx_instruction *in) {
     return ptx_has_any_modifier(in, modifiers);
 }
 
+/* What becomes of undefined sources; the default is that results are undefined. */
+static enum simt_undefined_rule undefined_rule(const struct ptx_instruction *in,
+                                               const struct simt_instruction *out) {
+    static const struct {
+        const char *base, *modifier; /* NULL: any */
+        enum simt_undefined_rule rule;
+    } rules[] = {
+        {"ld", NULL, SIMT_UNDEFINED_LOAD},
+        {"ldu", NULL, SIMT_UNDEFINED_LOAD},
+        {"st", NULL, SIMT_UNDEFINED_STORE},
+        {"atom", NULL, SIMT_UNDEFINED_USE},
+        {"red", NULL, SIMT_UNDEFINED_USE},
+        {"selp", NULL, SIMT_UNDEFINED_SELECT},
+        {"and", NULL, SIMT_UNDEFINED_AND},
+        {"or", "pred", SIMT_UNDEFINED_OR},
+        {"setp", NULL, SIMT_UNDEFINED_SETP},
+        {"shfl", NULL, SIMT_UNDEFINED_SHUFFLE},
+        {"vote", NULL, SIMT_UNDEFINED_VOTE},
+        {"match", NULL, SIMT_UNDEFINED_WARP},
+        {"redux", NULL, SIMT_UNDEFINED_WARP},
+        {"movmatrix", NULL, SIMT_UNDEFINED_WARP},
+        {"mma", "m8n8k4", SIMT_UNDEFINED_WARP}, /* of its own layout */
+        {"mma", NULL, SIMT_UNDEFINED_MMA},
+        {"ldmatrix", NULL, SIMT_UNDEFINED_MATRIX_LOAD},
+        {"stmatrix", NULL, SIMT_UNDEFINED_MATRIX_STORE},
+        {"wmma", "load", SIMT_UNDEFINED_TILE_LOAD},
+        {"wmma", "store", SIMT_UNDEFINED_TILE_STORE},
+        {"wmma", NULL, SIMT_UNDEFINED_WARP},
+        {"cp", NULL, SIMT_UNDEFINED_USE},
+        {"mbarrier", NULL, SIMT_UNDEFINED_USE},
+    };
+    for (size_t n = 0; n < sizeof rules / sizeof *rules; n++) {
+        if (strcmp(in->base, rules[n].base) == 0 &&
+            (rules[n].modifier == NULL || ptx_has_modifier(in, rules[n].modifier))) {
+            return rules[n].rule;
+        }
+    }
+    return out->next == SIMT_NEXT_FLOW ? SIMT_UNDEFINED_USE : SIMT_UNDEFINED_RESULT;
+}
+
 static enum status decode_one(struct decoder *d, const struct ptx_instruction *in,
                               struct simt_instruction *out) {
     *out = (struct simt_instruction){.source = in, .guard = -1, .pred_dst = {-1, -1}};
@@ -157,14 +197,18 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
     }
     bool known = false;
     TRY(decode_flow(d, in, out, &known));
-    if (!known) {
-        TRY(decode_frame_parameter(d, in, out, &known));
+    if (known) {
+        out->undefined = SIMT_UNDEFINED_USE;
+        return STATUS_OK;
     }
+    TRY(decode_frame_parameter(d, in, out, &known));
     if (known) {
         return STATUS_OK;
     }
     TRY(decode_operands(d, in, out));
-    return decode_by_family(d, in, out) ? STATUS_OK : STATUS_UNSUPPORTED;
+    known = decode_by_family(d, in, out);
+    out->undefined = (uint8_t)undefined_rule(in, out);
+    return known ? STATUS_OK : STATUS_UNSUPPORTED;
 }
 
 /* Addresses depend on who asks first, lines on who prints first. */
@@ -256,6 +300,21 @@ static enum status place_all(struct decoder *d) {
     return place_variables(d);
 }
 
+/* Rows have numbers of rows of 4-byte lanes; predicates follow the last row of the frame. */
+static enum status number_cells(struct decoder *d) {
+    const struct ptx_function *function = d->function;
+    d->code->cells = calloc(function->register_count + 1, sizeof *d->code->cells);
+    if (d->code->cells == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    for (size_t n = 0; n < function->register_count; n++) {
+        bool predicate = function->registers[n].type == PTX_PRED;
+        d->code->cells[n] = predicate ? d->code->row_bytes / SIMT_ROW32 + d->register_rows[n]
+                                      : d->register_rows[n] / SIMT_ROW32;
+    }
+    return STATUS_OK;
+}
+
 /* Decodes into d->code; the caller frees it on failure. */
 static enum status decode_function(struct decoder *d, const struct ptx_module *module,
                                    struct error *error) {
@@ -264,6 +323,7 @@ static enum status decode_function(struct decoder *d, const struct ptx_module *m
         return error_set(error, placed, "%s: %s", d->function->name, status_message(placed));
     }
     TRY(decode_all(d, module, error));
+    TRY(number_cells(d));
     TRY(decode_origins(d, module));
     TRY(simt_order_blocks(d->code));
     TRY(simt_uses_find(d->code));
@@ -314,5 +374,6 @@ void simt_code_free(struct simt_code *code) {
     free(code->leader);
     free(code->fills);
     free(code->parameters);
+    free(code->cells);
     free(code);
 }

@@ -238,6 +238,7 @@ enum status decode_frame_parameter(struct decoder *d, const struct ptx_instructi
     out->detail[WIDE] = wide_bits(d, &in->operands[load ? 0 : 1], bytes);
     out->detail[SIGNED] = type >= PTX_S8 && type <= PTX_S64;
     out->run = load ? load_frame : store_frame;
+    out->undefined = load ? SIMT_UNDEFINED_FRAME_LOAD : SIMT_UNDEFINED_FRAME_STORE;
     out->op_class = SIMT_CLASS_MOVE;
     return STATUS_OK;
 }

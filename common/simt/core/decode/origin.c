@@ -16,20 +16,14 @@ enum kind { UNSEEN, NUMBER, ADDRESS, ANYTHING };
 struct value {
     enum kind kind;
     const struct ptx_variable *variable; /* ADDRESS */
-    bool computed;                       /* ADDRESS: it depends on a register */
 };
 
 struct analysis {
     const struct ptx_module *module;
     const struct ptx_function *function;
     struct value *registers;
-    int64_t *offsets; /* (registers) from it, of the accesses; SEVERAL_OFFSETS */
     bool changed;
 };
-
-/* No access has had any, and more than one has. */
-#define NO_OFFSET INT64_MIN
-#define SEVERAL_OFFSETS INT64_MAX
 
 static const struct value number = {.kind = NUMBER};
 static const struct value anything = {.kind = ANYTHING};
@@ -62,23 +56,15 @@ static struct value join(struct value x, struct value y) {
     if (x.kind == UNSEEN || y.kind == UNSEEN) {
         return x.kind == UNSEEN ? y : x;
     }
-    if (x.kind != y.kind || x.variable != y.variable) {
-        return anything;
-    }
-    x.computed = x.computed || y.computed;
-    return x;
+    return x.kind != y.kind || x.variable != y.variable ? anything : x;
 }
 
-static struct value sum(struct value x, struct value y, bool constant) {
+static struct value sum(struct value x, struct value y) {
     if (x.kind == UNSEEN || y.kind == UNSEEN) {
         return (struct value){.kind = UNSEEN};
     }
     struct value address = x.kind == ADDRESS ? x : y, other = x.kind == ADDRESS ? y : x;
-    if (other.kind != NUMBER || address.kind == ANYTHING) {
-        return anything;
-    }
-    address.computed = address.kind == ADDRESS && (address.computed || !constant);
-    return address;
+    return other.kind != NUMBER || address.kind == ANYTHING ? anything : address;
 }
 
 static bool is(const struct ptx_instruction *in, const char *base) {
@@ -115,20 +101,17 @@ static struct value result_of(const struct analysis *a, const struct ptx_instruc
         return value_of(a, &o[1]);
     }
     if (in->operand_count == 3 && is(in, "add")) {
-        bool constant = o[1].kind == PTX_OPERAND_IMMEDIATE || o[2].kind == PTX_OPERAND_IMMEDIATE;
-        return sum(value_of(a, &o[1]), value_of(a, &o[2]), constant);
+        return sum(value_of(a, &o[1]), value_of(a, &o[2]));
     }
     if (in->operand_count == 3 && is(in, "sub") && value_of(a, &o[2]).kind == NUMBER) {
-        return sum(value_of(a, &o[1]), number, o[2].kind == PTX_OPERAND_IMMEDIATE);
+        return value_of(a, &o[1]);
     }
     if (in->operand_count == 4 && is(in, "mad") && !ptx_has_modifier(in, "hi")) {
-        struct value product = sum(value_of(a, &o[1]), value_of(a, &o[2]), false);
-        return sum(product.kind == ADDRESS ? anything : product, value_of(a, &o[3]), false);
+        struct value product = sum(value_of(a, &o[1]), value_of(a, &o[2]));
+        return sum(product.kind == ADDRESS ? anything : product, value_of(a, &o[3]));
     }
     if (in->operand_count == 4 && is(in, "selp")) {
-        struct value chosen = join(value_of(a, &o[1]), value_of(a, &o[2]));
-        chosen.computed = chosen.kind == ADDRESS;
-        return chosen;
+        return join(value_of(a, &o[1]), value_of(a, &o[2]));
     }
     return result_of_any(a, in);
 }
@@ -138,7 +121,7 @@ static void write_register(struct analysis *a, const struct ptx_operand *operand
     if (operand->kind == PTX_OPERAND_REGISTER) {
         struct value *old = &a->registers[operand->index];
         struct value new = join(*old, value);
-        a->changed = a->changed || new.kind != old->kind || new.computed != old->computed;
+        a->changed = a->changed || new.kind != old->kind;
         *old = new;
     }
     for (size_t n = 0; n < operand->element_count; n++) {
@@ -173,27 +156,6 @@ static const struct ptx_operand *address_of(const struct ptx_instruction *in) {
     return &in->operands[n];
 }
 
-/* A member of a struct has neighbours at other offsets. */
-static void note_offset(struct analysis *a, const struct ptx_operand *address) {
-    if (address->has_register) {
-        int64_t *offset = &a->offsets[address->index];
-        bool same = *offset == NO_OFFSET || *offset == address->offset;
-        *offset = same ? address->offset : SEVERAL_OFFSETS;
-    }
-}
-
-static void note_offsets(struct analysis *a) {
-    for (size_t n = 0; n < a->function->register_count; n++) {
-        a->offsets[n] = NO_OFFSET;
-    }
-    for (size_t n = 0; n < a->function->instruction_count; n++) {
-        const struct ptx_operand *address = address_of(&a->function->instructions[n]);
-        if (address != NULL) {
-            note_offset(a, address);
-        }
-    }
-}
-
 static struct value value_of_address(const struct analysis *a, const struct ptx_operand *address) {
     return address->has_register ? a->registers[address->index] : value_of_symbol(a, address);
 }
@@ -216,9 +178,7 @@ static enum status keep_origins(struct decoder *d, const struct analysis *a) {
         bool open = !shared || value.variable->external;
         *origin = (struct simt_origin){.variable = value.variable,
                                        .begin = shared ? offset : 0,
-                                       .end = open ? UINT64_MAX : offset + value.variable->bytes,
-                                       .picked = value.computed && address->has_register &&
-                                                 a->offsets[address->index] != SEVERAL_OFFSETS};
+                                       .end = open ? UINT64_MAX : offset + value.variable->bytes};
         code->instructions[n].origin = origin;
     }
     return STATUS_OK;
@@ -227,14 +187,11 @@ static enum status keep_origins(struct decoder *d, const struct analysis *a) {
 enum status decode_origins(struct decoder *d, const struct ptx_module *module) {
     struct analysis a = {.module = module, .function = d->function};
     a.registers = calloc(d->function->register_count + 1, sizeof *a.registers);
-    a.offsets = calloc(d->function->register_count + 1, sizeof *a.offsets);
-    enum status status = STATUS_OUT_OF_MEMORY;
-    if (a.registers != NULL && a.offsets != NULL) {
-        analyse(&a);
-        note_offsets(&a);
-        status = keep_origins(d, &a);
+    if (a.registers == NULL) {
+        return STATUS_OUT_OF_MEMORY;
     }
+    analyse(&a);
+    enum status status = keep_origins(d, &a);
     free(a.registers);
-    free(a.offsets);
     return status;
 }

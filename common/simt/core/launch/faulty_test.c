@@ -176,6 +176,42 @@ static const struct mistake never_written[] = {
      SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"local array", "the thread has written nothing"}},
 };
 
+static const struct mistake used[] = {
+    {"undefined_branch", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {30},
+     SIMT_FAULT_UNINITIALISED, 0, {30, 0}, {"reads 4 bytes at offset 120", "and decides by the value where to go on", "let a thread of the block write"}},
+    {"undefined_index", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 256}}, {0},
+     SIMT_FAULT_UNINITIALISED, 0, {40, 0}, {"reads 4 bytes at offset 160", "and takes the value for an address"}},
+    {"undefined_through_shared", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {31},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0},
+     {"stores an undefined value in global memory: it comes from thread (31,0,0)", "offset 124 of shared memory"}},
+    {"undefined_through_a_call", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {NEVER_WRITTEN, 128}}, {0},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"reads 4 bytes at 0x", "and stores the value in global memory", "cudaMemset"}},
+    {"undefined_through_a_shuffle", 1, {32}, 0, {{NEVER_WRITTEN, 4}}, {31},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"it comes from thread (31,0,0), which reads 4 bytes at offset 124"}},
+    {"undefined_vote", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {31},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"stores an undefined value", "it comes from thread (31,0,0)"}},
+    {"undefined_printed", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {31},
+     SIMT_FAULT_UNINITIALISED, 0, {31, 0}, {"reads 4 bytes at offset 124", "and prints the value"}},
+    {"undefined_member", 1, {32}, 0, {{NEVER_WRITTEN, 128}}, {4, 2},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"local array", "give each element of the array a value"}},
+    {"undefined_product", 1, {16, 16}, 0, {{NEVER_WRITTEN, 1024}, {INDICES, 1024}}, {15},
+     SIMT_FAULT_UNINITIALISED, 0, {0, 0}, {"reads 4 bytes at offset ", "and stores the value in global memory"}},
+};
+
+static const struct mistake shuffles[] = {
+    {"shuffle_from_outside_the_mask", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHUFFLE, 0, {0, 0},
+     {"takes the value of lane 16 in a shuffle at ", "and stores the value in global memory; that lane",
+      "not named in the mask 0x000000ff, and is at ", "name all lanes in the mask"}},
+    {"shuffle_from_the_returned", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHUFFLE, 0, {0, 0}, {"lane 16 in a shuffle at ", "that lane has returned, and is named in the mask 0xffffffff"}},
+    {"shuffle_beyond_the_block", 1, {20}, 0, {{NEVER_WRITTEN, 4}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHUFFLE, 0, {0, 0}, {"there is no such lane: the block has 20 threads"}},
+    {"shuffle_from_another_branch", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {INDICES, 128}}, {0},
+     SIMT_FAULT_SHUFFLE, 0, {0, 0},
+     {"takes the value of lane 5", "not named in the mask 0x55555555, and is at ", "and decides by the value where to go on"}},
+};
+
 static const struct mistake shared_races[] = {
     {"tile_without_barrier", 1, {128}, 0, {{NEVER_WRITTEN, 512}, {INDICES, 512}}, {0},
      SIMT_FAULT_UNINITIALISED, 0, {ANY, 0},
@@ -185,8 +221,7 @@ static const struct mistake shared_races[] = {
     {"tile_loaded_again_too_early", 1, {64}, 0, {{NEVER_WRITTEN, 256}, {INDICES, 1024}}, {256},
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"shared memory", "with no barrier"}},
     {"transposition_without_barrier", 1, {16, 16}, 0, {{NEVER_WRITTEN, 1024}, {INDICES, 1024}}, {0},
-     SIMT_FAULT_UNINITIALISED, 0, {ANY, ANY},
-     {"no thread of the block has written so far", "__syncthreads() is missing"}},
+     SIMT_FAULT_SHARED_RACE, 0, {ANY, ANY}, {"of the same warp wrote at ", "__syncthreads() is missing"}},
     {"scan_in_place", 1, {128}, 0, {{INDICES, 512}}, {0},
      SIMT_FAULT_SHARED_RACE, 0, {ANY, 0}, {"shared memory", "with no barrier"}},
     {"broadcast_without_barrier", 1, {96}, 0, {{NEVER_WRITTEN, 384}, {INDICES, 384}}, {0},
@@ -373,6 +408,22 @@ static bool other_lines_are_marked(const struct mistake *m, const struct simt_fa
     return marked;
 }
 
+/* Where an undefined value was read, and what else a shuffle names. */
+static bool reads_are_marked(const struct mistake *m, const struct simt_fault *fault,
+                             const char *source) {
+    bool undefined = fault->kind == SIMT_FAULT_UNINITIALISED || fault->kind == SIMT_FAULT_SHUFFLE;
+    const char *at = undefined ? fault->text : "";
+    bool marked = true;
+    while ((at = strstr(at, "faulty.cu:")) != NULL) {
+        at += strlen("faulty.cu:");
+        uint32_t line = (uint32_t)strtoul(at, NULL, 10);
+        marked = marked && (line_is_marked(source, "READ", m->kernel, line) ||
+                            line_is_marked(source, "OTHER", m->kernel, line) ||
+                            line_is_marked(source, "FAULT", m->kernel, line));
+    }
+    return marked;
+}
+
 /* @return what is wrong with the fault, or NULL */
 static const char *judge(const struct mistake *m, const struct simt_fault *fault,
                          const char *message, const char *source) {
@@ -395,6 +446,9 @@ static const char *judge(const struct mistake *m, const struct simt_fault *fault
     }
     if (!other_lines_are_marked(m, fault, source)) {
         return "not the marked lines of the other access, or of the calls";
+    }
+    if (!reads_are_marked(m, fault, source)) {
+        return "not the marked line of the read";
     }
     for (size_t n = 0; n < MAX_WORDS && m->words[n] != NULL; n++) {
         bool unwanted = m->words[n][0] == '!';
@@ -490,6 +544,14 @@ C_TEST(faulty, beyond_shared_and_local_arrays) {
 
 C_TEST(faulty, memory_that_nothing_has_written) {
     MAKE_MISTAKES(never_written);
+}
+
+C_TEST(faulty, undefined_values_that_are_used) {
+    MAKE_MISTAKES(used);
+}
+
+C_TEST(faulty, shuffles_from_lanes_that_are_not_there) {
+    MAKE_MISTAKES(shuffles);
 }
 
 C_TEST(faulty, races_in_shared_memory) {

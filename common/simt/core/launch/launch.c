@@ -456,7 +456,7 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
         return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
     }
     crew.shape = make_shape(&run, launch, kernel);
-    crew.shadow = launch->check == SIMT_CHECK_FULL ? launch->global_shadow : NULL;
+    crew.shadow = (launch->check & SIMT_CHECK_RACES) != 0 ? launch->global_shadow : NULL;
     status = take_sites(&crew, launch, kernel);
     if (status == STATUS_OK) {
         status = run_blocks(&crew, &run, launch, kernel);

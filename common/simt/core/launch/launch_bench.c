@@ -107,11 +107,15 @@ static enum status time_launches(const struct simt_launch *launch, const char *n
     return STATUS_OK;
 }
 
+static const struct level {
+    const char *name;
+    enum simt_check check;
+} levels[] = {{"off", SIMT_CHECK_OFF}, {"bounds", SIMT_CHECK_BOUNDS}, {"full", SIMT_CHECK_FULL}};
+
 /* Times a kernel; prints one row. Instructions a second of a core suffer less
  * from others who use the machine than those a second do. */
 static enum status measure(const struct loaded *l, const struct subject *subject,
-                           enum simt_check check, int host_threads, struct error *error) {
-    static const char *const levels[] = {"off", "bounds", "full"};
+                           const struct level *level, int host_threads, struct error *error) {
     const uint64_t *m = l->matrices;
     struct {
         uint64_t matrices[3];
@@ -124,7 +128,7 @@ static enum status measure(const struct loaded *l, const struct subject *subject
         .grid = {blocks, blocks, 1},
         .threads = {subject->threads[0], subject->threads[1], 1},
         .parameters = &parameters,
-        .check = check,
+        .check = level->check,
         .global_shadow = l->shadow,
         .host_threads = host_threads,
         /* as on an H200 that holds eight of these blocks on a multiprocessor */
@@ -137,7 +141,7 @@ static enum status measure(const struct loaded *l, const struct subject *subject
     TRY(time_launches(&launch, subject->name, &counters, &best, error));
     uint64_t instructions = all_instructions(&counters);
     double millions = (double)instructions / 1e6;
-    printf("%-22s %-7s %7d %12.1f %9.3f %9.1f %10.1f\n", subject->name, levels[check], host_threads,
+    printf("%-22s %-7s %7d %12.1f %9.3f %9.1f %10.1f\n", subject->name, level->name, host_threads,
            millions, best.wall, millions / best.wall, millions / best.core);
     return STATUS_OK;
 }
@@ -145,10 +149,10 @@ static enum status measure(const struct loaded *l, const struct subject *subject
 static enum status measure_all(const struct subject *subject, struct error *error) {
     struct loaded loaded = {0};
     enum status status = load(&loaded, subject, error);
-    for (int check = SIMT_CHECK_OFF; check <= SIMT_CHECK_FULL && status == STATUS_OK; check++) {
-        status = measure(&loaded, subject, (enum simt_check)check, 1, error);
+    for (size_t n = 0; n < sizeof levels / sizeof *levels && status == STATUS_OK; n++) {
+        status = measure(&loaded, subject, &levels[n], 1, error);
         if (status == STATUS_OK && bench_cpu_count() > 1) {
-            status = measure(&loaded, subject, (enum simt_check)check, bench_cpu_count(), error);
+            status = measure(&loaded, subject, &levels[n], bench_cpu_count(), error);
         }
     }
     unload(&loaded);

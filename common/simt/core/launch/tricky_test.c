@@ -932,3 +932,96 @@ SCENE(recursion_with_arrays) {
         expect_ints(s, want, out, 64);
     }
 }
+
+SCENE(neighbour_is_dropped) {
+    enum { COUNT = 40 };
+    int want[64];
+    for (int t = 0; t < 64; t++) {
+        int left = t > 0 && t <= COUNT ? s->in[t - 1] : -1;
+        int right = t < COUNT ? s->in[t] : -2;
+        bool rises = t > 0 && t < COUNT && left < right;
+        bool first = t == 0 || t >= COUNT || left > 190;
+        want[t] = 4 * (left + right) + 2 * rises + first;
+    }
+    struct {
+        uint64_t out, in;
+        int n;
+    } p = {empty(s, 64), s->d_in, COUNT};
+    if (run(s, "neighbour_is_dropped", 1, 64, &p)) {
+        expect_ints(s, want, p.out, 64);
+    }
+}
+
+SCENE(garbage_goes_along) {
+    enum { COUNT = 50 };
+    int want[COUNT];
+    for (int t = 0; t < COUNT; t++) {
+        want[t] = s->in[t] + 1;
+    }
+    struct {
+        uint64_t out, in;
+        int n;
+    } p = {empty(s, COUNT), s->d_in, COUNT};
+    if (run(s, "garbage_goes_along", 1, 64, &p)) {
+        expect_ints(s, want, p.out, COUNT);
+    }
+}
+
+SCENE(reduction_of_few_lanes) {
+    int want = 0;
+    for (int t = 0; t < 8; t++) {
+        want += s->in[t];
+    }
+    uint64_t p[2] = {empty(s, 1), s->d_in};
+    if (run(s, "reduction_of_few_lanes", 1, 32, p)) {
+        expect_ints(s, &want, p[0], 1);
+    }
+}
+
+SCENE(reduction_of_a_short_block) {
+    enum { COUNT = 20 };
+    int want[COUNT], sum = 0;
+    for (int t = 0; t < COUNT; t++) {
+        sum += s->in[t];
+        want[t] = sum;
+    }
+    want[0] = sum;
+    uint64_t p[2] = {empty(s, COUNT), s->d_in};
+    if (run(s, "reduction_of_a_short_block", 1, COUNT, p)) {
+        expect_ints(s, want, p[0], COUNT);
+    }
+}
+
+/* 0, 1, 2 ... 7 as fp16. */
+static unsigned short half_of(int value) {
+    static const unsigned short halves[8] = {0,      0x3c00, 0x4000, 0x4200,
+                                             0x4400, 0x4500, 0x4600, 0x4700};
+    return halves[value % 8];
+}
+
+SCENE(rows_of_garbage) {
+    enum { ROWS = 11, COLUMNS = 8, K = 16 };
+    unsigned short a[ROWS * K], b[COLUMNS * K];
+    float want[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * K; i++) {
+        a[i] = half_of(s->in[i]);
+    }
+    for (int i = 0; i < COLUMNS * K; i++) {
+        b[i] = half_of(s->in[ROWS * K + i]);
+    }
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        want[i] = 0;
+        for (int k = 0; k < K; k++) {
+            int x = s->in[i / COLUMNS * K + k] % 8, y = s->in[ROWS * K + i % COLUMNS * K + k] % 8;
+            want[i] += (float)(x * y);
+        }
+    }
+    struct {
+        uint64_t out, a, b;
+        int rows;
+    } p = {empty(s, ROWS * COLUMNS), launch_testing_upload(&s->t, a, sizeof a),
+           launch_testing_upload(&s->t, b, sizeof b), ROWS};
+    if (run(s, "rows_of_garbage", 1, 32, &p)) {
+        EXPECT_INT_EQ(0, memcmp(want, launch_testing_result(&s->t, p.out), sizeof want));
+    }
+}

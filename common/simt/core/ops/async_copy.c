@@ -105,7 +105,7 @@ static void run_copy(struct simt_warp *warp, const struct simt_instruction *i) {
             memcpy(host[lane], data[lane], i->detail[COPY_BYTES]);
         }
     }
-    if (warp->block->shadow != NULL) {
+    if (warp->block->shadow != NULL && (warp->block->run->check & SIMT_CHECK_COPIES) != 0) {
         start(warp, i, &access);
     }
 }

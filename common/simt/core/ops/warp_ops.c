@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/simt/core/code.h"
+#include "common/simt/memory/undefined.h"
 
 static bool lane_of(uint32_t mask, uint32_t lane) {
     return (mask >> lane & 1) != 0;
@@ -66,19 +67,72 @@ static uint32_t shuffle_source(enum shuffle mode, uint32_t lane, uint32_t b, uin
     return *inside ? (uint32_t)source : lane;
 }
 
+/* Lanes whose source is not among those that execute the shuffle together. */
+static bool note_absent(struct simt_warp *warp, const struct simt_instruction *i,
+                        const uint32_t sources[SIMT_LANES], uint32_t absent) {
+    struct simt_undefined_origin origin = {
+        .instruction = i,
+        .space = PTX_REGISTER,
+        .warp = warp->index,
+        .lanes = absent,
+        .bytes = 4,
+        .mask = simt_row(warp, i->src[i->detail[MASK_SOURCE]])->u32[__builtin_ctz(warp->mask)]};
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        origin.addresses[lane] = sources[lane];
+    }
+    return simt_undefined_set(warp, i->dst[0], absent,
+                              simt_undefined_note(warp->block->undefined, &origin));
+}
+
+/* The result is undefined where the source lane's value is, or which lane it is. */
+static void pass_undefined(struct simt_warp *warp, const struct simt_instruction *i,
+                           const uint32_t sources[SIMT_LANES]) {
+    uint32_t origin = 0;
+    uint32_t a = simt_undefined_lanes(warp, i->src[0], &origin);
+    uint32_t lanes = simt_undefined_lanes(warp, i->src[1], &origin) |
+                     simt_undefined_lanes(warp, i->src[2], &origin);
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        lanes |= (a >> sources[lane] & 1) << lane;
+    }
+    simt_undefined_clear(warp, i->dst[0], warp->mask);
+    if ((lanes & warp->mask) != 0) {
+        simt_undefined_set(warp, i->dst[0], lanes & warp->mask, origin);
+    }
+}
+
+static void follow_shuffle(struct simt_warp *warp, const struct simt_instruction *i,
+                           const uint32_t sources[SIMT_LANES]) {
+    uint32_t absent = 0;
+    if (i->dst_count == 0 || warp->block->undefined == NULL) {
+        return;
+    }
+    if ((warp->attention & SIMT_ATTENTION_UNDEFINED) != 0) {
+        pass_undefined(warp, i, sources);
+    }
+    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+        absent |= (~warp->mask >> sources[lane] & 1) << lane;
+    }
+    absent &= warp->mask;
+    if (absent != 0 && (warp->block->run->check & SIMT_CHECK_SHUFFLES) != 0) {
+        note_absent(warp, i, sources, absent);
+    }
+}
+
 static void run_shuffle(struct simt_warp *warp, const struct simt_instruction *i) {
     const union simt_row *a = simt_row(warp, i->src[0]);
     const union simt_row *b = simt_row(warp, i->src[1]);
     const union simt_row *c = simt_row(warp, i->src[2]);
-    uint32_t values[SIMT_LANES];
+    uint32_t values[SIMT_LANES], sources[SIMT_LANES];
     uint32_t inside_lanes = 0;
     for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
         bool inside = false;
         uint32_t source = shuffle_source((enum shuffle)i->detail[MODE], lane, b->u32[lane],
                                          c->u32[lane], &inside);
-        values[lane] = a->u32[source];
+        values[lane] = lane_of(warp->mask, source) ? a->u32[source] : 0; /* as on an H100 */
+        sources[lane] = source;
         inside_lanes |= inside ? (uint32_t)1 << lane : 0;
     }
+    follow_shuffle(warp, i, sources);
     if (i->dst_count > 0) {
         write_row32(warp, i->dst[0], values);
     }

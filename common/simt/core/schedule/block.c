@@ -8,6 +8,7 @@
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
+#include "common/simt/memory/undefined.h"
 
 /* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
  * the same lines at about the same time. */
@@ -49,7 +50,14 @@ static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *w
         b->timeline == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    if (b->block.run->check == SIMT_CHECK_FULL) {
+    enum simt_check check = b->block.run->check;
+    if ((check & (SIMT_CHECK_UNINITIALISED | SIMT_CHECK_SHUFFLES)) != 0) {
+        b->block.undefined = simt_undefined_create();
+        if (b->block.undefined == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    if ((check & SIMT_CHECK_ACCESSES) != 0) {
         const struct simt_shadow_size size = {
             .shared_bytes = b->block.shared_bytes, .local_bytes = local, .warps = b->warp_count};
         TRY(simt_shadow_create(&b->block.shadow, &size, watch));
@@ -91,6 +99,7 @@ void simt_block_free(struct simt_block_run *b) {
     simt_access_cache_free(b->block.cache);
     simt_l1_free(b->block.caches.l1);
     simt_shadow_free(b->block.shadow);
+    simt_undefined_free(b->block.undefined);
     simt_timeline_free(b->timeline);
     free(b->block.shared);
     free(b->block.local);
@@ -117,6 +126,9 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
+    }
+    if (b->block.undefined != NULL) {
+        simt_undefined_reset(b->block.undefined);
     }
     for (uint32_t n = 0; n < b->warp_count; n++) {
         simt_warp_finish(&b->warps[n]);

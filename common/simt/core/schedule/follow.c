@@ -6,8 +6,8 @@
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/xray.h"
 
-void simt_warp_follow(const struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
-                      uint32_t active) {
+static void note(const struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
+                 uint32_t active) {
     const struct simt_xray *xray = w->warp.block->xray;
     if (xray != NULL) {
         struct simt_xray_instruction *record = &xray->instructions[code->first + pc];
@@ -17,4 +17,11 @@ void simt_warp_follow(const struct simt_warp_run *w, const struct simt_code *cod
     if (w->timeline != NULL) {
         simt_timeline_step(w->timeline, code, pc);
     }
+}
+
+bool simt_warp_attend(struct simt_warp_run *w, const struct simt_fragment *f, uint32_t active) {
+    if ((w->warp.attention & SIMT_ATTENTION_FOLLOWED) != 0) {
+        note(w, f->frame->code, f->pc, active);
+    }
+    return (w->warp.attention & SIMT_ATTENTION_UNDEFINED) == 0 || simt_undefined_step(w, f, active);
 }

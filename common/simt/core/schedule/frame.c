@@ -136,6 +136,7 @@ struct simt_frame *simt_frame_create(const struct simt_block_run *block,
 
 void simt_frame_free(struct simt_frame *frame) {
     if (frame != NULL) {
+        free(frame->cells);
         free(frame->memory);
         free(frame->predicates);
         free(frame);

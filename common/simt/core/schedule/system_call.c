@@ -4,6 +4,7 @@
 
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/undefined.h"
 
 /* One lane's value of a call's argument: its first 8 bytes. */
 static uint64_t argument_of(const struct simt_fragment *fragment, const struct simt_call *call,
@@ -131,10 +132,31 @@ static void append_value(struct text *text, const struct simt_warp_run *w, uint3
     append(text, buffer, size < (int)sizeof buffer ? (size_t)size : sizeof buffer - 1);
 }
 
+/* Of a value in the thread's local memory: whether it is one. Else the launch fails. */
+static bool check_defined(struct simt_warp_run *w, const struct simt_instruction *instruction,
+                          uint32_t lane, const char *value, size_t bytes) {
+    const struct simt_block *block = w->warp.block;
+    const char *local = (const char *)block->local;
+    size_t place = (size_t)(value - local), words = bytes / 4;
+    uint32_t number;
+    bool is_local =
+        block->shadow != NULL && value >= local && place / 4 < block->shadow->local_words;
+    if (!is_local || block->undefined == NULL ||
+        memchr(block->shadow->local + place / 4, 0, words) == NULL) {
+        return true;
+    }
+    if (!simt_undefined_kept(&w->warp, PTX_LOCAL, place, (uint32_t)bytes, &number)) {
+        return true; /* memory of a function that returned, filled in another way */
+    }
+    simt_undefined_fail(&w->warp, instruction, lane, simt_undefined_entry(block->undefined, number),
+                        SIMT_USE_PRINT);
+    return false;
+}
+
 /* printf of one lane: arguments lie in a buffer, each aligned to its size, doubles and 64 bits
- * to 8. */
-static int print_lane(const struct simt_warp_run *w, uint32_t lane, const char *format,
-                      const char *values, size_t limit) {
+ * to 8. @return characters; none is printed after a fault */
+static int print_lane(struct simt_warp_run *w, const struct simt_instruction *instruction,
+                      uint32_t lane, const char *format, const char *values, size_t limit) {
     struct text text = {.used = 0};
     size_t at = 0;
     while (*format != '\0') {
@@ -163,6 +185,9 @@ static int print_lane(const struct simt_warp_run *w, uint32_t lane, const char *
             append(&text, "(missing)", 9);
             continue;
         }
+        if (!check_defined(w, instruction, lane, values + at, bytes)) {
+            return 0;
+        }
         append_value(&text, w, lane, spec, conversion, is_long, values + at);
         at += bytes;
     }
@@ -172,9 +197,9 @@ static int print_lane(const struct simt_warp_run *w, uint32_t lane, const char *
     return (int)text.used;
 }
 
-static void run_vprintf(const struct simt_warp_run *w, const struct simt_fragment *fragment,
-                        const struct simt_call *call) {
-    for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+static void run_vprintf(struct simt_warp_run *w, const struct simt_fragment *fragment,
+                        const struct simt_instruction *instruction, const struct simt_call *call) {
+    for (uint32_t lane = 0; lane < SIMT_LANES && w->warp.fault == NULL; lane++) {
         if ((w->warp.mask >> lane & 1) == 0) {
             continue;
         }
@@ -182,7 +207,7 @@ static void run_vprintf(const struct simt_warp_run *w, const struct simt_fragmen
         uint64_t format = argument_of(fragment, call, 0, lane);
         uint64_t values = argument_of(fragment, call, 1, lane);
         const char *bytes = values != 0 ? readable(w, lane, values, &limit) : NULL;
-        int count = print_lane(w, lane, string_at(w, lane, format), bytes, limit);
+        int count = print_lane(w, instruction, lane, string_at(w, lane, format), bytes, limit);
         return_value(fragment, call, lane, (uint32_t)count);
     }
     fflush(stdout);
@@ -256,7 +281,7 @@ static bool is_dynamic_parallelism(const char *callee) {
 bool simt_system_call(struct simt_warp_run *w, const struct simt_fragment *fragment,
                       const struct simt_instruction *instruction, const struct simt_call *call) {
     if (strcmp(call->callee, "vprintf") == 0 && call->argument_count == 2) {
-        run_vprintf(w, fragment, call);
+        run_vprintf(w, fragment, instruction, call);
         return true;
     }
     if (strcmp(call->callee, "__assertfail") == 0 && call->argument_count >= 4) {

@@ -38,7 +38,8 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
         w->timeline = block->timeline;
         simt_timeline_begin(w->timeline);
     }
-    w->followed = w->timeline != NULL ? (const void *)w->timeline : block->block.xray;
+    w->warp.attention =
+        w->timeline != NULL || block->block.xray != NULL ? SIMT_ATTENTION_FOLLOWED : 0;
     return STATUS_OK;
 }
 
@@ -135,6 +136,8 @@ static const struct simt_instruction *enter(struct simt_warp_run *w,
     simt_set_mask(&w->warp, f->mask);
     w->warp.rows = f->frame->rows;
     w->warp.predicates = f->frame->predicates;
+    w->warp.cells = &f->frame->cells;
+    w->warp.cell_count = simt_cell_count(f->frame->code);
     return &f->frame->code->instructions[f->pc];
 }
 
@@ -328,7 +331,7 @@ static enum go branch_by_table(struct simt_block_run *b, struct simt_warp_run *w
 
 /* Copies the words of one .param variable from frame to frame, for some lanes. */
 static void copy_parameter(const struct simt_frame *from, uint32_t from_number,
-                           const struct simt_frame *to, uint32_t to_number, uint32_t lanes) {
+                           struct simt_frame *to, uint32_t to_number, uint32_t lanes) {
     const struct simt_parameter *a = &from->code->parameters[from_number];
     const struct simt_parameter *b = &to->code->parameters[to_number];
     for (uint32_t word = 0; word < a->words && word < b->words; word++) {
@@ -338,6 +341,7 @@ static void copy_parameter(const struct simt_frame *from, uint32_t from_number,
             out[lane] = lanes >> lane & 1 ? in[lane] : out[lane];
         }
     }
+    simt_undefined_pass(from, from_number, to, to_number, lanes);
 }
 
 /*
@@ -375,6 +379,9 @@ static enum go call_system(struct simt_warp_run *w, struct simt_fragment *f,
                            const struct simt_instruction *i, const struct simt_call *site,
                            uint32_t taken) {
     simt_set_mask(&w->warp, taken);
+    if (!simt_undefined_arguments(w, f, site, taken)) {
+        return GO_PICK;
+    }
     f->pc++;
     if (site->callee == NULL) {
         uint32_t lane = lowest_lane(taken);
@@ -516,6 +523,10 @@ static uint32_t run_groups(struct simt_warp_run *w, const struct simt_instructio
         }
         simt_set_mask(&w->warp, group);
         i->run(&w->warp, i);
+        if (i->undefined == SIMT_UNDEFINED_SHUFFLE &&
+            (w->warp.attention & SIMT_ATTENTION_UNDEFINED) != 0) {
+            simt_undefined_locate(w, i);
+        }
         if (w->warp.block->shadow != NULL) {
             simt_shadow_meet(w->warp.block->shadow, w->warp.index);
         }
@@ -639,13 +650,15 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
     uint64_t used = 0;
     warp->rows = f->frame->rows;
     warp->predicates = f->frame->predicates;
+    warp->cells = &f->frame->cells;
+    warp->cell_count = simt_cell_count(code);
     while (used < budget) {
         const struct simt_instruction *i = &code->instructions[f->pc];
         uint32_t active = active_lanes(warp, i, f->mask);
         used++;
         count(b->block.counters, i, active);
-        if (w->followed != NULL) {
-            simt_warp_follow(w, code, f->pc, active);
+        if (warp->attention != 0 && !simt_warp_attend(w, f, active)) {
+            return used;
         }
         if (i->next == SIMT_NEXT_FLOW) {
             if (flow(b, w, f, i, active) == GO_PICK) {

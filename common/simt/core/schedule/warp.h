@@ -27,6 +27,7 @@ struct simt_frame {
     unsigned char *rows;  /**< code->row_bytes, aligned to 64 */
     void *memory;         /**< allocation that holds the rows */
     uint32_t *predicates; /**< code->predicates */
+    struct simt_undefined_cell *cells; /**< NULL: no undefined value was here */
 };
 
 enum simt_fragment_state {
@@ -61,10 +62,10 @@ struct simt_warp_run {
     struct simt_warp warp;
     struct simt_fragment fragments[SIMT_LANES];
     uint32_t fragment_count;
-    const void *followed; /**< NULL: nobody notes its instructions */
     enum simt_warp_state state;
     uint32_t barrier;               /**< number of the barrier it waits at */
     uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
+    uint32_t undefined_steps;       /**< instructions with undefined values somewhere */
     uint32_t polls;                 /**< in vain, since the warp's turn began */
     struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
     const struct simt_instruction *barrier_at;
@@ -113,9 +114,29 @@ void simt_warp_finish(struct simt_warp_run *warp);
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
 void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint64_t budget);
 
-/** Notes an instruction that lanes @p active of a warp that is followed are about to run. */
-void simt_warp_follow(const struct simt_warp_run *warp, const struct simt_code *code, uint32_t pc,
+/**
+ * @brief Before lanes @p active of a warp with attention run the next instruction of a fragment:
+ *        notes it, and passes undefined values on.
+ * @return false after a fault: the instruction uses an undefined value
+ */
+bool simt_warp_attend(struct simt_warp_run *warp, const struct simt_fragment *fragment,
                       uint32_t active);
+
+/** The part of it for undefined values. */
+bool simt_undefined_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
+                         uint32_t active);
+
+/** Before lanes @p active of a fragment call a function of the system.
+ *  @return false after a fault: an argument is undefined */
+bool simt_undefined_arguments(struct simt_warp_run *warp, const struct simt_fragment *fragment,
+                              const struct simt_call *call, uint32_t active);
+
+/** Where a shuffle's source lanes were instead, for the messages: after it has noted some. */
+void simt_undefined_locate(struct simt_warp_run *warp, const struct simt_instruction *shuffle);
+
+/** A .param variable is passed from frame to frame for some lanes: undefined values go along. */
+void simt_undefined_pass(const struct simt_frame *from, uint32_t from_number, struct simt_frame *to,
+                         uint32_t to_number, uint32_t lanes);
 
 /** @return the lanes that a reducing barrier's predicate holds for; *lanes: those that wait. */
 uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);

@@ -81,6 +81,7 @@ static void fill(struct harness *h, struct rng *rng, uint64_t global) {
     simt_memory_mark(h->memory, global, BUFFER);
     if (h->block.shadow != NULL) {
         simt_shadow_mark(h->block.shadow, 0, HARNESS_SHARED);
+        memset(h->block.shadow->local, 1, h->block.shadow->local_words);
     }
     for (int r = 1; r < R128 + 16; r++) {
         for (size_t n = 0; n < SIMT_LANES; n++) {

@@ -265,7 +265,7 @@ SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space 
     if (!SIMT_LIKELY(simt_request_place(request, space))) {
         return false;
     }
-    if (check == SIMT_CHECK_FULL && !simt_request_check(request)) {
+    if ((check & SIMT_CHECK_ACCESSES) != 0 && !simt_request_check(request)) {
         return false;
     }
     simt_request_count(request, space);

@@ -2,13 +2,11 @@
  * Full checks: reads of unwritten bytes, and races. Lanes at one address are
  * checked once.
  */
-#include <inttypes.h>
-#include <stdio.h>
-
 #include "common/simt/memory/access/request.h"
 #include "common/simt/memory/access/request_race.h"
+#include "common/simt/memory/access/request_undefined.h"
 
-enum { MAX_BYTES = 32, TEXT_BYTES = 400 };
+enum { MAX_BYTES = 32 };
 
 /* Ranges of up to this many bytes are checked at once, also where lanes skip some of them. */
 #define RANGE_BYTES 1024
@@ -34,27 +32,6 @@ static void mark(const struct simt_request *request, uint64_t address, size_t by
     } else {
         simt_memory_mark_store(block->run->memory, address, bytes);
     }
-}
-
-static void fail_uninitialised(const struct simt_request *request, uint32_t lane) {
-    struct simt_warp *warp = request->warp;
-    uint64_t address = lane_address(request, lane);
-    char where[TEXT_BYTES];
-    if (is_shared(request)) {
-        const uint32_t *threads = warp->block->run->threads;
-        simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
-                  "%s %u bytes at offset %" PRIu64
-                  " of shared memory that no thread of the block has written so far (it has %u "
-                  "threads, %u of them have returned); if another thread is to do so, a "
-                  "__syncthreads() is missing before this line",
-                  simt_request_verb(request), request->bytes, address,
-                  threads[0] * threads[1] * threads[2], warp->block->returned);
-        return;
-    }
-    simt_memory_describe(warp->block->run->memory, address, where, sizeof where);
-    simt_fail(warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED, address,
-              "%s %u bytes at 0x%" PRIx64 ", %s, that nothing has written",
-              simt_request_verb(request), request->bytes, address, where);
 }
 
 /* No thread may access bytes that a copy still writes. */
@@ -84,18 +61,46 @@ static uint32_t group_bytes(const struct simt_request *request) {
     return request->bytes < most ? request->bytes : most;
 }
 
-static bool is_partly_written(const struct simt_request *request, uint64_t address) {
-    uint32_t group = group_bytes(request);
-    for (uint32_t at = 0; at < request->bytes; at += group) {
-        bool any = false;
-        for (uint32_t byte = 0; byte < group && !any; byte++) {
-            any = written(request, address + at + byte, 1);
-        }
-        if (!any) {
-            return false;
+/* All lanes at the address of one of these. */
+static uint32_t lanes_with(const struct simt_request *request, uint32_t leaders) {
+    uint32_t lanes = 0;
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        for (uint32_t left = leaders; left != 0; left &= left - 1) {
+            bool same = request->relative[lane] == request->relative[simt_first_lane(left)];
+            lanes |= (uint32_t)same << lane;
         }
     }
-    return true;
+    return lanes;
+}
+
+/* Groups of which a lane's access has no written byte. @return whether there are some */
+static bool find_missing(const struct simt_request *request, uint32_t lane,
+                         struct simt_groups *groups) {
+    uint64_t address = lane_address(request, lane);
+    bool missing = false;
+    for (uint32_t at = 0; at < request->bytes; at += groups->bytes) {
+        bool any = false;
+        for (uint32_t byte = 0; byte < groups->bytes && !any; byte++) {
+            any = written(request, address + at + byte, 1);
+        }
+        groups->missing[at / groups->bytes] |= any ? 0 : lanes_with(request, 1u << lane);
+        missing = missing || !any;
+    }
+    return missing;
+}
+
+static SIMT_COLD bool check_lanes_written(const struct simt_request *request) {
+    struct simt_groups groups = {.bytes = group_bytes(request)};
+    uint32_t missing = 0;
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        if (!written(request, lane_address(request, lane), request->bytes) &&
+            find_missing(request, lane, &groups)) {
+            missing |= 1u << lane;
+        }
+    }
+    return missing == 0 || simt_request_unwritten(request, lanes_with(request, missing), &groups);
 }
 
 static bool check_written(const struct simt_request *request) {
@@ -108,15 +113,8 @@ static bool check_written(const struct simt_request *request) {
     if (is_shared(request) && !check_copies(request)) {
         return false;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
-        uint32_t lane = simt_first_lane(rest);
-        uint64_t address = lane_address(request, lane);
-        if (!written(request, address, request->bytes) && !is_partly_written(request, address)) {
-            fail_uninitialised(request, lane);
-            return false;
-        }
-    }
-    return true;
+    bool checked = (request->warp->block->run->check & SIMT_CHECK_UNINITIALISED) != 0;
+    return !checked || check_lanes_written(request);
 }
 
 /* So that the launch can be run again. */
@@ -309,52 +307,46 @@ static bool check_content(const struct simt_request *request) {
     return check_written(request);
 }
 
-/* In global memory races first: that nothing has written some bytes may be a matter of timing, when
- * another block does. */
 /* Where a lane's bytes lie in simt_block.local, in words. */
 static size_t local_word(const struct simt_request *request, uint32_t lane) {
     const unsigned char *host = request->host + request->relative[lane];
     return (size_t)(host - request->warp->block->local) / 4;
 }
 
-/* As in is_partly_written(): of each group one word. */
-static bool is_local_written(const struct simt_request *request, uint32_t lane) {
-    const uint8_t *written = request->warp->block->shadow->local + local_word(request, lane);
-    uint32_t group = (group_bytes(request) + 3) / 4;
+/* As in find_missing(): of each group one word. */
+static bool find_missing_local(const struct simt_request *request, uint32_t lane,
+                               struct simt_groups *groups) {
+    const uint8_t *words = request->warp->block->shadow->local + local_word(request, lane);
+    uint32_t group = (groups->bytes + 3) / 4;
+    bool missing = false;
     for (uint32_t word = 0; word < (request->bytes + 3) / 4; word += group) {
-        if (written[word] == 0 && (group == 1 || written[word + 1] == 0)) {
-            return false;
-        }
+        bool any = words[word] != 0 || (group > 1 && words[word + 1] != 0);
+        groups->missing[4 * word / groups->bytes] |= any ? 0 : 1u << lane;
+        missing = missing || !any;
     }
-    return true;
-}
-
-/* Only computed elements of local arrays are checked. Compilers load constant places early and
- * structs as a whole, and discard values they do not need. */
-static bool is_picked(const struct simt_request *request) {
-    const struct simt_origin *origin = request->instruction->origin;
-    return origin != NULL && origin->picked && origin->variable->space == PTX_LOCAL;
+    return missing;
 }
 
 static bool check_local(const struct simt_request *request) {
-    struct simt_shadow *shadow = request->warp->block->shadow;
+    struct simt_block *block = request->warp->block;
+    struct simt_groups groups = {.bytes = group_bytes(request)};
+    uint32_t missing = 0;
+    if (request->kind == SIMT_READ && (block->run->check & SIMT_CHECK_UNINITIALISED) == 0) {
+        return true;
+    }
+    block->writes += request->kind != SIMT_READ;
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         if (request->kind != SIMT_READ) {
-            request->warp->block->writes++;
-            memset(shadow->local + local_word(request, lane), 1, (request->bytes + 3) / 4);
-        } else if (!is_picked(request)) {
-            return true;
-        } else if (!is_local_written(request, lane)) {
-            simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_UNINITIALISED,
-                      request->first,
-                      "reads %u bytes of a local array (one of the function's own) where the "
-                      "thread has written nothing",
-                      request->bytes);
-            return false;
+            memset(block->shadow->local + local_word(request, lane), 1, (request->bytes + 3) / 4);
+        } else if (find_missing_local(request, lane, &groups)) {
+            missing |= 1u << lane;
         }
     }
-    return true;
+    if (request->kind != SIMT_READ && (request->warp->attention & SIMT_ATTENTION_UNDEFINED) != 0) {
+        return simt_request_stored(request);
+    }
+    return missing == 0 || simt_request_unwritten(request, missing, &groups);
 }
 
 bool simt_request_check(const struct simt_request *request) {
@@ -372,10 +364,12 @@ bool simt_request_check(const struct simt_request *request) {
     if (again) {
         simt_request_expect(request);
     }
+    /* In global memory races first: that nothing has written some bytes may be a matter of timing,
+     * when another block does. */
     if (is_shared(request) && !check_content(request)) {
         return false;
     }
-    if (!request->strong && !check_races(request)) {
+    if (!request->strong && (block->run->check & SIMT_CHECK_RACES) != 0 && !check_races(request)) {
         return false;
     }
     if (!is_shared(request) && !check_content(request)) {
@@ -388,6 +382,9 @@ bool simt_request_check(const struct simt_request *request) {
         request->warp->block->writes++;
         save_replaced(request);
         mark_written(request);
+        if ((request->warp->attention & SIMT_ATTENTION_UNDEFINED) != 0) {
+            return simt_request_stored(request);
+        }
     }
     return true;
 }

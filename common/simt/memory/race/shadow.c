@@ -106,6 +106,10 @@ void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
     byte_bits_set(shadow->written, offset, bytes);
 }
 
+void simt_shadow_unmark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
+    byte_bits_clear(shadow->written, offset, bytes);
+}
+
 bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes) {
     return byte_bits_all(shadow->written, offset, bytes);
 }

@@ -189,8 +189,9 @@ void simt_shadow_acquire(struct simt_shadow *shadow, uint32_t warp);
 void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
                             const struct simt_copy *copy);
 
-/** Marks bytes of shared memory as written; says whether all are. Offsets are inside. */
+/** Marks bytes of shared memory as written, or not; says whether all are. Offsets are inside. */
 void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes);
+void simt_shadow_unmark(struct simt_shadow *shadow, size_t offset, size_t bytes);
 bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes);
 
 #endif

@@ -130,7 +130,7 @@ static void collect(const struct runtime *runtime, struct leaks *leaks) {
 }
 
 void leaks_report(struct runtime *runtime) {
-    if (runtime->settings.check != SIMT_CHECK_FULL || runtime->sticky != cudaSuccess ||
+    if ((runtime->settings.check & SIMT_CHECK_LEAKS) == 0 || runtime->sticky != cudaSuccess ||
         runtime->pending != cudaSuccess) {
         return;
     }
