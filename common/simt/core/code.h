@@ -32,7 +32,17 @@ enum simt_flow {
                               detail[0] is SIMT_ALL_LANES; then runs the handler */
     SIMT_FLOW_POLL,      /**< runs the handler; lanes whose pred_dst[0] stays false wait for others,
                               which get their turn (no predicate: always) */
-    SIMT_FLOW_TRAP
+    SIMT_FLOW_TRAP,
+    SIMT_FLOW_CLOCK /**< reads a clock: detail[0] is enum simt_clock, detail[1] whether it is wide
+                     */
+};
+
+/** What a kernel can read the time from. */
+enum simt_clock {
+    SIMT_CLOCK_CYCLES,      /**< %clock64, and %clock: its low half */
+    SIMT_CLOCK_CYCLES_HIGH, /**< %clock_hi */
+    SIMT_CLOCK_NANOSECONDS, /**< %globaltimer, %globaltimer_lo */
+    SIMT_CLOCK_NANOSECONDS_HIGH
 };
 
 /** detail[0] of a warp-wide operation that names no lanes. */
@@ -91,8 +101,7 @@ enum simt_special {
     SIMT_TOTAL_SHARED,
     SIMT_LOCAL_ADDRESS, /**< of a local variable: `value` bytes from the frame's local memory */
     SIMT_ENVREG1,       /**< grid.sync(): high half of the address of its workspace */
-    SIMT_ENVREG2,       /**< the low half */
-    SIMT_CLOCK          /**< counts the block's warp instructions; refreshed by each mov from it */
+    SIMT_ENVREG2        /**< the low half */
 };
 
 /** Storage of a .param variable of a device function or a call: words of 32 lanes in the frame. */

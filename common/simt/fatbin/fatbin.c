@@ -27,7 +27,7 @@ struct entry {
 /* What was seen, for the message when nothing fits. */
 struct tally {
     bool machine_code, compressed;
-    unsigned lowest; /* architecture of uncompressed PTX that is too new; 0: none */
+    unsigned lowest; /* architecture of PTX that is too new; 0: none */
 };
 
 /* Integers of a file: not aligned, little-endian. */
@@ -114,12 +114,12 @@ static void consider(const struct entry *entry, const char *payload, unsigned hi
                      struct fatbin_ptx *best, struct tally *tally) {
     if (entry->kind != KIND_PTX) {
         tally->machine_code |= entry->kind == KIND_MACHINE_CODE;
-    } else if (entry->compressed) {
-        tally->compressed = true;
     } else if (entry->architecture > highest) {
         if (tally->lowest == 0 || entry->architecture < tally->lowest) {
             tally->lowest = entry->architecture;
         }
+    } else if (entry->compressed) {
+        tally->compressed = true;
     } else if (best->text == NULL || entry->architecture > best->architecture) {
         *best = (struct fatbin_ptx){payload, text_length(payload, entry->payload_size),
                                     entry->architecture};

@@ -66,6 +66,16 @@ static void set_source(struct simt_fault *fault, const struct simt_run *run,
     }
 }
 
+void simt_place_find(const struct simt_run *run, const struct simt_instruction *instruction,
+                     struct simt_fault_place *place) {
+    struct ptx_place found;
+    *place = (struct simt_fault_place){.line = 0};
+    if (places_of(run, instruction, &found, 1) > 0) {
+        snprintf(place->file, sizeof place->file, "%s", found.file);
+        place->line = found.line;
+    }
+}
+
 const char *simt_place_text(const struct simt_run *run, const struct simt_instruction *instruction,
                             char *text, size_t size) {
     struct ptx_place place;
@@ -161,10 +171,20 @@ static const struct {
     [SIMT_FAULT_ASSERT] = {"assertion failed", NULL},
 };
 
+static size_t number_of(enum simt_fault_kind kind) {
+    return (size_t)kind < sizeof kinds / sizeof *kinds ? (size_t)kind : 0;
+}
+
+const char *simt_fault_name(enum simt_fault_kind kind) {
+    return kinds[number_of(kind)].name;
+}
+
+const char *simt_fault_hint(enum simt_fault_kind kind) {
+    return kinds[number_of(kind)].hint;
+}
+
 void simt_fault_print(const struct simt_fault *fault, FILE *stream) {
-    size_t known = sizeof kinds / sizeof *kinds;
-    size_t kind = (size_t)fault->kind < known ? (size_t)fault->kind : 0;
-    fprintf(stream, "%s: thread (%u,%u,%u) of block (%u,%u,%u) %s\n", kinds[kind].name,
+    fprintf(stream, "%s: thread (%u,%u,%u) of block (%u,%u,%u) %s\n", simt_fault_name(fault->kind),
             fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0], fault->block[1],
             fault->block[2], fault->text);
     if (fault->file[0] != '\0') {
@@ -175,7 +195,7 @@ void simt_fault_print(const struct simt_fault *fault, FILE *stream) {
     for (size_t n = 0; n < SIMT_FAULT_CALLERS && fault->callers[n].file[0] != '\0'; n++) {
         fprintf(stream, "  called at %s:%u\n", fault->callers[n].file, fault->callers[n].line);
     }
-    const char *hint = fault->hint != NULL ? fault->hint : kinds[kind].hint;
+    const char *hint = fault->hint != NULL ? fault->hint : simt_fault_hint(fault->kind);
     if (hint != NULL) {
         fprintf(stream, "  hint: %s\n", hint);
     }

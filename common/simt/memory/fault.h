@@ -61,6 +61,8 @@ struct simt_fault {
     uint32_t line;
     struct simt_fault_place callers[SIMT_FAULT_CALLERS]; /**< of a function that was inlined there:
                                                               the nearest call first */
+    struct simt_fault_place other; /**< of the other access of a race, or of the read of an
+                                        undefined value, where that is another line */
     uint32_t block[3], thread[3];
     uint64_t address;
     uint64_t order;   /**< position of the block in the grid: the lowest of several faults wins */
@@ -96,6 +98,16 @@ const char *simt_thread_text(const struct simt_run *run, uint32_t thread, char *
 /** Writes the plain name of a C++ function without its parameters; the mangled one where that is
  * not easy. */
 void simt_function_text(const char *mangled, char *name, size_t size);
+
+/** The same as a place; an empty one where it is not known. */
+void simt_place_find(const struct simt_run *run, const struct simt_instruction *instruction,
+                     struct simt_fault_place *place);
+
+/** @return what a kind of fault is called, "race in shared memory". */
+const char *simt_fault_name(enum simt_fault_kind kind);
+
+/** @return what to try, for all faults of a kind; NULL: nothing is known. */
+const char *simt_fault_hint(enum simt_fault_kind kind);
 
 /** Prints a fault on several lines: what, kernel, file:line, block and thread. */
 void simt_fault_print(const struct simt_fault *fault, FILE *stream);

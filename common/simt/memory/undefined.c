@@ -274,4 +274,7 @@ void simt_undefined_fail(struct simt_warp *warp, const struct simt_instruction *
                   done, thread, d.what, place, d.reason);
     }
     warp->block->fault.hint = hint_of(origin);
+    if (origin->instruction != instruction) {
+        simt_place_find(warp->block->run, origin->instruction, &warp->block->fault.other);
+    }
 }

@@ -567,3 +567,129 @@ ARRAYS_TEST(nodes_tell_what_they_do) {
     WANT(cudaSuccess, cudaStreamDestroy(stream));
     WANT(cudaSuccess, cudaFree(half));
 }
+
+/** A node added by hand into a capture, and work that the stream does after it. */
+ARRAYS_TEST(nodes_may_be_added_to_a_capture) {
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = NULL, made = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraphNode_t node = NULL;
+    const cudaGraphNode_t *after = NULL;
+    const cudaGraphEdgeData *edges = NULL;
+    enum cudaStreamCaptureStatus status;
+    size_t count = 0;
+    int factor = 2, offset = 1, elements = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &elements};
+    const struct cudaKernelNodeParams kernel = {.func = (void *)(uintptr_t)kernel_scale(),
+                                                .gridDim = {.x = GRID, .y = 1, .z = 1},
+                                                .blockDim = {.x = BLOCK, .y = 1, .z = 1},
+                                                .kernelParams = arguments};
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaErrorIllegalState, cudaStreamUpdateCaptureDependencies(
+                                    stream, &node, NULL, 0, cudaStreamSetCaptureDependencies));
+    WANT(cudaSuccess, cudaStreamBeginCapture(stream, cudaStreamCaptureModeRelaxed));
+    WANT(cudaSuccess, cudaMemsetAsync(a->d_out, 0, sizeof a->host, stream));
+    WANT(cudaSuccess,
+         cudaStreamGetCaptureInfo(stream, &status, NULL, &graph, &after, &edges, &count));
+    EXPECT_INT_EQ(1, count);
+    WANT(cudaSuccess, cudaGraphAddKernelNode(&node, graph, after, count, &kernel));
+    WANT(cudaSuccess, cudaStreamUpdateCaptureDependencies(stream, &node, NULL, 1,
+                                                          cudaStreamSetCaptureDependencies));
+    launch_scale(a->d_in, a->d_out, 1, 0, COUNT, GRID, BLOCK, stream);
+    WANT(cudaSuccess, cudaStreamEndCapture(stream, &made));
+    EXPECT_TRUE(made == graph);
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, made, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
+    WANT(cudaSuccess, cudaStreamSynchronize(stream));
+    expect_line(a, 4, 3);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(made));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+}
+
+/** Rows in the middle of d_in go to d_out; then a part of them, by new parameters. */
+ARRAYS_TEST(copies_are_nodes_too) {
+    enum { WIDTH = 10, ROWS = 5, PITCH = 25 };
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraphNode_t node = NULL;
+    struct cudaMemcpy3DParms copy = {
+        .srcPtr = {.ptr = a->d_in + 3, .pitch = PITCH * sizeof(int), .ysize = ROWS},
+        .dstPtr = {.ptr = a->d_out, .pitch = WIDTH * sizeof(int), .ysize = ROWS},
+        .extent = {.width = WIDTH * sizeof(int), .height = ROWS, .depth = 1},
+        .kind = cudaMemcpyDeviceToDevice};
+    WANT(cudaSuccess, cudaMemset(a->d_out, 0, sizeof a->host));
+    WANT(cudaSuccess, cudaGraphCreate(&graph, 0));
+    WANT(cudaErrorInvalidValue, cudaGraphAddMemcpyNode(&node, graph, NULL, 0, NULL));
+    WANT(cudaSuccess, cudaGraphAddMemcpyNode(&node, graph, NULL, 0, &copy));
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaMemcpy(a->host, a->d_out, sizeof a->host, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(3 + 4 * PITCH + 9, a->host[4 * WIDTH + 9]);
+    EXPECT_INT_EQ(0, a->host[ROWS * WIDTH]);
+    copy.dstPtr.ptr = a->d_out + 500;
+    WANT(cudaSuccess, cudaGraphExecMemcpyNodeSetParams(ready, node, &copy));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaGraphExecMemcpyNodeSetParams1D(ready, node, a->d_out + 600, a->d_in + 7,
+                                                         4, cudaMemcpyDeviceToDevice));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaMemcpy(a->host, a->d_out, sizeof a->host, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(3 + PITCH, a->host[500 + WIDTH]);
+    EXPECT_INT_EQ(7, a->host[600]);
+    EXPECT_INT_EQ(0, a->host[601]);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+}
+
+C_TEST(kernel, pools_have_limits_and_counts) {
+    struct cudaMemPoolProps properties = {.allocType = cudaMemAllocationTypePinned,
+                                          .location = {.type = cudaMemLocationTypeDevice}};
+    cudaMemPool_t pool = NULL, standard = NULL, current = NULL;
+    void *memory = NULL, *other = NULL;
+    unsigned long long used = 0, threshold = 1 << 20;
+    int reuse = 0;
+    WANT(cudaSuccess, cudaDeviceGetDefaultMemPool(&standard, 0));
+    WANT(cudaSuccess,
+         cudaMemPoolSetAttribute(standard, cudaMemPoolAttrReleaseThreshold, &threshold));
+    WANT(cudaSuccess,
+         cudaMemPoolGetAttribute(standard, cudaMemPoolReuseAllowOpportunistic, &reuse));
+    EXPECT_INT_EQ(1, reuse);
+    WANT(cudaErrorInvalidValue, cudaMemPoolDestroy(standard));
+    WANT(cudaSuccess, cudaMemPoolCreate(&pool, &properties));
+    WANT(cudaSuccess, cudaMallocFromPoolAsync(&memory, 4096, pool, NULL));
+    WANT(cudaSuccess, cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+    EXPECT_INT_EQ(4096, used);
+    WANT(cudaSuccess, cudaDeviceSetMemPool(0, pool));
+    WANT(cudaSuccess, cudaDeviceGetMemPool(&current, 0));
+    EXPECT_TRUE(current == pool);
+    WANT(cudaSuccess, cudaMallocAsync(&other, 100, NULL));
+    WANT(cudaSuccess, cudaFreeAsync(memory, NULL));
+    WANT(cudaSuccess, cudaFreeAsync(other, NULL));
+    WANT(cudaSuccess, cudaStreamSynchronize(NULL));
+    WANT(cudaSuccess, cudaMemPoolTrimTo(pool, 0));
+    WANT(cudaSuccess, cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemCurrent, &used));
+    EXPECT_INT_EQ(0, used);
+    WANT(cudaSuccess, cudaMemPoolGetAttribute(pool, cudaMemPoolAttrUsedMemHigh, &used));
+    EXPECT_TRUE(used >= 4196);
+    WANT(cudaSuccess, cudaDeviceSetMemPool(0, standard));
+    WANT(cudaSuccess, cudaMemPoolDestroy(pool));
+}
+
+C_TEST(kernel, streams_take_hints_for_the_cache) {
+    cudaStream_t stream = NULL;
+    cudaStreamAttrValue value, told;
+    memset(&value, 0, sizeof value);
+    memset(&told, 0, sizeof told);
+    value.accessPolicyWindow.hitRatio = 0.5f;
+    value.accessPolicyWindow.hitProp = cudaAccessPropertyPersisting;
+    value.accessPolicyWindow.missProp = cudaAccessPropertyStreaming;
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaSuccess,
+         cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &value));
+    WANT(cudaSuccess, cudaStreamGetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, &told));
+    EXPECT_TRUE(told.accessPolicyWindow.hitRatio == 0.5f);
+    WANT(cudaErrorInvalidValue,
+         cudaStreamSetAttribute(stream, cudaStreamAttributeAccessPolicyWindow, NULL));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+}

@@ -155,13 +155,15 @@ static uint64_t processors(void) {
 }
 
 enum status simt_settings_read(struct simt_settings *settings, struct error *error) {
-    static const char *const REPORTS[] = {
-        [SIMT_REPORT_NONE] = "none", [SIMT_REPORT_TEXT] = "text", [SIMT_REPORT_JSON] = "json"};
+    static const char *const REPORTS[] = {[SIMT_REPORT_NONE] = "none",
+                                          [SIMT_REPORT_TEXT] = "text",
+                                          [SIMT_REPORT_JSON] = "json",
+                                          [SIMT_REPORT_SARIF] = "sarif"};
     int report = SIMT_REPORT_NONE;
     uint64_t threads = processors();
     uint64_t limit = DEFAULT_LIMIT;
     TRY(read_checks(&settings->check, error));
-    TRY(read_choice("SIMT_REPORT", REPORTS, 3, &report, error));
+    TRY(read_choice("SIMT_REPORT", REPORTS, 4, &report, error));
     TRY(read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error));
     TRY(read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error));
     TRY(read_gpu(&settings->gpu, error));

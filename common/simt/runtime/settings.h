@@ -6,7 +6,7 @@
  *     SIMT_THREADS=N                 as many as the machine has
  *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
  *     SIMT_GPU=NAME                  h200
- *     SIMT_REPORT=text|json          none
+ *     SIMT_REPORT=text|json|sarif    none
  *     SIMT_XRAY=FILE                 none: the HTML page to write at the end
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
@@ -19,7 +19,12 @@
 #include "common/simt/memory/run.h"
 #include "common/simt/runtime/gpu/gpu.h"
 
-enum simt_report_format { SIMT_REPORT_NONE, SIMT_REPORT_TEXT, SIMT_REPORT_JSON };
+enum simt_report_format {
+    SIMT_REPORT_NONE,
+    SIMT_REPORT_TEXT,
+    SIMT_REPORT_JSON,
+    SIMT_REPORT_SARIF /**< findings, not counts */
+};
 
 struct simt_settings {
     enum simt_check check;

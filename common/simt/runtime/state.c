@@ -9,6 +9,7 @@
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/pool.h"
 #include "common/simt/runtime/stream/stream.h"
 #include "common/simt/runtime/xray/xray_page.h"
 #include "common/simt/simt.h"
@@ -117,6 +118,8 @@ struct runtime *runtime_enter(void) {
 
 cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error) {
     /* "Not yet" is an answer, not a failure. */
+    runtime->refused = runtime->refused || error == cudaErrorNotSupported ||
+                       error == cudaErrorNoKernelImageForDevice;
     if (error != cudaSuccess && error != cudaErrorNotReady) {
         *runtime_last_error() = error;
     }
@@ -136,6 +139,7 @@ void runtime_reset(struct runtime *runtime) {
     modules_unload(runtime);
     host_blocks_free(runtime);
     free_memory(runtime);
+    pools_free(runtime);
     runtime->pending = cudaSuccess;
     runtime->sticky = cudaSuccess;
     create_memory(runtime);

@@ -41,6 +41,8 @@ struct runtime {
     struct host_block *host_blocks;    /**< pinned, registered, managed */
     struct CUstream_st *streams;       /**< all but the default stream */
     struct CUstream_st *default_stream;
+    struct CUmemPoolHandle_st *pools; /**< newest first; the last is the default one */
+    struct CUmemPoolHandle_st *pool;  /**< of cudaMallocAsync(); NULL: the default one */
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;
@@ -53,6 +55,7 @@ struct runtime {
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
     struct xray xray;  /**< only with SIMT_XRAY */
+    bool refused;      /**< a call was: what the program did not free may be because of that */
     bool managed_note; /**< the note on managed memory has been printed */
 };
 

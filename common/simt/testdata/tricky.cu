@@ -1053,4 +1053,45 @@ __global__ void rows_of_garbage(float *out, const __half *a, const __half *b, in
     }
 }
 
+// Clocks tick, never go back in a block, and loops that wait by them end.
+__global__ void clocks_tick(unsigned long long *out) {
+    __shared__ unsigned long long before;
+    int t = threadIdx.x;
+    unsigned long long start = clock64(), nanoseconds, later, sum = 0;
+    unsigned low = clock();
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(nanoseconds));
+    for (int i = 0; i < 100; i++) {
+        sum += __ldg(out + 7) ^ i;
+    }
+    if (t == 0) {
+        before = clock64();
+    }
+    __syncthreads();
+    unsigned long long after = clock64();
+    bool right = after > before && after > start + 100 && sum != 1 && low >= (unsigned)start;
+    while (clock64() - after < 1000000000) {
+    }
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(later));
+    right = right && later - nanoseconds > 100000000 && clock64() - after < 1100000000;
+    if (t % 32 == 0) {
+        out[8 + blockIdx.x * 4 + t / 32 * 2] = right;
+        out[9 + blockIdx.x * 4 + t / 32 * 2] = clock64();
+    }
+}
+
+// Hints for the L2 cache change nothing.
+__global__ void cache_policies(int *out, const int *in) {
+    int t = threadIdx.x, value;
+    unsigned long long first, last;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(first));
+    asm volatile("createpolicy.fractional.L2::evict_last.L2::evict_unchanged.b64 %0, 0.5;"
+                 : "=l"(last));
+    asm volatile("ld.global.L2::cache_hint.s32 %0, [%1], %2;"
+                 : "=r"(value)
+                 : "l"(in + t), "l"(first));
+    asm volatile("st.global.L2::cache_hint.s32 [%0], %1, %2;" ::"l"(out + t), "r"(3 * value),
+                 "l"(last)
+                 : "memory");
+}
+
 } // extern "C"

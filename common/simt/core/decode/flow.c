@@ -95,6 +95,36 @@ static enum status decode_barrier(struct decoder *d, const struct ptx_instructio
                                                                           : status;
 }
 
+/* mov from a register that ticks. */
+static enum status decode_clock(struct decoder *d, const struct ptx_instruction *in,
+                                struct simt_instruction *out, bool *known) {
+    static const struct {
+        const char *name;
+        enum simt_clock clock;
+    } clocks[] = {{"clock", SIMT_CLOCK_CYCLES},
+                  {"clock64", SIMT_CLOCK_CYCLES},
+                  {"clock_hi", SIMT_CLOCK_CYCLES_HIGH},
+                  {"globaltimer", SIMT_CLOCK_NANOSECONDS},
+                  {"globaltimer_lo", SIMT_CLOCK_NANOSECONDS},
+                  {"globaltimer_hi", SIMT_CLOCK_NANOSECONDS_HIGH}};
+    bool moves = strcmp(in->base, "mov") == 0 && in->operand_count == 2 &&
+                 in->operands[0].kind == PTX_OPERAND_REGISTER &&
+                 in->operands[1].kind == PTX_OPERAND_SPECIAL;
+    for (size_t n = 0; moves && n < sizeof clocks / sizeof *clocks; n++) {
+        if (strcmp(in->operands[1].special, clocks[n].name) == 0) {
+            uint32_t index = in->operands[0].index;
+            *known = true;
+            out->next = SIMT_NEXT_FLOW;
+            out->flow = SIMT_FLOW_CLOCK;
+            out->op_class = SIMT_CLASS_MOVE;
+            out->dst[out->dst_count++] = d->register_rows[index];
+            out->detail[0] = clocks[n].clock;
+            out->detail[1] = ptx_type_size(d->function->registers[index].type) == 8;
+        }
+    }
+    return STATUS_OK;
+}
+
 static const struct {
     const char *base;
     enum simt_flow flow;
@@ -111,7 +141,7 @@ enum status decode_flow(struct decoder *d, const struct ptx_instruction *in,
     }
     *known = flow != SIMT_FLOW_NONE && !ptx_has_modifier(in, "warp");
     if (!*known) {
-        return STATUS_OK;
+        return decode_clock(d, in, out, known);
     }
     out->next = SIMT_NEXT_FLOW;
     out->flow = (uint8_t)flow;

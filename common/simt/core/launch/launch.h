@@ -74,6 +74,8 @@ struct simt_launch {
                                                    unseen */
     int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
+    uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */
+    uint64_t clock_khz;         /**< of the GPU; 0: not known, then a gigahertz */
     size_t stack_bytes; /**< of a thread, for functions that call themselves: 0 counts as 1024,
                              the default of cudaLimitStackSize */
     size_t l1_bytes;    /**< share of L1 that a block has: L1 and shared memory of a multiprocessor

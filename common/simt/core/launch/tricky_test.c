@@ -1025,3 +1025,33 @@ SCENE(rows_of_garbage) {
         EXPECT_INT_EQ(0, memcmp(want, launch_testing_result(&s->t, p.out), sizeof want));
     }
 }
+
+/* The same times with one host thread and with more. */
+SCENE(clocks_tick) {
+    enum { BLOCKS = 5, VALUES = 8 + 4 * BLOCKS };
+    static unsigned long long first[VALUES];
+    static const unsigned long long nothing[VALUES];
+    uint64_t out = launch_testing_upload(&s->t, nothing, sizeof nothing);
+    if (!run(s, "clocks_tick", BLOCKS, 64, &out)) {
+        return;
+    }
+    const unsigned long long *got = launch_testing_result(&s->t, out);
+    for (int i = 8; i < VALUES; i += 2) {
+        EXPECT_INT_EQ(1, (int)got[i]);
+    }
+    if (s->host_threads == 1) {
+        memcpy(first, got, sizeof first);
+    }
+    EXPECT_INT_EQ(0, memcmp(first, got, sizeof first));
+}
+
+SCENE(cache_policies) {
+    int want[32];
+    for (int t = 0; t < 32; t++) {
+        want[t] = 3 * s->in[t];
+    }
+    uint64_t p[2] = {empty(s, 32), s->d_in};
+    if (run(s, "cache_policies", 1, 32, p)) {
+        expect_ints(s, want, p[0], 32);
+    }
+}

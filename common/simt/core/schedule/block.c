@@ -119,6 +119,8 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.returned = 0;
     b->block.writes = 0;
     b->instructions = 0;
+    b->turn_instructions = 0;
+    b->skipped_cycles = 0;
     b->is_near_limit = false;
     simt_stall_begin(b);
     begin_caches(&b->block);

@@ -61,8 +61,6 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
         return run->grid_workspace >> 32;
     case SIMT_ENVREG2:
         return run->grid_workspace & UINT32_MAX;
-    case SIMT_CLOCK:
-        return b->instructions;
     }
     return 0;
 }

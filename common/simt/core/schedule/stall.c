@@ -8,6 +8,7 @@
  * changes something in each round, if only a counter, ends at a limit of warp
  * instructions, and at a quarter of that where nothing is written meanwhile.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/simt/core/schedule/warp.h"
@@ -97,6 +98,27 @@ static const struct simt_instruction *head_of(const struct simt_loop *loop) {
     return best;
 }
 
+/* Memory of the host that a loop reads: the host may be meant to end it. */
+static bool reads_host(const struct simt_block_run *b, const struct simt_warp_run *w,
+                       const struct simt_fragment *f, struct simt_allocation *found) {
+    const struct simt_loop *loop = &w->loop;
+    uint32_t lane = (uint32_t)__builtin_ctz(f->mask);
+    for (uint32_t pc = loop->begin; loop->code == f->frame->code && pc <= loop->end; pc++) {
+        const struct simt_instruction *i = &loop->code->instructions[pc];
+        bool loads = i->op_class == SIMT_CLASS_ATOMIC ||
+                     (i->op_class == SIMT_CLASS_GLOBAL && i->undefined == SIMT_UNDEFINED_LOAD);
+        if (!loads) {
+            continue;
+        }
+        const union simt_row *row = (const void *)(f->frame->rows + i->src[0]);
+        uint64_t address = row->u64[lane] + (uint64_t)i->immediate;
+        if (simt_memory_find(b->block.run->memory, address, found) && found->host) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Fails the first warp that runs, at its loop. */
 static void fail_endless(struct simt_block_run *b, const char *why) {
     for (uint32_t n = 0; n < b->warp_count; n++) {
@@ -107,9 +129,22 @@ static void fail_endless(struct simt_block_run *b, const char *why) {
         const struct simt_fragment *f = &w->fragments[0];
         const struct simt_instruction *at =
             w->loop.code != NULL ? head_of(&w->loop) : &f->frame->code->instructions[f->pc];
-        simt_fail(&w->warp, at, (uint32_t)__builtin_ctz(f->mask), SIMT_FAULT_ENDLESS, 0,
-                  "runs in this loop without an end: after %llu warp instructions of its block %s",
-                  (unsigned long long)b->instructions, why);
+        struct simt_allocation host;
+        bool waits = reads_host(b, w, f, &host);
+        char where[128] = "";
+        if (waits) {
+            snprintf(where, sizeof where, "; the loop reads memory of the host (%s, %zu bytes)",
+                     host.what, host.bytes);
+        }
+        simt_fail(
+            &w->warp, at, (uint32_t)__builtin_ctz(f->mask), SIMT_FAULT_ENDLESS, 0,
+            "runs in this loop without an end: after %llu warp instructions of its block %s%s",
+            (unsigned long long)b->instructions, why, where);
+        if (waits) {
+            b->block.fault.hint = "simt runs a kernel to its end before the host goes on: a kernel "
+                                  "cannot wait for what the host writes while it runs, as it can "
+                                  "on a GPU";
+        }
         return;
     }
 }

@@ -617,6 +617,12 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
             return GO_PICK;
         }
         break;
+    case SIMT_FLOW_CLOCK:
+        if (active != 0) {
+            simt_set_mask(&w->warp, active);
+            simt_clock_read(b, w, i);
+        }
+        break;
     case SIMT_FLOW_NONE:
         break;
     }
@@ -661,6 +667,7 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
             return used;
         }
         if (i->next == SIMT_NEXT_FLOW) {
+            b->turn_instructions = used;
             if (flow(b, w, f, i, active) == GO_PICK) {
                 return used;
             }
@@ -701,6 +708,7 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
         }
         uint64_t used = run_fragment(b, w, f, budget);
         b->instructions += used;
+        b->turn_instructions = 0;
         budget -= used < budget ? used : budget;
     }
 }

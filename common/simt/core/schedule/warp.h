@@ -52,6 +52,14 @@ struct simt_loop {
     uint32_t depth;               /**< of calls */
 };
 
+/** A loop that only asks for the time. */
+struct simt_clock_wait {
+    const struct simt_instruction *at; /**< the one that asks */
+    uint64_t polls;                    /**< how often in a row */
+    uint64_t since;                    /**< cycles at the first time */
+    uint64_t last;                     /**< instructions of the block at the last time */
+};
+
 enum simt_warp_state {
     SIMT_WARP_RUNS,
     SIMT_WARP_AT_BARRIER, /**< all its lanes are */
@@ -70,6 +78,7 @@ struct simt_warp_run {
     struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
+    struct simt_clock_wait wait;
 };
 
 enum { SIMT_BARRIERS = 16 };
@@ -96,7 +105,9 @@ struct simt_block_run {
     struct simt_warp_run *warps;
     uint32_t warp_count;
     struct simt_barrier barriers[SIMT_BARRIERS];
-    uint64_t instructions;      /**< warp instructions so far */
+    uint64_t instructions;      /**< warp instructions so far, but for those of this turn */
+    uint64_t turn_instructions; /**< of this turn, when the scheduler itself runs one */
+    uint64_t skipped_cycles;    /**< that waiting loops of its warps took at once */
     uint64_t instruction_limit; /**< 0: none */
     bool is_near_limit;         /**< loops are asked for */
     struct simt_stall stall;
@@ -144,6 +155,10 @@ uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);
 /** Lets a warp continue after the barrier it waits at.
  *  @param yes of @p threads threads of the block, those whose predicate held: for bar.red */
 void simt_warp_release(struct simt_warp_run *warp, uint32_t yes, uint32_t threads);
+
+/** A warp reads a clock. */
+void simt_clock_read(struct simt_block_run *block, struct simt_warp_run *warp,
+                     const struct simt_instruction *instruction);
 
 /** Makes a frame of @p code; rows and special registers are filled. @return NULL: out of memory */
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,

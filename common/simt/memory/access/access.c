@@ -252,6 +252,14 @@ static bool decode_is_in_space(const struct simt_decoding *decoding, struct simt
     return true;
 }
 
+/* A hint for caches: any value will do. */
+static void create_policy(struct simt_warp *warp, const struct simt_instruction *in) {
+    uint64_t *to = simt_row(warp, in->dst[0])->u64;
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        to[n] &= ~(uint64_t)(int64_t)(int32_t)warp->lanes[n];
+    }
+}
+
 static void do_nothing(struct simt_warp *warp, const struct simt_instruction *in) {
     (void)warp;
     (void)in;
@@ -290,6 +298,11 @@ bool simt_decode_memory(const struct simt_decoding *decoding, struct simt_instru
     }
     if (strcmp(base, "membar") == 0 || strcmp(base, "fence") == 0) {
         return decode_fence(decoding->source, out);
+    }
+    if (strcmp(base, "createpolicy") == 0 && out->dst_count == 1) {
+        out->run = create_policy;
+        out->op_class = SIMT_CLASS_MOVE;
+        return true;
     }
     for (size_t n = 0; hints[n] != NULL; n++) {
         if (strcmp(base, hints[n]) == 0) {

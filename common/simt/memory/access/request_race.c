@@ -113,6 +113,10 @@ static void remember(const struct simt_request *request, uint32_t lane,
                                               .address = lane_address(request, lane),
                                               .other = *race,
                                               .instruction = request->instruction};
+        const struct simt_run *run = request->warp->block->run;
+        if (found_by(run) != NULL) {
+            simt_place_find(run, found_by(run)->instruction, &fault->other);
+        }
     }
 }
 

@@ -211,6 +211,44 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     DEVICE_CALL(runtime, capture_info(runtime, stream, status, id, graph, after, edges, count));
 }
 
+/** What the stream's next captured work comes after: the nodes given, in addition or instead. */
+static cudaError_t update(struct runtime *runtime, cudaStream_t handle, cudaGraphNode_t *nodes,
+                          size_t count, unsigned flags) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    if (stream->capture == NULL) {
+        return cudaErrorIllegalState;
+    }
+    if (stream->capture->spoiled) {
+        return cudaErrorStreamCaptureInvalidated;
+    }
+    for (size_t n = 0; n < count; n++) {
+        if (nodes == NULL || nodes[n] == NULL || nodes[n]->graph != stream->capture->graph) {
+            return cudaErrorInvalidValue;
+        }
+    }
+    if (flags > cudaStreamSetCaptureDependencies) {
+        return cudaErrorInvalidValue;
+    }
+    const struct node_list more = {.nodes = nodes, .count = count};
+    if (flags == cudaStreamSetCaptureDependencies) {
+        stream->tail.count = 0;
+    }
+    return node_list_merge(&stream->tail, &more)
+               ? cudaSuccess
+               : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
+}
+
+/** Edges carry no data here. */
+cudaError_t cudaStreamUpdateCaptureDependencies(cudaStream_t stream, cudaGraphNode_t *nodes,
+                                                const cudaGraphEdgeData *edges, size_t count,
+                                                unsigned flags) {
+    (void)edges;
+    DEVICE_CALL(runtime, update(runtime, stream, nodes, count, flags));
+}
+
 cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
     static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
     if (mode == NULL || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {

@@ -62,6 +62,22 @@ void graph_free(struct CUgraph_st *graph);
 cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
                       const struct node_list *after, struct CUgraphNode_st **node);
 
+/** Adds checked work that depends on the nodes the caller names. */
+cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                              const cudaGraphNode_t *after, size_t count, const struct work *work);
+
+/** Work of a kernel node's parameters. The caller frees it. */
+cudaError_t graph_kernel_work(struct runtime *runtime,
+                              const struct cudaKernelNodeParams *parameters, struct work *work);
+
+/** Work of a memset node's parameters. */
+cudaError_t graph_set_work(const char *call, const struct cudaMemsetParams *parameters,
+                           struct work *work);
+
+/** Finds the copy of a node that an executable graph has. @param executable NULL: itself */
+cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
+                            cudaGraphNode_t *node);
+
 /** @return true when every node of the graph is one of @p ends or comes before one of them. */
 bool graph_is_joined(const struct CUgraph_st *graph, const struct node_list *ends);
 

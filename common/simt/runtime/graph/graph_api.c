@@ -20,6 +20,15 @@ static bool is_graph(const struct runtime *runtime, cudaGraph_t handle) {
     return graph != NULL && handle != NULL;
 }
 
+/** A graph of the program, or one that a capture makes: nodes may be added to both. */
+static bool takes_nodes(const struct runtime *runtime, cudaGraph_t handle) {
+    const struct capture *capture = runtime->captures;
+    while (capture != NULL && capture->graph != handle) {
+        capture = capture->next;
+    }
+    return handle != NULL && (capture != NULL || is_graph(runtime, handle));
+}
+
 static bool is_executable(const struct runtime *runtime, cudaGraphExec_t handle) {
     const struct CUgraphExec_st *executable = runtime->executables;
     while (executable != NULL && executable != handle) {
@@ -68,10 +77,9 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     DEVICE_CALL(runtime, destroy(runtime, graph));
 }
 
-/** Adds checked work that depends on the nodes the caller names. */
-static cudaError_t add(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
-                       const cudaGraphNode_t *after, size_t count, const struct work *work) {
-    if (node == NULL || !is_graph(runtime, graph) || (count > 0 && after == NULL)) {
+cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                              const cudaGraphNode_t *after, size_t count, const struct work *work) {
+    if (node == NULL || !takes_nodes(runtime, graph) || (count > 0 && after == NULL)) {
         return cudaErrorInvalidValue;
     }
     for (size_t i = 0; i < count; i++) {
@@ -84,10 +92,8 @@ static cudaError_t add(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph
     return graph_add(graph, work, &list, node);
 }
 
-/** Work of a kernel node's parameters. */
-static cudaError_t kernel_work_of(struct runtime *runtime,
-                                  const struct cudaKernelNodeParams *parameters,
-                                  struct work *work) {
+cudaError_t graph_kernel_work(struct runtime *runtime,
+                              const struct cudaKernelNodeParams *parameters, struct work *work) {
     if (parameters == NULL || parameters->extra != NULL) {
         return cudaErrorInvalidValue;
     }
@@ -101,9 +107,9 @@ static cudaError_t add_kernel(struct runtime *runtime, cudaGraphNode_t *node, cu
                               const cudaGraphNode_t *after, size_t count,
                               const struct cudaKernelNodeParams *parameters) {
     struct work work = {.kind = WORK_EMPTY};
-    cudaError_t error = kernel_work_of(runtime, parameters, &work);
+    cudaError_t error = graph_kernel_work(runtime, parameters, &work);
     if (error == cudaSuccess) {
-        error = add(runtime, node, graph, after, count, &work);
+        error = graph_add_checked(runtime, node, graph, after, count, &work);
     }
     work_free(&work);
     return error;
@@ -119,18 +125,17 @@ cudaError_t cudaGraphAddMemcpyNode1D(cudaGraphNode_t *node, cudaGraph_t graph,
                                      const cudaGraphNode_t *after, size_t count, void *to,
                                      const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     struct work work = work_copy_bytes("cudaGraphAddMemcpyNode1D", to, from, bytes, kind);
-    DEVICE_CALL(runtime, add(runtime, node, graph, after, count, &work));
+    DEVICE_CALL(runtime, graph_add_checked(runtime, node, graph, after, count, &work));
 }
 
-static cudaError_t add_set(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
-                           const cudaGraphNode_t *after, size_t count,
-                           const struct cudaMemsetParams *parameters) {
+cudaError_t graph_set_work(const char *call, const struct cudaMemsetParams *parameters,
+                           struct work *work) {
     if (parameters == NULL || (parameters->elementSize != 1 && parameters->elementSize != 2 &&
                                parameters->elementSize != 4)) {
         return cudaErrorInvalidValue;
     }
-    struct work work = {.kind = WORK_SET, .call = "cudaGraphAddMemsetNode"};
-    work.set = (struct set_work){
+    *work = (struct work){.kind = WORK_SET, .call = call};
+    work->set = (struct set_work){
         .to = {.pointer = parameters->dst, .pitch = parameters->pitch},
         .box = {.width = parameters->width * parameters->elementSize,
                 .height = parameters->height,
@@ -138,7 +143,15 @@ static cudaError_t add_set(struct runtime *runtime, cudaGraphNode_t *node, cudaG
         .value = parameters->value,
         .element = parameters->elementSize,
     };
-    return add(runtime, node, graph, after, count, &work);
+    return cudaSuccess;
+}
+
+static cudaError_t add_set(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                           const cudaGraphNode_t *after, size_t count,
+                           const struct cudaMemsetParams *parameters) {
+    struct work work;
+    CUDA_TRY(graph_set_work("cudaGraphAddMemsetNode", parameters, &work));
+    return graph_add_checked(runtime, node, graph, after, count, &work);
 }
 
 cudaError_t cudaGraphAddMemsetNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -155,7 +168,7 @@ static cudaError_t add_host(struct runtime *runtime, cudaGraphNode_t *node, cuda
     }
     struct work work = {.kind = WORK_HOST, .call = "cudaGraphAddHostNode"};
     work.host = (struct host_work){.function = parameters->fn, .data = parameters->userData};
-    return add(runtime, node, graph, after, count, &work);
+    return graph_add_checked(runtime, node, graph, after, count, &work);
 }
 
 cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
@@ -167,7 +180,7 @@ cudaError_t cudaGraphAddHostNode(cudaGraphNode_t *node, cudaGraph_t graph,
 cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                   const cudaGraphNode_t *after, size_t count) {
     struct work work = {.kind = WORK_EMPTY, .call = "cudaGraphAddEmptyNode"};
-    DEVICE_CALL(runtime, add(runtime, node, graph, after, count, &work));
+    DEVICE_CALL(runtime, graph_add_checked(runtime, node, graph, after, count, &work));
 }
 
 /** Whether a call asks for no elements at all of an array: CUDA refuses that (seen on an H200). */
@@ -496,33 +509,14 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     DEVICE_CALL(runtime, destroy_executable(runtime, executable));
 }
 
-static cudaError_t set_kernel(struct runtime *runtime, cudaGraphExec_t executable,
-                              cudaGraphNode_t node, const struct cudaKernelNodeParams *parameters) {
-    if (!is_executable(runtime, executable) || node == NULL ||
-        node->index >= executable->graph->all.count) {
+cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
+                            cudaGraphNode_t *node) {
+    if (*node == NULL || (executable != NULL && (!is_executable(runtime, executable) ||
+                                                 (*node)->index >= executable->graph->all.count))) {
         return cudaErrorInvalidValue;
     }
-    struct CUgraphNode_st *own = executable->graph->all.nodes[node->index];
-    if (own->work.kind != WORK_KERNEL) {
-        return cudaErrorInvalidValue;
-    }
-    struct work work = {.kind = WORK_EMPTY};
-    cudaError_t error = kernel_work_of(runtime, parameters, &work);
-    if (error == cudaSuccess) {
-        error = work_check(runtime, &work);
-    }
-    if (error != cudaSuccess) {
-        work_free(&work);
-        return error;
-    }
-    work_free(&own->work);
-    own->work = work;
+    *node = executable != NULL ? executable->graph->all.nodes[(*node)->index] : *node;
     return cudaSuccess;
-}
-
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaKernelNodeParams *parameters) {
-    DEVICE_CALL(runtime, set_kernel(runtime, executable, node, parameters));
 }
 
 /** @return true when both have the same nodes of the same kinds, in the same order. */

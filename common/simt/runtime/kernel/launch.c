@@ -113,6 +113,9 @@ static void take_fault(struct runtime *runtime, const struct kernel *kernel,
     snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel->readable);
     fflush(stdout);
     simt_fault_print(fault, stderr);
+    if (runtime->settings.report == SIMT_REPORT_SARIF) {
+        sarif_add(&runtime->report.findings, fault);
+    }
     simt_fault_found(fault);
     runtime->pending = error_of_fault(fault->kind);
 }
@@ -195,6 +198,8 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .global_shadow = runtime->shadow,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
+        .start_nanoseconds = (uint64_t)runtime->clock,
+        .clock_khz = (uint64_t)settings->gpu->clock_khz,
         .stack_bytes = runtime->limits[cudaLimitStackSize],
         .sites = settings->report != SIMT_REPORT_NONE || xray ? &outcome.sites : NULL,
         .xray = xray ? &outcome.xray : NULL,

@@ -69,6 +69,7 @@ static void unload(struct runtime *runtime, struct module *module) {
     }
     for (struct kernel *k = module->kernels; k != NULL; k = k->next) {
         k->known = false;
+        k->refused = cudaSuccess;
     }
     simt_module_unload(module->core);
     module->core = NULL;
@@ -217,12 +218,16 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
     if (error != cudaSuccess || kernel->known) {
         return error;
     }
+    if (kernel->refused != cudaSuccess) {
+        return kernel->refused;
+    }
     struct error explanation = {0};
     enum status status =
         simt_kernel_info(kernel->module->core, kernel->name, &kernel->info, &explanation);
     if (status != STATUS_OK) {
         say_of_function(error_text(&explanation, status));
-        return runtime_error_of(status);
+        kernel->refused = runtime_error_of(status);
+        return kernel->refused;
     }
     if (kernel->module->code.bytes != NULL) { /* the count of ptxas is better than an estimate */
         uint32_t registers =

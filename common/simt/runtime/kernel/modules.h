@@ -33,10 +33,11 @@ struct fatbin_wrapper {
 
 struct kernel {
     struct module *module;
-    const void *host; /**< the function the host calls, or its address in cudaLaunchKernel() */
-    char *name;       /**< in the PTX */
-    char *readable;   /**< as the source spells it */
-    bool known;       /**< `info` is filled in */
+    const void *host;    /**< the function the host calls, or its address in cudaLaunchKernel() */
+    char *name;          /**< in the PTX */
+    char *readable;      /**< as the source spells it */
+    bool known;          /**< `info` is filled in */
+    cudaError_t refused; /**< why it cannot run, which was said; or cudaSuccess */
     struct simt_kernel_info info;
     size_t dynamic_limit; /**< most dynamic shared memory a launch may ask for; 0: the default */
     int carveout;         /**< preferred share of shared memory, percent; -1: none */

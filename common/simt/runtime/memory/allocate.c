@@ -9,6 +9,7 @@
 #include "common/base/checked.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/pool.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
@@ -38,7 +39,8 @@ cudaError_t cudaMalloc(void **memory, size_t bytes) {
 }
 
 static cudaError_t allocate_async(struct runtime *runtime, void **memory, size_t bytes,
-                                  cudaStream_t handle) {
+                                  cudaMemPool_t pool, cudaStream_t handle) {
+    const char *name = NULL;
     const struct CUstream_st *stream = stream_find(runtime, handle);
     if (stream == NULL) {
         return cudaErrorInvalidResourceHandle;
@@ -47,11 +49,18 @@ static cudaError_t allocate_async(struct runtime *runtime, void **memory, size_t
         runtime_say("cudaMallocAsync: not supported while a stream is captured");
         return capture_spoil(stream->capture, cudaErrorNotSupported);
     }
-    return allocate(runtime, memory, bytes, "cudaMallocAsync");
+    CUDA_TRY(pool_take(runtime, pool, bytes, &name));
+    return allocate(runtime, memory, bytes, name);
 }
 
 cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream) {
-    DEVICE_CALL(runtime, allocate_async(runtime, memory, bytes, stream));
+    DEVICE_CALL(runtime, allocate_async(runtime, memory, bytes, NULL, stream));
+}
+
+cudaError_t cudaMallocFromPoolAsync(void **memory, size_t bytes, cudaMemPool_t pool,
+                                    cudaStream_t stream) {
+    DEVICE_CALL(runtime, pool == NULL ? cudaErrorInvalidValue
+                                      : allocate_async(runtime, memory, bytes, pool, stream));
 }
 
 static cudaError_t release_device(struct runtime *runtime, void *memory) {

@@ -81,17 +81,17 @@ static struct area area_at(const struct cudaPitchedPtr *pitched, const struct cu
     return area;
 }
 
-static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3DParms *parameters,
-                               cudaStream_t stream) {
+cudaError_t work_copy_planes(const char *call, const struct cudaMemcpy3DParms *parameters,
+                             struct work *work) {
     if (parameters == NULL) {
         return cudaErrorInvalidValue;
     }
     if (parameters->srcArray != NULL || parameters->dstArray != NULL) {
-        runtime_say("cudaMemcpy3D: arrays are not supported");
+        runtime_say("%s: arrays are not supported", call);
         return cudaErrorNotSupported;
     }
-    struct work work = {.kind = WORK_COPY, .call = "cudaMemcpy3D"};
-    work.copy = (struct copy_work){
+    *work = (struct work){.kind = WORK_COPY, .call = call};
+    work->copy = (struct copy_work){
         .to = area_at(&parameters->dstPtr, &parameters->dstPos),
         .from = area_at(&parameters->srcPtr, &parameters->srcPos),
         .box = {.width = parameters->extent.width,
@@ -99,6 +99,13 @@ static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3
                 .depth = parameters->extent.depth},
         .kind = parameters->kind,
     };
+    return cudaSuccess;
+}
+
+static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3DParms *parameters,
+                               cudaStream_t stream) {
+    struct work work;
+    CUDA_TRY(work_copy_planes("cudaMemcpy3D", parameters, &work));
     return stream_submit(runtime, stream, &work);
 }
 

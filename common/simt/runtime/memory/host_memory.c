@@ -130,8 +130,8 @@ static void collect(const struct runtime *runtime, struct leaks *leaks) {
 }
 
 void leaks_report(struct runtime *runtime) {
-    if ((runtime->settings.check & SIMT_CHECK_LEAKS) == 0 || runtime->sticky != cudaSuccess ||
-        runtime->pending != cudaSuccess) {
+    if ((runtime->settings.check & SIMT_CHECK_LEAKS) == 0 || runtime->refused ||
+        runtime->sticky != cudaSuccess || runtime->pending != cudaSuccess) {
         return;
     }
     struct leaks total = {0};

@@ -65,6 +65,9 @@ ends 3 "$program" trap
 prints "cudaErrorLaunchFailure"
 SIMT_INSTRUCTION_LIMIT=10000 ends 3 "$program" endless
 prints "cudaErrorLaunchTimeout"
+SIMT_INSTRUCTION_LIMIT=10000 ends 3 "$program" handshake
+says "the loop reads memory of the host (cudaHostAlloc, 4 bytes)"
+says "hint: simt runs a kernel to its end before the host goes on"
 ends 0 "$program" reset
 prints "first cudaErrorIllegalAddress"
 prints "then 8"
@@ -101,7 +104,7 @@ SIMT_CHECK=bounds ends 0 "$program" leak
 quiet
 ends 3 "$program" unsupported
 prints "cudaErrorNotSupported"
-says "cudaDeviceGetDefaultMemPool is not supported"
+says "cudaIpcGetMemHandle is not supported"
 one_line
 
 for check in off full; do
@@ -125,6 +128,14 @@ mv err first
 ends 0 --report=json --check=bounds --gpu=a100 --threads=3 "$program" leak
 cmp -s first err || fail "the report depends on the number of threads"
 
+# Findings for code hosts.
+ends 3 --report=sarif "$program" out_of_bounds
+says '{"$schema":"https://json.schemastore.org/sarif-2.1.0.json","version":"2.1.0","runs":[{"tool":{"driver":{"name":"simt","rules":['
+says '"ruleId":"out-of-bounds","ruleIndex":0,"level":"error","message":{"text":"out of bounds: thread'
+says '"artifactLocation":{"uri":"common/simt/runtime/testdata/kernels.cu"},"region":{"startLine":'
+ends 0 --report=sarif "$program" nothing
+says '"results":[]}]}'
+
 # The x-ray page: written at the end, told in one line, the same on any number of threads.
 ends 0 --xray=page.html --check=bounds "$program" leak
 says "simt: x-ray of 1 launch: $PWD/page.html"
@@ -141,7 +152,8 @@ one_line
 
 # Bad settings: one line, exit status 1.
 SIMT_CHECK=some ends 1 "$program" nothing
-says "simt: SIMT_CHECK is one of off, bounds, full, not 'some'"
+says "simt: SIMT_CHECK is one or more of off, bounds, uninitialised, races, copies, shuffles, leaks, streams, full, separated by commas"
+says "not 'some'"
 one_line
 SIMT_GPU=voodoo ends 1 "$program" nothing
 says "simt: SIMT_GPU is one of t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200, b200, not 'voodoo'"
@@ -153,7 +165,7 @@ SIMT_INSTRUCTION_LIMIT=1e9 ends 1 "$program" nothing
 says "SIMT_INSTRUCTION_LIMIT is a whole number"
 one_line
 SIMT_REPORT=xml ends 1 "$program" nothing
-says "SIMT_REPORT is one of none, text, json, not 'xml'"
+says "SIMT_REPORT is one of none, text, json, sarif, not 'xml'"
 one_line
 
 # Programs that cannot run.

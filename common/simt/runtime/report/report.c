@@ -246,5 +246,7 @@ void report_print(const struct report *report, const struct simt_settings *setti
         print_text(report, settings, clock, stream);
     } else if (settings->report == SIMT_REPORT_JSON) {
         print_json(report, settings, clock, stream);
+    } else if (settings->report == SIMT_REPORT_SARIF) {
+        sarif_print(&report->findings, stream);
     }
 }

@@ -11,6 +11,7 @@
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/memory/counters.h"
 #include "common/simt/profile.h"
+#include "common/simt/runtime/report/sarif.h"
 #include "common/simt/runtime/settings.h"
 
 /* Which lines of a kernel's source cost memory accesses: a learner's profiler. */
@@ -62,6 +63,7 @@ struct report {
     struct kernel_total *kernels;
     uint64_t copies_to_device, copies_to_host, copies_on_device, sets;
     uint64_t bytes_to_device, bytes_to_host, bytes_on_device, bytes_set;
+    struct sarif findings; /**< with SIMT_REPORT=sarif only */
 };
 
 /** Adds one launch; without memory for a new kernel's sum it is dropped. */
@@ -77,7 +79,7 @@ void report_print_counters(const struct simt_counters *counters, FILE *stream);
 /** @return a kernel's name as the source spells it, if the program can tell; free() it. */
 char *report_source_name(const char *mangled);
 
-/** Prints the report: a table, or one JSON object on one line. */
+/** Prints the report: a table, or one JSON object on one line, of counts or of findings. */
 void report_print(const struct report *report, const struct simt_settings *settings, double clock,
                   FILE *stream);
 

@@ -151,6 +151,44 @@ cudaError_t cudaStreamGetId(cudaStream_t stream, unsigned long long *id) {
     DEVICE_CALL(runtime, describe(runtime, stream, NULL, NULL, id));
 }
 
+/** Where a hint is kept; NULL: no such attribute of a stream. */
+static cudaStreamAttrValue *hint_of(struct CUstream_st *stream, cudaStreamAttrID attribute) {
+    switch ((int)attribute) {
+    case cudaStreamAttributeAccessPolicyWindow:
+        return &stream->window;
+    case cudaStreamAttributeSynchronizationPolicy:
+        return &stream->policy;
+    default:
+        return NULL;
+    }
+}
+
+/** Which lines L2 prefers, and how the host waits. @param given NULL: asks */
+static cudaError_t attribute(struct runtime *runtime, cudaStream_t handle,
+                             cudaStreamAttrID attribute, const cudaStreamAttrValue *given,
+                             cudaStreamAttrValue *asked) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    cudaStreamAttrValue *hint = hint_of(stream, attribute);
+    if (hint == NULL || (given == NULL && asked == NULL)) {
+        return cudaErrorInvalidValue;
+    }
+    *(given != NULL ? hint : asked) = *(given != NULL ? given : hint);
+    return cudaSuccess;
+}
+
+cudaError_t cudaStreamSetAttribute(cudaStream_t stream, cudaStreamAttrID id,
+                                   const cudaStreamAttrValue *value) {
+    DEVICE_CALL(runtime, attribute(runtime, stream, id, value, NULL));
+}
+
+cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID id,
+                                   cudaStreamAttrValue *value) {
+    DEVICE_CALL(runtime, attribute(runtime, stream, id, NULL, value));
+}
+
 static cudaError_t get_device(struct runtime *runtime, cudaStream_t handle, int *device) {
     if (device == NULL || stream_find(runtime, handle) == NULL) {
         return device == NULL ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;

@@ -17,8 +17,9 @@ struct CUstream_st {
     unsigned flags;
     int priority;
     unsigned long long id;
-    struct capture *capture; /**< NULL: work runs */
-    struct node_list tail;   /**< captured work that the next piece comes after */
+    struct capture *capture;            /**< NULL: work runs */
+    cudaStreamAttrValue window, policy; /**< hints: no effect */
+    struct node_list tail;              /**< captured work that the next piece comes after */
     struct CUstream_st *next;
 };
 

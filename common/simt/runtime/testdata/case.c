@@ -61,6 +61,17 @@ static cudaError_t trap(void) {
     return cudaDeviceSynchronize();
 }
 
+/* Waits for the host, which does not get its turn. */
+static cudaError_t handshake(void) {
+    int *flag = NULL;
+    if (cudaHostAlloc((void **)&flag, sizeof *flag, cudaHostAllocMapped) != cudaSuccess) {
+        return cudaErrorMemoryAllocation;
+    }
+    *flag = 0;
+    launch_endless(flag);
+    return cudaDeviceSynchronize();
+}
+
 static cudaError_t endless(void) {
     launch_endless(device_ints());
     return cudaDeviceSynchronize();
@@ -98,9 +109,9 @@ static cudaError_t reset(void) {
 }
 
 static cudaError_t unsupported(void) {
-    cudaMemPool_t pool = NULL;
-    cudaError_t first = cudaDeviceGetDefaultMemPool(&pool, 0);
-    cudaError_t second = cudaDeviceGetDefaultMemPool(&pool, 0);
+    cudaIpcMemHandle_t handle;
+    cudaError_t first = cudaIpcGetMemHandle(&handle, NULL);
+    cudaError_t second = cudaIpcGetMemHandle(&handle, NULL);
     return first == second ? first : cudaErrorUnknown;
 }
 
@@ -157,6 +168,7 @@ int main(int argc, char **argv) {
                  {"assertion", assertion},
                  {"trap", trap},
                  {"endless", endless},
+                 {"handshake", handshake},
                  {"print", print},
                  {"leak", leak},
                  {"reset", reset},

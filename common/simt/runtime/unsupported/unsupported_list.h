@@ -24,10 +24,8 @@
     X(cudaDestroyTextureObject)                           \
     X(cudaDeviceFlushGPUDirectRDMAWrites)                 \
     X(cudaDeviceGetByPCIBusId)                            \
-    X(cudaDeviceGetDefaultMemPool)                        \
     X(cudaDeviceGetGraphMemAttribute)                     \
     X(cudaDeviceGetHostAtomicCapabilities)                \
-    X(cudaDeviceGetMemPool)                               \
     X(cudaDeviceGetNvSciSyncAttributes)                   \
     X(cudaDeviceGetP2PAtomicCapabilities)                 \
     X(cudaDeviceGetSharedMemConfig)                       \
@@ -35,7 +33,6 @@
     X(cudaDeviceGraphMemTrim)                             \
     X(cudaDeviceRegisterAsyncNotification)                \
     X(cudaDeviceSetGraphMemAttribute)                     \
-    X(cudaDeviceSetMemPool)                               \
     X(cudaDeviceSetSharedMemConfig)                       \
     X(cudaDeviceUnregisterAsyncNotification)              \
     X(cudaEGLStreamConsumerAcquireFrame)                  \
@@ -80,7 +77,6 @@
     X(cudaGraphAddExternalSemaphoresWaitNode)             \
     X(cudaGraphAddMemAllocNode)                           \
     X(cudaGraphAddMemFreeNode)                            \
-    X(cudaGraphAddMemcpyNode)                             \
     X(cudaGraphAddMemcpyNodeFromSymbol)                   \
     X(cudaGraphAddMemcpyNodeToSymbol)                     \
     X(cudaGraphAddNode)                                   \
@@ -97,12 +93,8 @@
     X(cudaGraphExecEventWaitNodeSetEvent)                 \
     X(cudaGraphExecExternalSemaphoresSignalNodeSetParams) \
     X(cudaGraphExecExternalSemaphoresWaitNodeSetParams)   \
-    X(cudaGraphExecHostNodeSetParams)                     \
-    X(cudaGraphExecMemcpyNodeSetParams)                   \
-    X(cudaGraphExecMemcpyNodeSetParams1D)                 \
     X(cudaGraphExecMemcpyNodeSetParamsFromSymbol)         \
     X(cudaGraphExecMemcpyNodeSetParamsToSymbol)           \
-    X(cudaGraphExecMemsetNodeSetParams)                   \
     X(cudaGraphExecNodeSetParams)                         \
     X(cudaGraphExternalSemaphoresSignalNodeGetParams)     \
     X(cudaGraphExternalSemaphoresSignalNodeSetParams)     \
@@ -110,17 +102,11 @@
     X(cudaGraphExternalSemaphoresWaitNodeSetParams)       \
     X(cudaGraphGetEdges)                                  \
     X(cudaGraphHostNodeGetParams)                         \
-    X(cudaGraphHostNodeSetParams)                         \
     X(cudaGraphKernelNodeCopyAttributes)                  \
-    X(cudaGraphKernelNodeSetAttribute)                    \
-    X(cudaGraphKernelNodeSetParams)                       \
     X(cudaGraphMemAllocNodeGetParams)                     \
     X(cudaGraphMemFreeNodeGetParams)                      \
-    X(cudaGraphMemcpyNodeSetParams)                       \
-    X(cudaGraphMemcpyNodeSetParams1D)                     \
     X(cudaGraphMemcpyNodeSetParamsFromSymbol)             \
     X(cudaGraphMemcpyNodeSetParamsToSymbol)               \
-    X(cudaGraphMemsetNodeSetParams)                       \
     X(cudaGraphNodeFindInClone)                           \
     X(cudaGraphNodeGetDependentNodes)                     \
     X(cudaGraphNodeGetEnabled)                            \
@@ -166,8 +152,6 @@
     X(cudaLogsUnregisterCallback)                         \
     X(cudaMalloc3DArray)                                  \
     X(cudaMallocArray)                                    \
-    X(cudaMallocFromPoolAsync)                            \
-    X(cudaMallocFromPoolAsync_ptsz)                       \
     X(cudaMallocMipmappedArray)                           \
     X(cudaMemDiscardAndPrefetchBatchAsync)                \
     X(cudaMemDiscardAndPrefetchBatchAsync_ptsz)           \
@@ -175,17 +159,10 @@
     X(cudaMemDiscardBatchAsync_ptsz)                      \
     X(cudaMemGetDefaultMemPool)                           \
     X(cudaMemGetMemPool)                                  \
-    X(cudaMemPoolCreate)                                  \
-    X(cudaMemPoolDestroy)                                 \
     X(cudaMemPoolExportPointer)                           \
     X(cudaMemPoolExportToShareableHandle)                 \
-    X(cudaMemPoolGetAccess)                               \
-    X(cudaMemPoolGetAttribute)                            \
     X(cudaMemPoolImportFromShareableHandle)               \
     X(cudaMemPoolImportPointer)                           \
-    X(cudaMemPoolSetAccess)                               \
-    X(cudaMemPoolSetAttribute)                            \
-    X(cudaMemPoolTrimTo)                                  \
     X(cudaMemPrefetchBatchAsync)                          \
     X(cudaMemPrefetchBatchAsync_ptsz)                     \
     X(cudaMemRangeGetAttribute)                           \
@@ -229,12 +206,6 @@
     X(cudaStreamBeginCaptureToGraph_ptsz)                 \
     X(cudaStreamCopyAttributes)                           \
     X(cudaStreamCopyAttributes_ptsz)                      \
-    X(cudaStreamGetAttribute)                             \
-    X(cudaStreamGetAttribute_ptsz)                        \
-    X(cudaStreamSetAttribute)                             \
-    X(cudaStreamSetAttribute_ptsz)                        \
-    X(cudaStreamUpdateCaptureDependencies)                \
-    X(cudaStreamUpdateCaptureDependencies_ptsz)           \
     X(cudaUserObjectCreate)                               \
     X(cudaUserObjectRelease)                              \
     X(cudaUserObjectRetain)                               \

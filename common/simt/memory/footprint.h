@@ -1,0 +1,35 @@
+/**
+ * @file footprint.h
+ * @brief Which words of device memory a piece of work has read and written, for work of streams
+ *        that nothing orders.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_MEMORY_FOOTPRINT_H_
+#define WARPBOOK_COMMON_SIMT_MEMORY_FOOTPRINT_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct simt_footprint;
+
+/** @param begin, end the window of device memory. @return NULL when memory is short */
+struct simt_footprint *simt_footprint_create(uint64_t begin, uint64_t end);
+
+void simt_footprint_free(struct simt_footprint *footprint);
+
+/** Notes an access; addresses outside of the window are left out. Host threads may call it at the
+ *  same time. */
+void simt_footprint_note(struct simt_footprint *footprint, uint64_t address, size_t bytes,
+                         bool writes);
+
+/** The first word that two pieces of work both touch, and one of them writes. */
+struct simt_meeting {
+    uint64_t address;
+    bool first_writes, second_writes;
+};
+
+/** @return whether there is one. */
+bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
+                          struct simt_meeting *meeting);
+
+#endif

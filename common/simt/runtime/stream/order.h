@@ -1,0 +1,49 @@
+/**
+ * @file order.h
+ * @brief Which work of streams comes before which: events, waiting and the default stream order it.
+ *
+ * Everything runs in the order of its submission here. On a GPU, work of two streams may overlap
+ * unless something orders it. Each stream knows of how much work of every stream comes before its
+ * next piece (a vector clock), and so do events and the host. Work that the host has not waited for
+ * is kept with the words of memory that it touched, and compared with later work that does not come
+ * after it.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_STREAM_ORDER_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_STREAM_ORDER_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct runtime;
+struct work;
+struct CUstream_st;
+
+/** How many pieces of work of each stream come before; by the stream's number. */
+struct order_clock {
+    uint64_t *pieces;
+    size_t count;
+};
+
+void order_clock_free(struct order_clock *clock);
+
+/** What @p from knows, @p clock knows from now on. Without memory it is taken for known. */
+void order_learn(struct order_clock *clock, const struct order_clock *from);
+
+/** The host has waited for what @p clock knows; NULL: for everything. */
+void order_waited(struct runtime *runtime, const struct order_clock *clock);
+
+/** Before work is run in a stream: launches note what they touch. */
+void order_begin(struct runtime *runtime, struct CUstream_st *stream);
+
+/** A piece of that work has run. */
+void order_note(struct runtime *runtime, const struct work *work);
+
+/** All of it has: compares it with what it does not come after, and reports the first meeting.
+ *  @param name of the work, for messages */
+void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *name);
+
+/** Forgets all work. */
+void order_free(struct runtime *runtime);
+
+#endif
