@@ -99,10 +99,14 @@ enum simt_special {
     SIMT_LANEMASK_GE,
     SIMT_DYNAMIC_SHARED,
     SIMT_TOTAL_SHARED,
-    SIMT_LOCAL_ADDRESS, /**< of a local variable: `value` bytes from the frame's local memory */
-    SIMT_ENVREG1,       /**< grid.sync(): high half of the address of its workspace */
-    SIMT_ENVREG2        /**< the low half */
+    SIMT_LOCAL_ADDRESS,  /**< of a local variable: `value` bytes from the frame's local memory */
+    SIMT_ENVREG1,        /**< grid.sync(): high half of the address of its workspace */
+    SIMT_ENVREG2,        /**< the low half */
+    SIMT_RESERVED_SHARED /**< `value` bytes into the shared memory that the system reserves */
 };
+
+/** Bytes of shared memory behind the block's own that the system reserves; zeros at first. */
+enum { SIMT_RESERVED_BYTES = 1024, SIMT_RESERVED_ALIGNMENT = 128 };
 
 /** Storage of a .param variable of a device function or a call: words of 32 lanes in the frame. */
 struct simt_parameter {
@@ -161,6 +165,7 @@ struct simt_code {
     size_t local_bytes;         /**< of one thread, this function alone */
     struct simt_uses uses;
     uint32_t estimated_registers;
+    bool reserves_shared; /**< asks where the reserved shared memory is */
     bool order_sensitive; /**< results can depend on the order of blocks: run them one by one */
 };
 

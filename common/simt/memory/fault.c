@@ -156,6 +156,10 @@ static const struct {
     [SIMT_FAULT_GLOBAL_RACE] = {"race between blocks",
                                 "blocks run in any order: let each block write its own part, use "
                                 "atomic operations, or split the kernel in two"},
+    [SIMT_FAULT_STREAM_RACE] =
+        {"race between streams",
+         "let the second stream wait for the first: cudaEventRecord(event, first), "
+         "cudaStreamWaitEvent(second, event); or wait on the host, cudaStreamSynchronize(first)"},
     [SIMT_FAULT_BARRIER] =
         {"barrier", "every thread of the block must reach the same __syncthreads(), and every lane "
                     "in its mask a __..._sync(): none inside an if or a loop that only some of "
@@ -183,13 +187,24 @@ const char *simt_fault_hint(enum simt_fault_kind kind) {
     return kinds[number_of(kind)].hint;
 }
 
+const char *simt_fault_head(const struct simt_fault *fault, char *text, size_t size) {
+    const char *name = simt_fault_name(fault->kind);
+    if (fault->kind == SIMT_FAULT_STREAM_RACE) {
+        snprintf(text, size, "%s:", name);
+    } else {
+        snprintf(text, size, "%s: thread (%u,%u,%u) of block (%u,%u,%u)", name, fault->thread[0],
+                 fault->thread[1], fault->thread[2], fault->block[0], fault->block[1],
+                 fault->block[2]);
+    }
+    return text;
+}
+
 void simt_fault_print(const struct simt_fault *fault, FILE *stream) {
-    fprintf(stream, "%s: thread (%u,%u,%u) of block (%u,%u,%u) %s\n", simt_fault_name(fault->kind),
-            fault->thread[0], fault->thread[1], fault->thread[2], fault->block[0], fault->block[1],
-            fault->block[2], fault->text);
+    char head[128];
+    fprintf(stream, "%s %s\n", simt_fault_head(fault, head, sizeof head), fault->text);
     if (fault->file[0] != '\0') {
         fprintf(stream, "  in kernel %s at %s:%u\n", fault->kernel, fault->file, fault->line);
-    } else {
+    } else if (fault->kind != SIMT_FAULT_STREAM_RACE) {
         fprintf(stream, "  in kernel %s (compile with -lineinfo to see the line)\n", fault->kernel);
     }
     for (size_t n = 0; n < SIMT_FAULT_CALLERS && fault->callers[n].file[0] != '\0'; n++) {

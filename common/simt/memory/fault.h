@@ -26,6 +26,7 @@ enum simt_fault_kind {
     SIMT_FAULT_COPY,       /**< bytes that an asynchronous copy is on its way to */
     SIMT_FAULT_BLOCK_RACE, /**< threads of one block, in global memory */
     SIMT_FAULT_GLOBAL_RACE,
+    SIMT_FAULT_STREAM_RACE, /**< of two pieces of work: threads and lines are not known */
     SIMT_FAULT_BARRIER,
     SIMT_FAULT_STACK, /**< calls too deep for the thread's stack */
     SIMT_FAULT_ENDLESS,
@@ -56,7 +57,7 @@ struct simt_encounter {
 /** One fault: its place, its thread, and a description. */
 struct simt_fault {
     enum simt_fault_kind kind;
-    char kernel[256];
+    char kernel[1024]; /**< templates have long names */
     char file[256]; /**< "" when the build has no -lineinfo */
     uint32_t line;
     struct simt_fault_place callers[SIMT_FAULT_CALLERS]; /**< of a function that was inlined there:
@@ -108,6 +109,10 @@ const char *simt_fault_name(enum simt_fault_kind kind);
 
 /** @return what to try, for all faults of a kind; NULL: nothing is known. */
 const char *simt_fault_hint(enum simt_fault_kind kind);
+
+/** Writes the kind and, where it is known, the thread: "race ...: thread (0,0,0) of ...".
+ *  @return @p text */
+const char *simt_fault_head(const struct simt_fault *fault, char *text, size_t size);
 
 /** Prints a fault on several lines: what, kernel, file:line, block and thread. */
 void simt_fault_print(const struct simt_fault *fault, FILE *stream);

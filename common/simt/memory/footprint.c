@@ -94,10 +94,10 @@ static bool meet_in_page(const struct page *first, const struct page *second,
         if (both != 0) {
             uint64_t bit = both & -both;
             uint64_t word = n * 64 + (uint64_t)__builtin_ctzll(both);
-            *meeting = (struct simt_meeting){
-                .address = begin + (first->number << PAGE_SHIFT) + (word << WORD_SHIFT),
-                .first_writes = (written & bit) != 0,
-                .second_writes = (other_written & bit) != 0};
+            *meeting = (struct simt_meeting){.address = begin + (first->number << PAGE_SHIFT) +
+                                                        (word << WORD_SHIFT),
+                                             .first_writes = (written & bit) != 0,
+                                             .second_writes = (other_written & bit) != 0};
             return true;
         }
     }

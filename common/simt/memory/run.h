@@ -36,6 +36,7 @@ enum simt_check {
 };
 
 struct simt_access_cache;
+struct simt_footprint;
 struct simt_undefined;
 struct simt_witness;
 struct simt_xray;
@@ -60,7 +61,8 @@ struct simt_run {
     size_t parameter_bytes;
     uint32_t grid[3], threads[3];
     enum simt_check check;
-    struct simt_undo *undo;       /**< undo log for stores; NULL: not needed */
+    struct simt_undo *undo;           /**< undo log for stores; NULL: not needed */
+    struct simt_footprint *footprint; /**< of global memory, to compare launches; NULL: not noted */
     struct simt_witness *witness; /**< a launch that ended in a race is run again, and this looks
                                      for the other access; see witness.h. Else NULL */
     size_t stack_bytes;           /**< of a thread, for functions that are called */

@@ -209,8 +209,13 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     QUERY_CALL(runtime, get_attribute(runtime, value, attribute, device));
 }
 
+static cudaError_t wait_for_all(struct runtime *runtime) {
+    order_waited(runtime, NULL);
+    return capture_allows_call(runtime, true);
+}
+
 cudaError_t cudaDeviceSynchronize(void) {
-    SYNCHRONOUS_CALL(runtime, capture_allows_call(runtime, true));
+    SYNCHRONOUS_CALL(runtime, wait_for_all(runtime));
 }
 
 static cudaError_t reset(struct runtime *runtime) {

@@ -7,6 +7,7 @@
 
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/host_libraries.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/pool.h"
@@ -96,6 +97,7 @@ static void make_ready(struct runtime *runtime) {
         runtime_give_up("out of memory");
     }
     runtime->ready = true;
+    host_libraries_explain();
 }
 
 struct runtime *runtime_lock(void) {
@@ -136,6 +138,7 @@ void runtime_synchronize(struct runtime *runtime) {
 
 void runtime_reset(struct runtime *runtime) {
     leaks_report(runtime);
+    order_free(runtime);
     modules_unload(runtime);
     host_blocks_free(runtime);
     free_memory(runtime);

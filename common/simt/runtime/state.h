@@ -26,10 +26,20 @@
 #include "common/simt/memory/space/memory.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
+#include "common/simt/runtime/stream/order.h"
 #include "common/simt/runtime/xray/xray_record.h"
 
 struct module;
 struct host_block;
+struct order_piece;
+
+/** Which work comes before which; see stream/order.h. */
+struct runtime_order {
+    struct order_piece *pieces;       /**< that the host has not waited for, newest first */
+    struct order_clock host;          /**< what it has waited for */
+    struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
+    size_t streams;                   /**< numbers given to streams so far */
+};
 
 struct runtime {
     pthread_mutex_t lock;
@@ -43,6 +53,7 @@ struct runtime {
     struct CUstream_st *default_stream;
     struct CUmemPoolHandle_st *pools; /**< newest first; the last is the default one */
     struct CUmemPoolHandle_st *pool;  /**< of cudaMallocAsync(); NULL: the default one */
+    struct runtime_order order;
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;
@@ -80,6 +91,9 @@ cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error);
 
 /** What a synchronising call does first: finds the fault of an earlier kernel. */
 void runtime_synchronize(struct runtime *runtime);
+
+/** Prints a fault, keeps it for the report, and makes it the pending error. */
+void runtime_take_fault(struct runtime *runtime, const struct simt_fault *fault);
 
 /** Makes device memory anew, as cudaDeviceReset() does. Modules load again when used. */
 void runtime_reset(struct runtime *runtime);

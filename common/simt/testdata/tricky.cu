@@ -1094,4 +1094,19 @@ __global__ void cache_policies(int *out, const int *in) {
                  : "memory");
 }
 
+// Shared memory that the system reserves is behind the block's own, and zero at first.
+__global__ void reserved_shared_memory(int *out, const int *in) {
+    __shared__ int line[33];
+    int t = threadIdx.x, mine;
+    unsigned at;
+    asm volatile("mov.u32 %0, %%reserved_smem_offset_1;" : "=r"(at));
+    line[t] = in[t];
+    if (t % 2 == 0) {
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(at + 4 * t), "r"(t + 1) : "memory");
+    }
+    __syncthreads();
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(mine) : "r"(at + 4 * (31 - t)));
+    out[t] = line[31 - t] + 1000 * mine;
+}
+
 } // extern "C"

@@ -159,6 +159,11 @@ static const struct {
     {"total_smem_size", SIMT_TOTAL_SHARED, 0},
     {"envreg1", SIMT_ENVREG1, 0},
     {"envreg2", SIMT_ENVREG2, 0},
+    {"reserved_smem_offset_begin", SIMT_RESERVED_SHARED, 0},
+    {"reserved_smem_offset_0", SIMT_RESERVED_SHARED, 0},
+    {"reserved_smem_offset_1", SIMT_RESERVED_SHARED, 16},
+    {"reserved_smem_offset_end", SIMT_RESERVED_SHARED, SIMT_RESERVED_BYTES},
+    {"reserved_smem_offset_cap", SIMT_CONSTANT_VALUE, SIMT_RESERVED_BYTES},
     {"WARP_SZ", SIMT_CONSTANT_VALUE, SIMT_LANES},
     {"smid", SIMT_CONSTANT_VALUE, 0},
     {"nsmid", SIMT_CONSTANT_VALUE, 1},
@@ -187,6 +192,8 @@ static const struct {
 static enum status special_row(struct decoder *d, const char *name, bool wide, uint32_t *offset) {
     for (size_t n = 0; n < sizeof specials / sizeof *specials; n++) {
         if (strcmp(name, specials[n].name) == 0) {
+            d->code->reserves_shared =
+                d->code->reserves_shared || specials[n].special == SIMT_RESERVED_SHARED;
             return add_fill(d, wide, specials[n].special, specials[n].value, offset);
         }
     }

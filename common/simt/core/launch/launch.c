@@ -397,6 +397,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
         .check = launch->check,
         .stack_bytes = stack_of(launch),
+        .footprint = launch->footprint,
         .start_nanoseconds = launch->start_nanoseconds,
         .clock_khz = launch->clock_khz > 0 ? launch->clock_khz : 1000000,
         .l1_bytes = launch->l1_bytes,
@@ -413,15 +414,25 @@ static size_t extra_stack(const struct simt_run *run, const struct simt_kernel *
     return kernel->code_count > 1 ? ceil_div(more, 16) * 16 : 0;
 }
 
+/* What a block has of its own, and behind it what the system reserves. */
+static size_t shared_of(const struct simt_launch *launch, const struct simt_kernel *kernel) {
+    size_t own = launch->dynamic_shared_bytes > 0
+                     ? kernel->dynamic_shared + launch->dynamic_shared_bytes
+                     : kernel->static_shared_bytes;
+    return kernel->reserves_shared
+               ? ceil_div(own, SIMT_RESERVED_ALIGNMENT) * SIMT_RESERVED_ALIGNMENT +
+                     SIMT_RESERVED_BYTES
+               : own;
+}
+
 static struct simt_block_shape make_shape(const struct simt_run *run,
                                           const struct simt_launch *launch,
                                           const struct simt_kernel *kernel) {
     return (struct simt_block_shape){
         .run = run,
         .code = kernel->code,
-        .shared_bytes = launch->dynamic_shared_bytes > 0
-                            ? kernel->dynamic_shared + launch->dynamic_shared_bytes
-                            : kernel->static_shared_bytes,
+        .shared_bytes = shared_of(launch, kernel),
+        .reserves_shared = kernel->reserves_shared,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
         .local_bytes = kernel->local_bytes + extra_stack(run, kernel),
         .instruction_limit = launch->instruction_limit,

@@ -72,6 +72,7 @@ struct simt_launch {
     enum simt_check check;
     struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races in global memory go
                                                    unseen */
+    struct simt_footprint *footprint;         /**< receives what the launch touches; or NULL */
     int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
     uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */

@@ -266,6 +266,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
+        kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;
     }
     kernel->code = kernel->codes[0];
     size_t local = kernel->code->local_bytes + (b->count > 1 ? SIMT_CALL_STACK_BYTES : 0);

@@ -1055,3 +1055,14 @@ SCENE(cache_policies) {
         expect_ints(s, want, p[0], 32);
     }
 }
+
+SCENE(reserved_shared_memory) {
+    int want[32];
+    for (int t = 0; t < 32; t++) {
+        want[t] = s->in[31 - t] + 1000 * (t % 2 == 1 ? 32 - t : 0);
+    }
+    uint64_t p[2] = {empty(s, 32), s->d_in};
+    if (run(s, "reserved_shared_memory", 1, 32, p)) {
+        expect_ints(s, want, p[0], 32);
+    }
+}

@@ -76,6 +76,7 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->code = shape->code;
     b->instruction_limit = shape->instruction_limit;
     b->dynamic_shared_bytes = shape->dynamic_shared_bytes;
+    b->reserves_shared = shape->reserves_shared;
     b->warp_count = (threads_of(shape->run) + SIMT_LANES - 1) / SIMT_LANES;
     b->block.run = shape->run;
     b->block.shared_bytes = shape->shared_bytes;
@@ -128,6 +129,10 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
+    }
+    if (b->block.shadow != NULL && b->reserves_shared) {
+        simt_shadow_mark(b->block.shadow, b->block.shared_bytes - SIMT_RESERVED_BYTES,
+                         SIMT_RESERVED_BYTES);
     }
     if (b->block.undefined != NULL) {
         simt_undefined_reset(b->block.undefined);

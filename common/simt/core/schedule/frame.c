@@ -57,6 +57,8 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
         return b->block.shared_bytes;
     case SIMT_LOCAL_ADDRESS:
         return frame->local_base + fill->value;
+    case SIMT_RESERVED_SHARED:
+        return b->block.shared_bytes - SIMT_RESERVED_BYTES + fill->value;
     case SIMT_ENVREG1:
         return run->grid_workspace >> 32;
     case SIMT_ENVREG2:

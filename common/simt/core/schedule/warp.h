@@ -58,6 +58,7 @@ struct simt_clock_wait {
     uint64_t polls;                    /**< how often in a row */
     uint64_t since;                    /**< cycles at the first time */
     uint64_t last;                     /**< instructions of the block at the last time */
+    uint64_t skipped;                  /**< simt_block_run.skipped_cycles at the last time */
 };
 
 enum simt_warp_state {
@@ -112,6 +113,7 @@ struct simt_block_run {
     bool is_near_limit;         /**< loops are asked for */
     struct simt_stall stall;
     size_t dynamic_shared_bytes;
+    bool reserves_shared;
     bool out_of_memory;
     struct simt_timeline *timeline; /**< of the one warp that is followed, if any is */
 };
@@ -193,7 +195,8 @@ struct simt_block_shape {
     const struct simt_run *run;
     const struct simt_code *code;
     size_t shared_bytes, dynamic_shared_bytes;
-    size_t local_bytes; /**< of one thread, a multiple of 16 */
+    bool reserves_shared; /**< the last SIMT_RESERVED_BYTES of it are the system's */
+    size_t local_bytes;   /**< of one thread, a multiple of 16 */
     uint64_t instruction_limit;
 };
 

@@ -5,6 +5,7 @@
 #include "common/simt/memory/access/request.h"
 #include "common/simt/memory/access/request_race.h"
 #include "common/simt/memory/access/request_undefined.h"
+#include "common/simt/memory/footprint.h"
 
 enum { MAX_BYTES = 32 };
 
@@ -349,6 +350,23 @@ static bool check_local(const struct simt_request *request) {
     return missing == 0 || simt_request_unwritten(request, missing, &groups);
 }
 
+/* For launches of other streams. Atomic and volatile accesses are meant to meet. */
+static SIMT_COLD void note_footprint(const struct simt_request *request) {
+    struct simt_footprint *footprint = request->warp->block->run->footprint;
+    bool writes = request->kind == SIMT_WRITE;
+    if (request->strong || request->kind == SIMT_ATOMIC) {
+        return;
+    }
+    if (request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
+        simt_footprint_note(footprint, request->first, (size_t)SIMT_LANES * request->bytes, writes);
+        return;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        simt_footprint_note(footprint, lane_address(request, simt_first_lane(rest)), request->bytes,
+                            writes);
+    }
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     bool again = block->run->witness != NULL;
@@ -360,6 +378,9 @@ bool simt_request_check(const struct simt_request *request) {
     }
     if (!is_shared(request) && request->space != PTX_GLOBAL) {
         return true;
+    }
+    if (!is_shared(request) && block->run->footprint != NULL) {
+        note_footprint(request);
     }
     if (again) {
         simt_request_expect(request);

@@ -466,6 +466,7 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
     }
     cudaError_t error = capture_allows_use(runtime, stream);
     const struct node_list *all = &executable->graph->all;
+    order_begin(runtime, stream);
     for (size_t i = 0; error == cudaSuccess && i < all->count; i++) {
         const struct work *work = &all->nodes[i]->work;
         error = work_check(runtime, work); /* memory may have been freed since */
@@ -473,6 +474,7 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
             error = work_run(runtime, work, true);
         }
     }
+    order_end(runtime, stream, "a graph");
     return error;
 }
 

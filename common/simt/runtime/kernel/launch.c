@@ -105,12 +105,7 @@ __attribute__((noinline)) void simt_fault_found(const struct simt_fault *fault) 
     __asm__ volatile("" ::"r"(fault) : "memory"); /* else there is nothing to call */
 }
 
-static void take_fault(struct runtime *runtime, const struct kernel *kernel,
-                       struct simt_fault *fault) {
-    if (fault->kind == SIMT_FAULT_NONE) {
-        return;
-    }
-    snprintf(fault->kernel, sizeof fault->kernel, "%s", kernel->readable);
+void runtime_take_fault(struct runtime *runtime, const struct simt_fault *fault) {
     fflush(stdout);
     simt_fault_print(fault, stderr);
     if (runtime->settings.report == SIMT_REPORT_SARIF) {
@@ -196,6 +191,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .cooperative = launch->cooperative,
         .check = settings->check,
         .global_shadow = runtime->shadow,
+        .footprint = runtime->order.footprint,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
         .start_nanoseconds = (uint64_t)runtime->clock,
@@ -214,7 +210,10 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     }
     account(runtime, launch, graph, xray ? &facts : NULL, &outcome);
     free_outcome(&outcome);
-    take_fault(runtime, launch->kernel, &outcome.fault);
+    if (outcome.fault.kind != SIMT_FAULT_NONE) {
+        snprintf(outcome.fault.kernel, sizeof outcome.fault.kernel, "%s", launch->kernel->readable);
+        runtime_take_fault(runtime, &outcome.fault);
+    }
     return cudaSuccess;
 }
 

@@ -94,6 +94,9 @@ static cudaError_t release(struct runtime *runtime, void *memory) {
     if (error != cudaSuccess || memory == NULL) {
         return error;
     }
+    /* cudaFree() waits for the device; memory that is freed in stream order may be another's next.
+     */
+    order_waited(runtime, NULL);
     struct host_block *block = host_block_find(runtime, memory);
     if (block == NULL) {
         return release_device(runtime, memory);

@@ -11,9 +11,15 @@
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
+/** After a copy for which the host waits. */
+static cudaError_t wait_for(struct runtime *runtime, cudaError_t error) {
+    order_waited_for_stream(runtime, runtime->default_stream);
+    return error;
+}
+
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     struct work work = work_copy_bytes("cudaMemcpy", to, from, bytes, kind);
-    SYNCHRONOUS_CALL(runtime, stream_submit(runtime, cudaStreamLegacy, &work));
+    SYNCHRONOUS_CALL(runtime, wait_for(runtime, stream_submit(runtime, cudaStreamLegacy, &work)));
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -34,7 +40,8 @@ static cudaError_t copy_peer(struct runtime *runtime, void *to, int to_device, c
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
                            size_t bytes) {
-    SYNCHRONOUS_CALL(runtime, copy_peer(runtime, to, to_device, from, from_device, bytes, NULL));
+    SYNCHRONOUS_CALL(runtime, wait_for(runtime, copy_peer(runtime, to, to_device, from, from_device,
+                                                          bytes, NULL)));
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
@@ -59,7 +66,8 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
                          size_t width, size_t height, enum cudaMemcpyKind kind) {
     struct area target = {.pointer = to, .pitch = to_pitch};
     struct area source = {.pointer = (void *)(uintptr_t)from, .pitch = from_pitch};
-    SYNCHRONOUS_CALL(runtime, copy_rows(runtime, target, source, width, height, kind, NULL));
+    SYNCHRONOUS_CALL(
+        runtime, wait_for(runtime, copy_rows(runtime, target, source, width, height, kind, NULL)));
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
@@ -110,7 +118,7 @@ static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3
 }
 
 cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *parameters) {
-    SYNCHRONOUS_CALL(runtime, copy_planes(runtime, parameters, NULL));
+    SYNCHRONOUS_CALL(runtime, wait_for(runtime, copy_planes(runtime, parameters, NULL)));
 }
 
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *parameters, cudaStream_t stream) {
@@ -189,7 +197,8 @@ static cudaError_t to_symbol(struct runtime *runtime, const void *symbol, const 
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                enum cudaMemcpyKind kind) {
-    SYNCHRONOUS_CALL(runtime, to_symbol(runtime, symbol, from, bytes, offset, kind, NULL));
+    SYNCHRONOUS_CALL(
+        runtime, wait_for(runtime, to_symbol(runtime, symbol, from, bytes, offset, kind, NULL)));
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
@@ -211,7 +220,8 @@ static cudaError_t from_symbol(struct runtime *runtime, void *to, const void *sy
 
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                  enum cudaMemcpyKind kind) {
-    SYNCHRONOUS_CALL(runtime, from_symbol(runtime, to, symbol, bytes, offset, kind, NULL));
+    SYNCHRONOUS_CALL(
+        runtime, wait_for(runtime, from_symbol(runtime, to, symbol, bytes, offset, kind, NULL)));
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,

@@ -72,6 +72,22 @@ ends 0 "$program" reset
 prints "first cudaErrorIllegalAddress"
 prints "then 8"
 
+# Work of streams that nothing orders.
+ends 3 "$program" streams_meet
+prints "cudaErrorLaunchFailure"
+says "race between streams: scale(int*, int const*, int, int, int) in stream 2"
+says "4064 bytes into allocation"
+says "that scale(int*, int const*, int, int, int) in stream 1 wrote before"
+says "hint: let the second stream wait for the first"
+ends 0 "$program" streams_apart
+quiet
+ends 0 "$program" streams_ordered
+quiet
+ends 3 "$program" streams_not_blocking
+says "race between streams: cudaMemsetAsync in stream 0 writes"
+SIMT_CHECK=full,-streams ends 0 "$program" streams_meet
+quiet
+
 # Host code and device memory.
 ends 1 "$program" dereference
 says "dereferences a device pointer"
@@ -166,6 +182,12 @@ says "SIMT_INSTRUCTION_LIMIT is a whole number"
 one_line
 SIMT_REPORT=xml ends 1 "$program" nothing
 says "SIMT_REPORT is one of none, text, json, sarif, not 'xml'"
+one_line
+
+# Libraries with machine code alone: any library with such a name.
+cp "$(ldd /bin/sh | awk '/libc\.so/ { sub("libc.so.6", "libdl.so.2", $3); print $3 }')" libcublas.so.13
+LD_PRELOAD=$PWD/libcublas.so.13 ends 0 "$program" nothing
+says "simt: note: the program loads libcublas.so.13, which has machine code for GPUs alone"
 one_line
 
 # Programs that cannot run.

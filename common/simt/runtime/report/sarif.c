@@ -97,11 +97,9 @@ static void print_related(const struct simt_fault *fault, FILE *stream) {
 }
 
 static void print_message(const struct simt_fault *fault, FILE *stream) {
-    char text[2048];
+    char text[2048], head[128];
     const char *hint = fault->hint != NULL ? fault->hint : simt_fault_hint(fault->kind);
-    snprintf(text, sizeof text, "%s: thread (%u,%u,%u) of block (%u,%u,%u) %s%s%s",
-             simt_fault_name(fault->kind), fault->thread[0], fault->thread[1], fault->thread[2],
-             fault->block[0], fault->block[1], fault->block[2], fault->text,
+    snprintf(text, sizeof text, "%s %s%s%s", simt_fault_head(fault, head, sizeof head), fault->text,
              hint != NULL ? "\nhint: " : "", hint != NULL ? hint : "");
     fputs("\"message\":{\"text\":", stream);
     report_print_quoted(text, stream);

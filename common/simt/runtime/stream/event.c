@@ -13,6 +13,7 @@
 struct CUevent_st {
     unsigned flags;
     bool recorded;
+    struct order_clock clock;   /**< what comes before it */
     double time;                /**< modelled nanoseconds */
     unsigned long long capture; /**< id of the capture it was last recorded in; 0: none */
     struct node_list after;     /**< captured work it stands for */
@@ -65,6 +66,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaEvent_t handle) {
     }
     *link = event->next;
     node_list_free(&event->after);
+    order_clock_free(&event->clock);
     free(event);
     return cudaSuccess;
 }
@@ -89,6 +91,8 @@ static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStrea
                    : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
     }
     event->recorded = true;
+    order_clock_free(&event->clock);
+    order_record(runtime, stream, &event->clock);
     event->time = runtime->clock;
     return cudaSuccess;
 }
@@ -107,6 +111,7 @@ static cudaError_t wait(struct runtime *runtime, cudaEvent_t handle) {
     if (event == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
+    order_waited(runtime, &event->clock);
     return event->capture != 0 ? cudaErrorCapturedEvent : cudaSuccess;
 }
 
@@ -162,6 +167,7 @@ static cudaError_t stream_wait(struct runtime *runtime, cudaStream_t handle, cud
     if (stream->capture != NULL && event->recorded) {
         return capture_spoil(stream->capture, cudaErrorStreamCaptureIsolation);
     }
+    order_learn(&stream->clock, &event->clock);
     return capture_allows_use(runtime, stream);
 }
 

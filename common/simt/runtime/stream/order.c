@@ -107,6 +107,17 @@ static void order_by_default(struct runtime *runtime, struct CUstream_st *stream
     }
 }
 
+void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream) {
+    order_by_default(runtime, stream);
+    order_waited(runtime, &stream->clock);
+}
+
+void order_record(struct runtime *runtime, struct CUstream_st *stream, struct order_clock *clock) {
+    order_learn(&stream->clock, &runtime->order.host);
+    order_by_default(runtime, stream);
+    order_learn(clock, &stream->clock);
+}
+
 void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
     if (!may_overlap(runtime)) {
         return;

@@ -33,6 +33,12 @@ void order_learn(struct order_clock *clock, const struct order_clock *from);
 /** The host has waited for what @p clock knows; NULL: for everything. */
 void order_waited(struct runtime *runtime, const struct order_clock *clock);
 
+/** The host has waited for a stream; for the default stream also for those that it waits for. */
+void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream);
+
+/** What comes before an event that is recorded in a stream now. */
+void order_record(struct runtime *runtime, struct CUstream_st *stream, struct order_clock *clock);
+
 /** Before work is run in a stream: launches note what they touch. */
 void order_begin(struct runtime *runtime, struct CUstream_st *stream);
 

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
@@ -13,6 +14,7 @@ struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int prio
         stream->flags = flags;
         stream->priority = priority;
         stream->id = runtime->next_id++;
+        stream->number = runtime->order.streams++;
     }
     return stream;
 }
@@ -40,7 +42,14 @@ cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const st
     if (error != cudaSuccess) {
         return error;
     }
-    return stream->capture != NULL ? capture_add(stream, work) : work_run(runtime, work, false);
+    if (stream->capture != NULL) {
+        return capture_add(stream, work);
+    }
+    order_begin(runtime, stream);
+    error = work_run(runtime, work, false);
+    order_end(runtime, stream,
+              work->kind == WORK_KERNEL ? work->kernel.kernel->readable : work->call);
+    return error;
 }
 
 static cudaError_t create(struct runtime *runtime, cudaStream_t *handle, unsigned flags,
@@ -89,6 +98,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
     }
     *link = stream->next;
     node_list_free(&stream->tail);
+    order_clock_free(&stream->clock);
     free(stream);
     return cudaSuccess;
 }
@@ -106,6 +116,7 @@ static cudaError_t wait(struct runtime *runtime, cudaStream_t handle) {
     if (stream->capture != NULL) {
         return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
+    order_waited_for_stream(runtime, stream);
     return capture_allows_use(runtime, stream);
 }
 

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/stream/order.h"
 #include "common/simt/runtime/stream/work.h"
 
 struct runtime;
@@ -17,6 +18,8 @@ struct CUstream_st {
     unsigned flags;
     int priority;
     unsigned long long id;
+    size_t number;                      /**< among all streams; 0: the default stream */
+    struct order_clock clock;           /**< what comes before its next work */
     struct capture *capture;            /**< NULL: work runs */
     cudaStreamAttrValue window, policy; /**< hints: no effect */
     struct node_list tail;              /**< captured work that the next piece comes after */

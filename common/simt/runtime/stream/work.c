@@ -246,6 +246,7 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
     if (runtime->pending != cudaSuccess) {
         return cudaSuccess; /* the next call that waits reports it */
     }
+    order_note(runtime, work);
     switch (work->kind) {
     case WORK_COPY:
         run_copy(runtime, &work->copy, graph);

@@ -3,6 +3,7 @@
  * exit status a test looks at from outside. Exits with 3 when CUDA returned
  * the error it prints, 0 else.
  */
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,6 +60,52 @@ static cudaError_t assertion(void) {
 static cudaError_t trap(void) {
     launch_trap();
     return cudaDeviceSynchronize();
+}
+
+enum { HALVES = 1024 };
+
+/* Two streams write the same memory, or each its half, or one after the other by an event. */
+static cudaError_t two_streams(int offset, bool ordered, unsigned flags) {
+    int *data = NULL;
+    cudaStream_t streams[2] = {NULL, NULL};
+    cudaEvent_t event = NULL;
+    if (cudaMalloc((void **)&data, 2 * HALVES * sizeof *data) != cudaSuccess ||
+        cudaMemset(data, 0, 2 * HALVES * sizeof *data) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&streams[0], flags) != cudaSuccess ||
+        cudaStreamCreateWithFlags(&streams[1], flags) != cudaSuccess ||
+        cudaEventCreate(&event) != cudaSuccess) {
+        return cudaErrorMemoryAllocation;
+    }
+    launch_scale(data, data, 2, 1, HALVES, HALVES / 128, 128, streams[0]);
+    if (ordered) {
+        cudaEventRecord(event, streams[0]);
+        cudaStreamWaitEvent(streams[1], event, 0);
+    }
+    launch_scale(data + offset, data + offset, 3, 1, HALVES, HALVES / 128, 128, streams[1]);
+    cudaMemsetAsync(data, 0, HALVES * sizeof *data, NULL); /* after both where they block */
+    cudaError_t error = cudaDeviceSynchronize();
+    cudaStreamDestroy(streams[0]);
+    cudaStreamDestroy(streams[1]);
+    cudaEventDestroy(event);
+    cudaFree(data);
+    return error;
+}
+
+static cudaError_t streams_meet(void) {
+    return two_streams(HALVES - 8, false, cudaStreamDefault);
+}
+
+static cudaError_t streams_apart(void) {
+    return two_streams(HALVES, false, cudaStreamDefault);
+}
+
+static cudaError_t streams_ordered(void) {
+    return two_streams(HALVES - 8, true, cudaStreamDefault);
+}
+
+/* The default stream does not wait for them. */
+static cudaError_t streams_not_blocking(void) {
+    return two_streams(HALVES - 8, true, cudaStreamNonBlocking);
 }
 
 /* Waits for the host, which does not get its turn. */
@@ -169,6 +216,10 @@ int main(int argc, char **argv) {
                  {"trap", trap},
                  {"endless", endless},
                  {"handshake", handshake},
+                 {"streams_meet", streams_meet},
+                 {"streams_apart", streams_apart},
+                 {"streams_ordered", streams_ordered},
+                 {"streams_not_blocking", streams_not_blocking},
                  {"print", print},
                  {"leak", leak},
                  {"reset", reset},
