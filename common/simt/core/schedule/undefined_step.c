@@ -252,6 +252,39 @@ static void step_frame_store(struct step *s) {
     }
 }
 
+/* Instructions that use nothing. */
+static void step_results(struct step *s) {
+    switch ((enum simt_undefined_rule)s->i->undefined) {
+    case SIMT_UNDEFINED_SELECT:
+        step_select(s);
+        break;
+    case SIMT_UNDEFINED_AND:
+    case SIMT_UNDEFINED_OR:
+        step_logic(s, s->i->undefined == SIMT_UNDEFINED_OR);
+        break;
+    case SIMT_UNDEFINED_SETP:
+        step_setp(s);
+        break;
+    case SIMT_UNDEFINED_VOTE:
+        step_vote(s);
+        break;
+    case SIMT_UNDEFINED_MMA:
+        step_mma(s);
+        break;
+    case SIMT_UNDEFINED_FRAME_LOAD:
+        step_frame_load(s);
+        break;
+    case SIMT_UNDEFINED_FRAME_STORE:
+        step_frame_store(s);
+        break;
+    default:
+        read_sources(s);
+        write_results(s, s->i->undefined == SIMT_UNDEFINED_WARP && s->lanes != 0 ? UINT32_MAX
+                                                                                 : s->lanes);
+        break;
+    }
+}
+
 static bool step_by_rule(struct step *s) {
     switch ((enum simt_undefined_rule)s->i->undefined) {
     case SIMT_UNDEFINED_USE:
@@ -264,40 +297,12 @@ static bool step_by_rule(struct step *s) {
     case SIMT_UNDEFINED_MATRIX_STORE:
     case SIMT_UNDEFINED_TILE_STORE:
         return step_access(s, 0);
-    case SIMT_UNDEFINED_SELECT:
-        step_select(s);
-        break;
-    case SIMT_UNDEFINED_AND:
-    case SIMT_UNDEFINED_OR:
-        step_logic(s, s->i->undefined == SIMT_UNDEFINED_OR);
-        break;
-    case SIMT_UNDEFINED_SETP:
-        step_setp(s);
-        break;
     case SIMT_UNDEFINED_SHUFFLE:
         return step_shuffle(s);
-    case SIMT_UNDEFINED_VOTE:
-        step_vote(s);
-        break;
-    case SIMT_UNDEFINED_WARP:
-        read_sources(s);
-        write_results(s, s->lanes != 0 ? UINT32_MAX : 0);
-        break;
-    case SIMT_UNDEFINED_MMA:
-        step_mma(s);
-        break;
-    case SIMT_UNDEFINED_FRAME_LOAD:
-        step_frame_load(s);
-        break;
-    case SIMT_UNDEFINED_FRAME_STORE:
-        step_frame_store(s);
-        break;
-    case SIMT_UNDEFINED_RESULT:
-        read_sources(s);
-        write_results(s, s->lanes);
-        break;
+    default:
+        step_results(s);
+        return true;
     }
-    return true;
 }
 
 /* What an undefined guard of an instruction without results would decide. */

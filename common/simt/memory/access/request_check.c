@@ -350,6 +350,15 @@ static bool check_local(const struct simt_request *request) {
     return missing == 0 || simt_request_unwritten(request, missing, &groups);
 }
 
+/* What follows from a store or an atomic operation that is right. @return false after a fault */
+static bool note_write(const struct simt_request *request) {
+    request->warp->block->writes++;
+    save_replaced(request);
+    mark_written(request);
+    return (request->warp->attention & SIMT_ATTENTION_UNDEFINED) == 0 ||
+           simt_request_stored(request);
+}
+
 /* For launches of other streams. Atomic and volatile accesses are meant to meet. */
 static SIMT_COLD void note_footprint(const struct simt_request *request) {
     struct simt_footprint *footprint = request->warp->block->run->footprint;
@@ -399,13 +408,5 @@ bool simt_request_check(const struct simt_request *request) {
     if (again && !request->strong) {
         simt_request_witness(request);
     }
-    if (request->kind != SIMT_READ) {
-        request->warp->block->writes++;
-        save_replaced(request);
-        mark_written(request);
-        if ((request->warp->attention & SIMT_ATTENTION_UNDEFINED) != 0) {
-            return simt_request_stored(request);
-        }
-    }
-    return true;
+    return request->kind == SIMT_READ || note_write(request);
 }

@@ -128,6 +128,7 @@ for check in off full; do
     prints "cudaErrorNotSupported"
     says "simt: video(int*) uses vadd.s32.s32.s32 at "
     says "kernels.cu:"
+    one_line
 done
 
 # Reports.
