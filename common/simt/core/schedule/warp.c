@@ -14,7 +14,7 @@ enum {
     MAX_POLLS = 64         /* in vain in one turn of a warp: then other warps may have to run */
 };
 
-enum go { GO_ON, GO_PICK };
+enum go { GO_ON, GO_PICK, GO_CLOCK };
 
 enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     struct simt_warp_run *w = &block->warps[index];
@@ -618,11 +618,12 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
         }
         break;
     case SIMT_FLOW_CLOCK:
-        if (active != 0) {
-            simt_set_mask(&w->warp, active);
-            simt_clock_read(b, w, i);
+        if (active == 0) {
+            break;
         }
-        break;
+        simt_set_mask(&w->warp, active);
+        f->pc++;
+        return GO_CLOCK;
     case SIMT_FLOW_NONE:
         break;
     }
@@ -667,8 +668,11 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
             return used;
         }
         if (i->next == SIMT_NEXT_FLOW) {
-            b->turn_instructions = used;
-            if (flow(b, w, f, i, active) == GO_PICK) {
+            enum go next = flow(b, w, f, i, active);
+            if (next == GO_CLOCK) {
+                b->turn_instructions = used;
+                simt_clock_read(b, w, i);
+            } else if (next == GO_PICK) {
                 return used;
             }
         } else {
