@@ -24,12 +24,14 @@
 
 #include "common/simt/memory/race/shadow.h"
 #include "common/simt/memory/space/memory.h"
+#include "common/simt/runtime/remote/names.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
 #include "common/simt/runtime/xray/xray_record.h"
 
 struct module;
 struct host_block;
+struct program;
 
 struct runtime {
     pthread_mutex_t lock;
@@ -54,6 +56,9 @@ struct runtime {
     struct report report;
     struct xray xray;  /**< only with SIMT_XRAY */
     bool managed_note; /**< the note on managed memory has been printed */
+
+    struct program *program;     /**< that the device serves; NULL: it is in this process */
+    pthread_mutex_t mirror_lock; /**< guards host_blocks while a kernel runs */
 };
 
 /**
@@ -75,6 +80,9 @@ struct runtime *runtime_enter(void);
 /** Records the thread's last error, unlocks. @return @p error */
 cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error);
 
+/** At the end of the program: prints leaks and the report, writes the x-ray page. */
+void runtime_finish(void);
+
 /** What a synchronising call does first: finds the fault of an earlier kernel. */
 void runtime_synchronize(struct runtime *runtime);
 
@@ -83,6 +91,9 @@ void runtime_reset(struct runtime *runtime);
 
 /** The calling thread's last error. */
 cudaError_t *runtime_last_error(void);
+
+/** @return the program's thread that makes the call; a device process sets it. */
+uint64_t *runtime_thread(void);
 
 /** Prints one line on stderr about a feature that simt lacks, at every level of checks. */
 void runtime_say(const char *format, ...) __attribute__((format(printf, 1, 2)));

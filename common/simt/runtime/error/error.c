@@ -45,7 +45,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 int unsupported_call(const char *name, bool *said) {
-    struct runtime *runtime = runtime_enter();
+    struct runtime *runtime = runtime_lock(); /* there may be no device in this process */
     if (!*said) {
         *said = true;
         fflush(stdout);

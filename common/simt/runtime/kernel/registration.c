@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/remote/client.h"
 #include "common/simt/runtime/state.h"
 
 /** Configurations pushed by `<<< >>>` and not yet taken by the launch, innermost last. */
@@ -41,8 +42,6 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaS
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
                                        cudaStream_t *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream);
 
 void **__cudaRegisterFatBinary(const struct fatbin_wrapper *wrapper) {
     struct runtime *runtime = runtime_lock();
@@ -52,16 +51,24 @@ void **__cudaRegisterFatBinary(const struct fatbin_wrapper *wrapper) {
 }
 
 void __cudaRegisterFatBinaryEnd(void **handle) {
-    (void)handle;
+    struct runtime *runtime = runtime_lock();
+    struct module *module = module_find(runtime, handle);
+    runtime_unlock(runtime);
+    if (module != NULL) {
+        client_add_module(module);
+    }
 }
 
 void __cudaUnregisterFatBinary(void **handle) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
-    if (module != NULL) {
-        module_remove(runtime, module);
-    }
     runtime_unlock(runtime);
+    if (module != NULL) {
+        client_drop_module(module);
+        runtime = runtime_lock();
+        module_remove(runtime, module);
+        runtime_unlock(runtime);
+    }
 }
 
 void __cudaRegisterFunction(void **handle, const void *host, char *device, const char *name,
@@ -72,7 +79,7 @@ void __cudaRegisterFunction(void **handle, const void *host, char *device, const
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
     if (module != NULL) {
-        module_add_kernel(module, host, name);
+        module_add_kernel(module, host, name, NULL);
     }
     runtime_unlock(runtime);
 }
@@ -99,15 +106,24 @@ void __cudaRegisterManagedVar(void **handle, void **host, char *device, const ch
     register_variable(handle, host, host, name, bytes);
 }
 
-char __cudaInitModule(void **handle) {
+/** Loads a module, here or in the device's process. */
+static bool load(struct module *module) {
+    if (client_is_on()) {
+        return client_load_module(module);
+    }
     struct runtime *runtime = runtime_enter();
+    cudaError_t error = module_prepare(runtime, module);
+    return runtime_leave(runtime, error) == cudaSuccess;
+}
+
+char __cudaInitModule(void **handle) {
+    struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
-    cudaError_t error = module != NULL ? module_prepare(runtime, module) : cudaErrorInvalidValue;
-    if (error != cudaSuccess) {
+    runtime_unlock(runtime);
+    if (module == NULL || !load(module)) {
         /* The host is about to follow the variable's pointer. */
         runtime_give_up("the program uses __managed__ variables of code that cannot be loaded");
     }
-    runtime_leave(runtime, error);
     return 1;
 }
 
@@ -141,7 +157,7 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
 
 static cudaError_t get_kernel(struct runtime *runtime, cudaKernel_t *handle, const void *function) {
     struct kernel *kernel = kernel_find(runtime, function);
-    *handle = (cudaKernel_t)kernel;
+    *handle = kernel != NULL ? (cudaKernel_t)(uintptr_t)kernel->host : NULL;
     return kernel != NULL ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
@@ -156,9 +172,4 @@ cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *function) {
 
 cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
     return __cudaGetKernel((cudaKernel_t *)function, symbol);
-}
-
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream) {
-    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }
