@@ -109,6 +109,10 @@ void runtime_give_up(const char *line) __attribute__((noreturn));
 /** @return the CUDA error that a status of the core is reported as. */
 cudaError_t runtime_error_of(enum status status);
 
+/** A function that is always done in the program, and exported as it is: it has no row in
+ *  remote/calls.h. */
+#define EXPORTED __attribute__((visibility("default")))
+
 /** Returns from the function with the error of a call that fails. */
 #define CUDA_TRY(call)               \
     do {                             \

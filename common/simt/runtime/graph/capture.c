@@ -211,7 +211,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     DEVICE_CALL(runtime, capture_info(runtime, stream, status, id, graph, after, edges, count));
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+EXPORTED cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
     static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
     if (mode == NULL || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {
         *runtime_last_error() = cudaErrorInvalidValue;

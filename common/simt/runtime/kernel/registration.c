@@ -43,14 +43,14 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
                                        cudaStream_t *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
 
-void **__cudaRegisterFatBinary(const struct fatbin_wrapper *wrapper) {
+EXPORTED void **__cudaRegisterFatBinary(const struct fatbin_wrapper *wrapper) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_add(runtime, wrapper);
     runtime_unlock(runtime);
     return (void **)module;
 }
 
-void __cudaRegisterFatBinaryEnd(void **handle) {
+EXPORTED void __cudaRegisterFatBinaryEnd(void **handle) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
     runtime_unlock(runtime);
@@ -59,7 +59,7 @@ void __cudaRegisterFatBinaryEnd(void **handle) {
     }
 }
 
-void __cudaUnregisterFatBinary(void **handle) {
+EXPORTED void __cudaUnregisterFatBinary(void **handle) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
     runtime_unlock(runtime);
@@ -71,9 +71,9 @@ void __cudaUnregisterFatBinary(void **handle) {
     }
 }
 
-void __cudaRegisterFunction(void **handle, const void *host, char *device, const char *name,
-                            int thread_limit, void *tid, void *bid, void *block, void *grid,
-                            int *warp_size) {
+EXPORTED void __cudaRegisterFunction(void **handle, const void *host, char *device,
+                                     const char *name, int thread_limit, void *tid, void *bid,
+                                     void *block, void *grid, int *warp_size) {
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid;
     (void)warp_size;
     struct runtime *runtime = runtime_lock();
@@ -94,14 +94,14 @@ static void register_variable(void **handle, const void *host, void **managed, c
     runtime_unlock(runtime);
 }
 
-void __cudaRegisterVar(void **handle, const void *host, char *device, const char *name,
-                       int external, size_t bytes, int constant, int global) {
+EXPORTED void __cudaRegisterVar(void **handle, const void *host, char *device, const char *name,
+                                int external, size_t bytes, int constant, int global) {
     (void)device, (void)external, (void)constant, (void)global;
     register_variable(handle, host, NULL, name, bytes);
 }
 
-void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
-                              int external, size_t bytes, int constant, int global) {
+EXPORTED void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+                                       int external, size_t bytes, int constant, int global) {
     (void)device, (void)external, (void)constant, (void)global;
     register_variable(handle, host, host, name, bytes);
 }
@@ -116,7 +116,7 @@ static bool load(struct module *module) {
     return runtime_leave(runtime, error) == cudaSuccess;
 }
 
-char __cudaInitModule(void **handle) {
+EXPORTED char __cudaInitModule(void **handle) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
     runtime_unlock(runtime);
@@ -127,7 +127,8 @@ char __cudaInitModule(void **handle) {
     return 1;
 }
 
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+EXPORTED unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                              cudaStream_t stream) {
     struct call_stack *stack = the_call_stack();
     if (stack->count == sizeof stack->calls / sizeof *stack->calls) {
         return 1;
@@ -140,8 +141,8 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaS
     return 0;
 }
 
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
-                                       cudaStream_t *stream) {
+EXPORTED cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+                                                cudaStream_t *stream) {
     struct call_stack *stack = the_call_stack();
     if (stack->count == 0) {
         *runtime_last_error() = cudaErrorMissingConfiguration;
@@ -161,15 +162,15 @@ static cudaError_t get_kernel(struct runtime *runtime, cudaKernel_t *handle, con
     return kernel != NULL ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function) {
+EXPORTED cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function) {
     struct runtime *runtime = runtime_lock();
     return runtime_leave(runtime, get_kernel(runtime, kernel, function));
 }
 
-cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *function) {
+EXPORTED cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *function) {
     return __cudaGetKernel(kernel, function);
 }
 
-cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+EXPORTED cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
     return __cudaGetKernel((cudaKernel_t *)function, symbol);
 }

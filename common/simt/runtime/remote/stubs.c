@@ -5,6 +5,8 @@
  */
 #include <string.h>
 
+/* All that is declared here and defined below is exported. */
+#pragma GCC visibility push(default)
 #include "common/simt/runtime/remote/ask.h"
 #include "common/simt/runtime/remote/client.h"
 #include "common/simt/runtime/remote/each.h"
