@@ -48,6 +48,9 @@ struct simt_counters {
     uint64_t followed_warps;       /**< warps whose chain of waiting was followed; see timeline.h */
     uint64_t chain_cycles;         /**< of these warps: cycles of arithmetic and shared memory */
     uint64_t chain_loads;          /**< of these warps: loads one after the other */
+    uint64_t followed_machine;     /**< of these warps: machine instructions */
+    uint64_t followed_loads;       /**< of these warps: loads in all */
+    uint64_t longest_warps; /**< machine instructions of each block's longest warp, over blocks */
     /** @} */
 };
 

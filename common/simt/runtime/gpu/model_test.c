@@ -47,6 +47,7 @@ static struct simt_counters copy_counters(void) {
         .dram_bytes = 1 << 27,
         .machine_instructions = 1 << 23,
         .followed_warps = 100,
+        .followed_machine = 1600,
         .chain_cycles = 4000,
         .chain_loads = 100,
     };
@@ -210,8 +211,10 @@ GPU_TEST(arithmetic_has_the_rate_of_its_unit) {
 
 static uint32_t unit_of(const struct simt_gpu *gpu, const struct simt_cost *cost,
                         struct simt_profile *profile) {
+    struct simt_explanation explanation;
     *profile = (struct simt_profile){.modelled = true};
-    simt_model_profile(profile, gpu, cost, time_of(gpu, cost));
+    simt_model_explain(&explanation, gpu, cost, NULL);
+    simt_model_profile(profile, &explanation);
     return profile->unit;
 }
 
@@ -307,7 +310,8 @@ GPU_TEST(explanations_add_up) {
     launch.blocks =
         (uint64_t)gpu->multiprocessors * 10; /* two full waves of four blocks, and two */
     struct simt_explanation e;
-    simt_model_explain(&e, gpu, &launch);
+    struct simt_placement placement;
+    simt_model_explain(&e, gpu, &launch, &placement);
     double all = e.chain + e.loads + e.block;
     for (int s = 0; s < SIMT_STATION_COUNT; s++) {
         all += e.stay[s];
@@ -317,6 +321,13 @@ GPU_TEST(explanations_add_up) {
     EXPECT_INT_EQ(10, e.blocks);
     EXPECT_INT_EQ(4, e.resident);
     EXPECT_NEAR(time_of(gpu, &launch), e.nanoseconds, 1e-6);
-    EXPECT_NEAR(e.nanoseconds - e.overhead, 2 * e.batch[3] + e.batch[1], 1e-6 * e.nanoseconds);
-    EXPECT_TRUE(e.batch[0] < e.batch[3] && e.batch[4] == 0);
+    ASSERT_TRUE(placement.count == 1 && placement.lanes[0].period_count == 3);
+    const struct simt_period *periods = placement.lanes[0].periods;
+    EXPECT_INT_EQ(gpu->multiprocessors, placement.lanes[0].processors);
+    EXPECT_INT_EQ(4, periods[0].blocks);
+    EXPECT_INT_EQ(2, periods[2].blocks);
+    EXPECT_NEAR(2 * periods[0].end, periods[1].end, 1e-6 * periods[1].end);
+    EXPECT_NEAR((e.nanoseconds - e.overhead) * gpu->clock_khz / 1e6, periods[2].end,
+                1e-6 * periods[2].end);
+    simt_placement_free(&placement);
 }
