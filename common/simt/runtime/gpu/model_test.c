@@ -127,6 +127,8 @@ static double time_with_more(const struct simt_gpu *gpu, size_t place, uint64_t 
     struct simt_cost cost = launch_of(&counters);
     uint64_t *counter = (uint64_t *)(void *)((char *)&counters + place);
     *counter += more;
+    counters.followed_machine =
+        counters.followed_warps * counters.machine_instructions / (8 * cost.blocks);
     if (place == offsetof(struct simt_counters, global_load_sectors)) {
         counters.l2_sectors += more;
         counters.dram_bytes += 32 * more;
