@@ -9,7 +9,7 @@ enum {
     ROUNDS = 100,      /* of the iteration for a queueing network: far more than it needs */
     MOST_PERIODS = 200 /* of a lane; what comes later is part of the last */
 };
-static const double SETTLED = 1e-9; /* relative change of a round at which the iteration ends */
+static const double SETTLED = 1e-7; /* relative change of a round at which the iteration ends */
 static const double SAME = 1e-9;    /* shares of a block that count as none */
 
 /* Blocks of one class that began at the same time. */
@@ -39,19 +39,43 @@ struct state {
     uint64_t left; /* blocks of that span */
 };
 
-/* A queueing network: residents of one kind are as many customers. */
+/* A queueing network: residents of one class are as many customers, whenever they began. */
 struct network {
     uint32_t kinds;
+    int stations[STATIONS], used; /* (used): those that anybody needs */
     const struct simt_need *needs[SIMT_MOST_RESIDENT];
     double customers[SIMT_MOST_RESIDENT];
     double stay[SIMT_MOST_RESIDENT][STATIONS]; /* cycles of a round at each unit */
     double round[SIMT_MOST_RESIDENT];          /* cycles */
 };
 
-static void add_kind(struct network *n, const struct simt_need *need, uint32_t blocks) {
-    n->needs[n->kinds] = need;
-    n->customers[n->kinds] = blocks * need->warps / need->together;
-    n->kinds++;
+/* Adds blocks. @return the number of their kind */
+static uint32_t add_kind(struct network *n, const struct simt_need *need, uint32_t blocks) {
+    uint32_t kind = 0;
+    while (kind < n->kinds && n->needs[kind] != need) {
+        kind++;
+    }
+    if (kind == n->kinds) {
+        n->needs[kind] = need;
+        n->customers[kind] = 0;
+        n->kinds++;
+    }
+    n->customers[kind] += blocks * need->warps / need->together;
+    return kind;
+}
+
+static void find_stations(struct network *n) {
+    n->used = 0;
+    for (int s = 0; s < STATIONS; s++) {
+        bool needed = false;
+        for (uint32_t k = 0; k < n->kinds; k++) {
+            n->stay[k][s] = 0;
+            needed = needed || n->needs[k]->demand[s] > 0;
+        }
+        if (needed) {
+            n->stations[n->used++] = s;
+        }
+    }
 }
 
 /* One step of the iteration. @return the largest relative change of a round */
@@ -63,7 +87,8 @@ static double step(struct network *n, double queue[][STATIONS], double total[STA
         for (int w = 0; w < SIMT_LATENCY_COUNT; w++) {
             round += need->wait[w];
         }
-        for (int s = 0; s < STATIONS; s++) {
+        for (int i = 0; i < n->used; i++) {
+            int s = n->stations[i];
             double others = total[s] - queue[k][s] / n->customers[k];
             n->stay[k][s] = need->demand[s] * need->together * (1 + (others > 0 ? others : 0));
             round += n->stay[k][s];
@@ -73,7 +98,8 @@ static double step(struct network *n, double queue[][STATIONS], double total[STA
     }
     memset(total, 0, STATIONS * sizeof *total);
     for (uint32_t k = 0; k < n->kinds; k++) {
-        for (int s = 0; s < STATIONS; s++) {
+        for (int i = 0; i < n->used; i++) {
+            int s = n->stations[i];
             queue[k][s] = n->customers[k] * n->stay[k][s] / n->round[k];
             total[s] += queue[k][s];
         }
@@ -85,6 +111,7 @@ static double step(struct network *n, double queue[][STATIONS], double total[STA
 static void solve(struct network *n) {
     double queue[SIMT_MOST_RESIDENT][STATIONS];
     double total[STATIONS] = {0};
+    find_stations(n);
     for (uint32_t k = 0; k < n->kinds; k++) {
         memset(queue[k], 0, sizeof queue[k]);
         n->round[k] = 0;
@@ -103,22 +130,24 @@ double simt_batch_cycles(const struct simt_need *need, uint32_t blocks) {
 /* Rates of the residents, and what they add to the lane in a cycle. */
 static void set_rates(const struct state *state, struct group *g) {
     struct network n;
+    uint32_t kinds[SIMT_MOST_RESIDENT];
     n.kinds = 0;
     for (uint32_t r = 0; r < g->resident_count; r++) {
-        add_kind(&n, &state->blocks->needs[g->residents[r].of], g->residents[r].blocks);
+        kinds[r] = add_kind(&n, &state->blocks->needs[g->residents[r].of], g->residents[r].blocks);
     }
     solve(&n);
-    g->flow = (struct simt_lane){.processors = 0};
     for (uint32_t r = 0; r < g->resident_count; r++) {
-        double rate = 1 / n.round[r];
-        double rounds = n.customers[r] * rate;
-        g->residents[r].rate = rate;
+        g->residents[r].rate = 1 / n.round[kinds[r]];
+    }
+    g->flow = (struct simt_lane){.processors = 0};
+    for (uint32_t k = 0; k < n.kinds; k++) {
+        double rounds = n.customers[k] / n.round[k];
         for (int s = 0; s < STATIONS; s++) {
-            g->flow.work[s] += rounds * n.needs[r]->together * n.needs[r]->demand[s];
-            g->flow.stay[s] += rounds * n.stay[r][s];
+            g->flow.work[s] += rounds * n.needs[k]->together * n.needs[k]->demand[s];
+            g->flow.stay[s] += rounds * n.stay[k][s];
         }
         for (int w = 0; w < SIMT_LATENCY_COUNT; w++) {
-            g->flow.wait[w] += rounds * n.needs[r]->wait[w];
+            g->flow.wait[w] += rounds * n.needs[k]->wait[w];
         }
     }
 }
