@@ -9,8 +9,8 @@
 enum {
     WINDOWS = 32,       /* in which a warp is followed, at least, where there are blocks enough */
     WARPS_OF_ONE = 512, /* warps of a launch for one more window */
-    LOAD_NOMINAL = 500, /* cycles of a load, to find the longest chain; taken out again */
-    GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
+    LOAD_NOMINAL = SIMT_LOAD_NOMINAL, /* to find the longest chain; taken out again */
+    GROUPS = 8 /* of asynchronous copies that a warp may wait for one by one */
 };
 
 /* A point in time: cycles, the number of loads on the way to it, and what takes the time until
@@ -193,9 +193,15 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     note_wait(t, code, pc, before, barrier ? SIMT_WAIT_BARRIER : t->last.cause);
 }
 
+/* Divided by 256; without overflow up to 2^36. */
+static uint64_t square_of(uint64_t cycles) {
+    return cycles >> 32 == 0 ? cycles * cycles / 256 : cycles / 16 * (cycles / 16);
+}
+
 void simt_timeline_end(const struct simt_timeline *t, struct simt_counters *counters) {
     counters->followed_warps++;
     counters->followed_loads += t->loads;
+    counters->chain_squares += square_of(t->last.cycles);
     counters->chain_loads += t->last.loads;
     counters->chain_cycles += t->last.cycles - t->last.loads * LOAD_NOMINAL;
 }

@@ -161,6 +161,18 @@ static double ratio(double part, double whole, double otherwise) {
     return whole > 0 ? part / whole : otherwise;
 }
 
+/**
+ * @brief How much longer the chains of followed warps are, each weighted with its own length, than
+ * on average: n if one of n warps alone has a chain, 1 if all have the same.
+ *
+ * A block waits for the one that waits longest, whatever the others do meanwhile.
+ */
+static double spread_of(const struct simt_counters *c) {
+    double sum = (double)c->chain_cycles + (double)c->chain_loads * SIMT_LOAD_NOMINAL;
+    double squares = 256.0 * (double)c->chain_squares * (double)c->followed_warps;
+    return largest(ratio(squares, sum * sum, 1), 1);
+}
+
 /** The chain of waiting of a block's longest warp: cycles and loads. */
 struct chain {
     double cycles, loads;
@@ -178,7 +190,7 @@ static struct chain chain_of(const struct alike *alike, const struct simt_counte
     double machine = (double)c->machine_instructions / alike->blocks / busy_warps(alike);
     double followed = ratio((double)c->followed_machine, (double)c->followed_warps, 0);
     if (followed > 0 && 2 * followed >= machine) {
-        double longer = machine * (double)c->followed_warps / (double)c->followed_machine;
+        double longer = largest(machine / followed, spread_of(c));
         return (struct chain){.cycles =
                                   (double)c->chain_cycles / (double)c->followed_warps * longer,
                               .loads = (double)c->chain_loads / (double)c->followed_warps * longer};
@@ -363,6 +375,14 @@ static void explain_others(struct simt_explanation *e, const struct simt_gpu *gp
     e->even = share(all, end * gpu->multiprocessors);
 }
 
+/** One block after the other: what a launch takes where there is no memory to place them. */
+static double alone_cycles(const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    const struct sharers one = {1, 1, 1};
+    const struct alike alike = {cost->counters, (double)cost->blocks, cost->threads};
+    const struct simt_need need = need_of(gpu, &alike, cost->counters, &one);
+    return (double)cost->blocks * simt_batch_cycles(&need, 1);
+}
+
 void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
                         const struct simt_cost *cost, struct simt_placement *placement) {
     struct simt_placement own = {.count = 0};
@@ -382,6 +402,8 @@ void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
             (uint32_t)least(plan.blocks.slots, ceil((double)cost->blocks / gpu->multiprocessors));
         explain_lane(e, gpu, cost, last);
         explain_others(e, gpu, used, last->end);
+    } else {
+        e->nanoseconds += alone_cycles(gpu, cost) / clock_of(gpu);
     }
     free(plan.needs);
     simt_placement_free(&own);

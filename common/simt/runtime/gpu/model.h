@@ -65,7 +65,7 @@ struct simt_explanation {
 };
 
 /**
- * @brief Explains the time of a launch; without memory it takes no time.
+ * @brief Explains the time of a launch; without memory, that of one block after the other.
  * @param cost      of kind SIMT_COST_LAUNCH
  * @param placement receives where the blocks went, in cycles; simt_placement_free() it. NULL: not
  *                  wanted

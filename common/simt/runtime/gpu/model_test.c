@@ -377,6 +377,23 @@ GPU_TEST(idle_warps_hide_no_work) {
     EXPECT_TRUE(time_of(gpu, &cost) > 4 * all);
 }
 
+/* One warp of eight waits for loads; that the others compute as many instructions meanwhile does
+ * not make it wait less. */
+GPU_TEST(busy_warps_hide_no_waiting) {
+    struct simt_counters counters = {.machine_instructions = 1 << 20,
+                                     .longest_warps = 1 << 17,
+                                     .followed_warps = 64,
+                                     .followed_machine = 1 << 17,
+                                     .chain_loads = 8 * 1024,
+                                     .chain_squares = 8ull * 1024 * 1024 * 500 * 500 / 256};
+    struct simt_cost cost = launch_of(&counters);
+    cost.blocks = 64;
+    double hidden = time_of(gpu, &cost);
+    counters.chain_loads = 64 * 1024; /* all eight wait as long */
+    counters.chain_squares *= 8;
+    EXPECT_NEAR(time_of(gpu, &cost), hidden, 0.02 * hidden);
+}
+
 C_TEST(model, knows_its_gpus) {
     char keys[128];
     EXPECT_STR_EQ("t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200, b200",
