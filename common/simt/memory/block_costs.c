@@ -5,9 +5,10 @@
 
 enum {
     STEPS = 16, /* of an octave */
-    KINDS = 4   /* what a block takes most of; SIMT_BLOCK_KEYS = KINDS * 64 octaves * STEPS */
+    KINDS = 4,  /* what a block takes most of */
+    LOADS = 4   /* how often it loads: what waits is to be told from what computes */
 };
-_Static_assert(SIMT_BLOCK_KEYS == KINDS * 64 * STEPS, "a key for each kind and length");
+_Static_assert(SIMT_BLOCK_KEYS == LOADS * KINDS * 64 * STEPS, "a key for each kind and length");
 
 /* Sixteenths of an octave. */
 static uint32_t logarithm(uint64_t value) {
@@ -17,6 +18,15 @@ static uint32_t logarithm(uint64_t value) {
     uint32_t octave = 63 - (uint32_t)__builtin_clzll(value);
     uint64_t rest = value << (63 - octave) >> 59; /* its 5 leading bits: 1 and four more */
     return octave * STEPS + (uint32_t)(rest & (STEPS - 1));
+}
+
+/* Loads that may be waited for: none, up to one in 64 instructions, one in 16, or more. */
+static uint32_t loads_of(const struct simt_counters *c) {
+    uint64_t loads = c->global_load_requests + c->local_requests + c->atomic_requests;
+    return loads == 0                             ? 0
+           : 64 * loads < c->machine_instructions ? 1
+           : 16 * loads < c->machine_instructions ? 2
+                                                  : 3;
 }
 
 /* Roughly the cycles that a block takes of each unit, of four at a time, and what it takes most. */
@@ -33,7 +43,7 @@ static uint32_t key_of(const struct simt_counters *c) {
         all += costs[kind];
         most = costs[kind] > costs[most] ? kind : most;
     }
-    return most * 64 * STEPS + logarithm(all);
+    return (loads_of(c) * KINDS + most) * 64 * STEPS + logarithm(all);
 }
 
 bool simt_block_costs_begin(struct simt_block_costs *costs, uint64_t blocks) {

@@ -2,7 +2,8 @@
  * @file block_costs.h
  * @brief What the blocks of a launch cost, each on its own, in bounded memory.
  *
- * Blocks that cost about the same (within 1/16 octave, the same thing most of all) form a class,
+ * Blocks that cost about the same (within 1/16 octave, the same thing most of all, about as many
+ * loads an instruction) form a class,
  * which keeps the sum of their counts. Beside the classes stands the order: spans of blocks of one
  * class, as the grid has them. A grid of more than SIMT_ORDERED_BLOCKS is cut into that many
  * windows, and within a window blocks of one class stand together. Nothing depends on which host
@@ -22,7 +23,7 @@ extern "C" {
 #endif
 
 enum {
-    SIMT_BLOCK_KEYS = 4096, /**< classes at most */
+    SIMT_BLOCK_KEYS = 16384, /**< classes at most */
     SIMT_ORDERED_BLOCKS = 1 << 16
 };
 

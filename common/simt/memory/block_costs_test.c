@@ -53,6 +53,21 @@ C_TEST(block_costs, what_differs_is_another_class) {
     simt_block_costs_free(&costs);
 }
 
+/* As many instructions, some of them loads: what waits is not hidden among what computes. */
+C_TEST(block_costs, loads_make_another_class) {
+    struct simt_block_costs costs;
+    struct simt_counters loads = block_of(100000);
+    ASSERT_TRUE(simt_block_costs_begin(&costs, 3));
+    note(&costs, 0, 100000);
+    loads.global_load_requests = 1000;
+    ASSERT_TRUE(simt_block_costs_note(&costs, 1, &loads));
+    EXPECT_INT_EQ(2, costs.class_count);
+    loads.global_load_requests = 10000;
+    ASSERT_TRUE(simt_block_costs_note(&costs, 2, &loads));
+    EXPECT_INT_EQ(3, costs.class_count);
+    simt_block_costs_free(&costs);
+}
+
 /* Blocks n = 0, 7, 14 ... mod 1000 have 100 n instructions; `members` host threads take ten at a
  * time. */
 static void collect(struct simt_block_costs *all, uint64_t blocks, uint64_t members) {
@@ -100,10 +115,10 @@ C_TEST(block_costs, do_not_depend_on_who_ran_which_block) {
 /* Of a large grid each window of blocks is kept by class; of alternating ones half as many spans.
  */
 C_TEST(block_costs, take_bounded_memory) {
-    enum { BLOCKS = 16 * SIMT_ORDERED_BLOCKS };
+    enum { BLOCKS = 4 * SIMT_ORDERED_BLOCKS };
     struct simt_block_costs costs;
     ASSERT_TRUE(simt_block_costs_begin(&costs, BLOCKS));
-    EXPECT_INT_EQ(16, costs.window);
+    EXPECT_INT_EQ(4, costs.window);
     for (uint64_t b = 0; b < BLOCKS; b++) {
         note(&costs, b, b % 2 == 0 ? 100 : 10000);
     }
