@@ -22,6 +22,7 @@
 #include "common/simt/runtime/xray/xray_record.h"
 
 struct simt_cost;
+struct simt_explanation;
 
 struct runtime;
 
@@ -151,10 +152,10 @@ int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, in
 /**
  * @brief Keeps a launch's profile if it is the longest so far, of its kernel or since
  *        simt_take_longest(). Follows report_launch().
- * @param nanoseconds of the launch, as simt_model_advance() gave them
+ * @param time of the launch, as the model explains it
  */
 void profile_note(struct runtime *runtime, const struct kernel_work *launch,
-                  const struct simt_cost *cost, double nanoseconds);
+                  const struct simt_cost *cost, const struct simt_explanation *time);
 
 /** Registers of a multiprocessor. */
 enum { OCCUPANCY_REGISTERS = 65536 };
