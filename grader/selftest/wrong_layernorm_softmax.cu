@@ -29,6 +29,7 @@
     X(half)           /* adds up in fp16 */                                    \
     X(aligned)        /* loads 8 bytes at once, wherever they lie */           \
     X(no_barrier)     /* reads sums that other threads have not written yet */ \
+    X(ragged)         /* threads without a vector of 4 return, and sums lack them */ \
     X(in_place)       /* reads its row again when part of it is replaced */    \
     X(behind)         /* writes one element behind the output */               \
     X(changes_input)  /* writes into in when out is another buffer */          \
@@ -40,7 +41,7 @@
 #define MISTAKE_VARIABLE "WRONG_ROWS"
 #include "grader/selftest/mistakes.h"
 
-enum { THREADS = 64 };
+enum { THREADS = 64, MOST_THREADS = 1024 };
 
 static __device__ void store(float *to, float x, bool) {
     *to = x;
@@ -79,7 +80,7 @@ template <typename T> static __device__ float element(const row<T> &r, size_t c)
 
 /* Over the block, in every thread: a sum, or the largest. */
 static __device__ float together(float x, bool maximum, enum mistake mistake) {
-    __shared__ float all[THREADS];
+    __shared__ float all[MOST_THREADS];
     all[threadIdx.x] = x;
     if (mistake != MISTAKE_no_barrier) {
         __syncthreads();
@@ -149,6 +150,9 @@ static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) 
     size_t C = mistake == MISTAKE_odd && p.C % 2 == 1 ? p.C - 1 : p.C;
     const row<T> r = {p, mistake, number, (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
                       C};
+    if (mistake == MISTAKE_ragged && blockDim.x > THREADS && threadIdx.x >= C / 4) {
+        return;
+    }
     if (p.op == ROWS_SOFTMAX) {
         softmax_row(r);
     } else {
@@ -161,6 +165,15 @@ static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) 
     if (mistake == MISTAKE_changes_input && first && p.in != p.out) {
         store((T *)p.in, 0.0f, false);
     }
+}
+
+/* "ragged" has a thread for each vector of 4, in whole warps, where a row is more than one block. */
+static unsigned threads_of(size_t C, enum mistake mistake) {
+    size_t vectors = (C / 4 + 31) / 32 * 32;
+    if (mistake == MISTAKE_ragged && C % 4 == 0 && vectors > THREADS && vectors <= MOST_THREADS) {
+        return (unsigned)vectors;
+    }
+    return mistake == MISTAKE_slow ? 1 : THREADS;
 }
 
 static enum status run(const struct rows_problem *p, void *workspace, device_stream stream,
@@ -177,7 +190,7 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
     if (mistake == MISTAKE_grid) {
         grid = dim3(1, (unsigned)p->rows);
     }
-    unsigned threads = mistake == MISTAKE_slow ? 1 : THREADS;
+    unsigned threads = threads_of(p->C, mistake);
     FOR_ELEMENT_TYPE(p->type, (rows_kernel<E><<<grid, threads, 0, stream>>>(*p, mistake)));
     return device_launched("rows_kernel", error);
 }
