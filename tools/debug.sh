@@ -36,7 +36,7 @@ if [ "$device" = gpu ]; then
         echo "debug: cuda-gdb is not installed: it is part of the CUDA toolkit (package cuda-gdb-13-0); or add --config=simt" >&2
         exit 1
     fi
-    exec "$debugger" -q -ex "set cuda memcheck on" --args "$program" "$@"
+    exec "$debugger" -q --args "$program" "$@"
 fi
 
 export SIMT_CHECK=${SIMT_CHECK:-full}

@@ -206,7 +206,7 @@ void report_print_counters(const struct simt_counters *counters, FILE *stream) {
 
 static void print_kernel_json(const struct kernel_total *total, FILE *stream) {
     fputs("{\"name\":", stream);
-    report_print_quoted(total->name, stream);
+    page_print_quoted(total->name, stream);
     fprintf(stream, ",\"launches\":%llu,\"modelled_ms\":%.6f,", (unsigned long long)total->launches,
             total->nanoseconds / 1e6);
     print_figures(&total->counters, stream);
