@@ -14,6 +14,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_NSIGHT_NSIGHT_H_
 #define WARPBOOK_COMMON_SIMT_NSIGHT_NSIGHT_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,7 +40,6 @@ enum {
     X(FADD, "smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", COUNT)                     \
     X(FMUL, "smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", COUNT)                     \
     X(FFMA, "smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", COUNT)                     \
-    X(TENSOR, "sm__inst_executed_pipe_tensor.sum", COUNT)                                     \
     X(FFMA_A_CYCLE, "sm__sass_thread_inst_executed_op_ffma_pred_on.sum.peak_sustained", RATE) \
     X(CLOCK, "sm__cycles_elapsed.avg.per_second", HERTZ)                                      \
     X(DRAM_READ, "dram__bytes_read.sum", BYTES)                                               \
@@ -104,6 +104,7 @@ struct nsight_launch {
     char *kernel;
     uint32_t grid[3], block[3];
     double metrics[NSIGHT_METRIC_COUNT]; /**< bytes, seconds, hertz or a count; NAN: not there */
+    bool tensor;                         /**< it ran instructions of tensor cores */
     struct nsight_line *lines;           /**< (line_count) */
     size_t line_count, line_capacity;
 };

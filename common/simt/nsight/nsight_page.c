@@ -83,7 +83,8 @@ static void print_lines(const struct nsight_launch *launch, FILE *stream) {
             stall[s] += launch->lines[n].samples[s] / samples;
         }
     }
-    fprintf(stream, ",\"samples\":%.0f,\"stall\":", samples);
+    fprintf(stream, ",\"tensor\":%s,\"samples\":%.0f,\"stall\":", launch->tensor ? "true" : "false",
+            samples);
     page_print_numbers(stall, NSIGHT_STALL_COUNT, stream);
     fputs(",\"lines\":[", stream);
     for (size_t n = 0; n < launch->line_count; n++) {
@@ -102,7 +103,6 @@ static void print_counters(const struct nsight_launch *launch, FILE *stream) {
         {"warp_instructions", m[NSIGHT_INSTRUCTIONS]},
         {"active_lanes", m[NSIGHT_LANES]},
         {"flops", m[NSIGHT_FADD] + m[NSIGHT_FMUL] + 2 * m[NSIGHT_FFMA]},
-        {"tensor_instructions", m[NSIGHT_TENSOR]},
         {"global_load_requests", m[NSIGHT_LOAD_REQUESTS]},
         {"global_load_sectors", m[NSIGHT_LOAD_SECTORS]},
         {"global_store_sectors", m[NSIGHT_STORE_SECTORS]},

@@ -192,6 +192,32 @@ C_TEST(nsight, texts_of_lines_may_hold_quotes_and_commas) {
     nsight_free(&report);
 }
 
+#define INSTRUCTION(text, count) \
+    "\"\",\"\",\"0x10\",\"      " text "\",\"" count "\",\"320\",\"0\",\"-\"\n"
+
+C_TEST(nsight, tensor_cores_are_seen_by_their_instructions) {
+    static const struct {
+        const char *text;
+        bool tensor;
+    } cases[] = {
+        {INSTRUCTION("HMMA.16816.F32 R4, R8, R2, R4", "10"), true},
+        {INSTRUCTION("@!P0 HGMMA.64x64x16.F32 R24, gdesc[UR4]", "10"), true},
+        {INSTRUCTION("HMMA.16816.F32 R4, R8, R2, R4", "0"), false},
+        {INSTRUCTION("HFMA2.MMA R0, -RZ, RZ, 0, 0", "10"), false},
+        {INSTRUCTION("FFMA R0, R1, R2, R3", "10"), false},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct nsight_report report;
+        struct error error = {0};
+        char text[2000];
+        snprintf(text, sizeof text, "%s%s",
+                 COLUMNS UNITS LAUNCH("k") FILE_OF("a.cu", "k") HEADS ROW("3", "x"), cases[i].text);
+        EXPECT_OK(read_text(text, &report, &error));
+        EXPECT_TRUE(report.launches[0].tensor == cases[i].tensor);
+        nsight_free(&report);
+    }
+}
+
 /* Each section goes to the next launch of its kernel; one without lines is passed over, and a
  * function that is no kernel belongs to the launch in front of it. */
 C_TEST(nsight, sections_find_their_launches) {

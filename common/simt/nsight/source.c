@@ -1,7 +1,7 @@
 /*
  * The source page: for each launch and file a section of "File Path", "Function Name", names of
  * columns, and rows. A row with a number in front is a source line with the sums of its
- * instructions; those without one are the instructions, which are not looked at.
+ * instructions; those without one are the instructions.
  *
  * The text of a line stands there as it is, quotes and all, so a row is taken apart from its end.
  */
@@ -193,6 +193,35 @@ static enum status add_line(struct reader *r, struct nsight_line line, const cha
     return STATUS_OK;
 }
 
+/* HMMA, HGMMA, IMMA, DMMA ...; HFMA2.MMA is an fp16 multiply-add. */
+static bool is_tensor(const char *instruction) {
+    const char *opcode = instruction + strspn(instruction, " ");
+    if (opcode[0] == '@') { /* its predicate */
+        opcode += strcspn(opcode, " ");
+        opcode += strspn(opcode, " ");
+    }
+    size_t length = strcspn(opcode, ". ");
+    return length >= 4 && strncmp(opcode + length - 3, "MMA", 3) == 0;
+}
+
+/* "","","0x7f10","      HMMA.16816.F32 R4, ...","1056",...; of all rows only these are looked at.
+ */
+static enum status read_instruction(struct reader *r, char *row, struct error *error) {
+    if (strstr(row, "MMA") == NULL || r->launch == r->report->launch_count) {
+        return STATUS_OK;
+    }
+    if (reader_split(r, row) != r->source_columns) {
+        return reader_wrong(r, error, "the row has not as many columns as its section");
+    }
+    for (size_t i = FIXED_COLUMNS; i < r->source_columns; i++) {
+        if (r->column[i] == COLUMN_INSTRUCTIONS && is_tensor(r->fields[FIXED_COLUMNS - 1]) &&
+            reader_number(r->fields[i]) > 0) {
+            r->report->launches[r->launch].tensor = true;
+        }
+    }
+    return STATUS_OK;
+}
+
 /* "41","sum += a[i];","-","-","18",... */
 static enum status read_row(struct reader *r, char *row, struct error *error) {
     char *after, *text;
@@ -235,7 +264,7 @@ enum status reader_source(struct reader *r, char *line, struct error *error) {
         return read_row(r, line, error);
     }
     if (r->source_columns > 0 && strncmp(line, "\"\",\"", strlen("\"\",\"")) == 0) {
-        return STATUS_OK; /* an instruction */
+        return read_instruction(r, line, error);
     }
     return reader_wrong(r, error,
                         "not a line of Nsight Compute's source page as --print-source cuda,sass "

@@ -408,14 +408,22 @@ const worstLine = (view) =>
     view.launch.lines.reduce((worst, line) => total(line) > total(worst) ? line : worst,
                              view.launch.lines[0]);
 
-function sayExcess(line) {
+function sayExcess(line, who) {
     for (const unit of ["sectors", "wavefronts"]) {
         if (excess(line, unit)) {
             const ratio = line.of[unit] / line.of["least_" + unit];
-            return " It takes " + ratio.toFixed(1) + " times the " + unit + " that would do.";
+            return " " + who + " takes " + ratio.toFixed(1) + " times the " + unit + " that would do.";
         }
     }
     return "";
+}
+
+/* Of the line that waits, or else of the one that wastes most: often that is what it waits for. */
+function sayWaste(worst, lines) {
+    const wasted = (line) => Math.max(...["sectors", "wavefronts"].map(
+        (unit) => excess(line, unit) ? line.of[unit] - line.of["least_" + unit] : 0));
+    const most = lines.reduce((a, b) => wasted(b) > wasted(a) ? b : a, worst);
+    return sayExcess(worst, "It") || (most.of.line > 0 ? sayExcess(most, "Line " + most.of.line) : "");
 }
 
 function verdict(view) {
@@ -426,7 +434,7 @@ function verdict(view) {
     const reason = line.stall.indexOf(Math.max(...line.stall));
     const where = line.of.line > 0 ? "Line " + line.of.line : "Code without a line";
     return where + " takes most: " + percent(total(line)) + " of the warps’ time, mostly " +
-        view.page.stalls[reason][1] + "." + sayExcess(line);
+        view.page.stalls[reason][1] + "." + sayWaste(line, view.launch.lines);
 }
 
 /* What stands before and behind the launch's time. */
@@ -617,13 +625,13 @@ function drawDot(plot, intensity, flops, name, title) {
 
 const decade = (value, round) => Math.pow(10, round(Math.log10(value)));
 
-const tensorOf = ({launch}) =>
-    launch.counters.instructions ? launch.counters.instructions.tensor : launch.counters.tensor_instructions;
+const usesTensor = ({launch, page}) =>
+    page.measured ? launch.tensor : launch.counters.instructions.tensor > 0;
 
 /* null: there is one to draw. */
 function whyNoRoofline(view) {
     const figures = figuresOf(view), measured = view.page.measured;
-    if (measured && tensorOf(view) > 0) {
+    if (measured && usesTensor(view)) {
         return "The kernel uses tensor cores, whose operations are not counted here.";
     }
     if (measured && !(view.launch.counters.flops >= 0 && figures.flops_per_s > 0 &&
@@ -641,7 +649,7 @@ function drawRoofline(view) {
     if (nothing !== null) {
         return h("section", {}, heading, h("p", {class: "soft"}, nothing));
     }
-    const tensor = tensorOf(view) > 0 && figures.tensor_flops_per_s > 0;
+    const tensor = usesTensor(view) && figures.tensor_flops_per_s > 0;
     const peak = tensor ? figures.tensor_flops_per_s : figures.flops_per_s;
     const places = [at.memory, at.l2].filter((one) => one !== null);
     const plot = makePlot(Math.min(0.01, decade(Math.min(...places, 1) / 2, Math.floor)),
@@ -667,7 +675,6 @@ const FIGURES = [
     ["time", (v) => v.launch.of.ns, micros],
     ["warp instructions", (v) => v.launch.counters.warp_instructions],
     ["floating-point operations", (v) => v.launch.counters.flops],
-    ["instructions of tensor cores", tensorOf],
     ["lanes active an instruction", (v) => v.launch.counters.active_lanes / v.launch.counters.warp_instructions],
     ["global load sectors", (v) => v.launch.counters.global_load_sectors],
     ["sectors a global load", (v) => v.launch.counters.global_load_sectors / v.launch.counters.global_load_requests],

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/page/page.h"
 #include "common/simt/why.h"
 
 /* There when the program links the C++ runtime, as what nvcc compiles does. */

@@ -1,10 +1,10 @@
 #include "common/simt/runtime/report/report.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/page/page.h"
 #include "common/simt/ptx/ptx.h"
 
 static struct report_line *line_of(struct report_line **lines, const char *file, uint32_t number) {
