@@ -8,6 +8,7 @@
 #include <cjson/cJSON.h>
 
 #include "common/base/file.h"
+#include "common/testing/fixture.h"
 #include "common/testing/testing.h"
 
 #define RECORDED "common/simt/nsight/testdata/known_h100.csv"

@@ -39,4 +39,5 @@ ncu --import "$report" --page raw --csv --print-units base |
             print line "\""
         }'
 ncu --import "$report" --page source --csv --print-source cuda,sass |
-    awk '/^"",/ { if (kept++ == 0) print; next } { kept = 0; print }'
+    awk '/^"",/ { if (kept++ == 0) print; next } { kept = 0; print }' |
+    sed 's|"/[^"]*/execroot/warpbook/|"/home/user/.cache/bazel/execroot/warpbook/|'
