@@ -2,6 +2,7 @@
 #include "common/bench/bench_program.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/testing/testing.h"
 

@@ -200,8 +200,21 @@ static void print_launch(const struct nsight_launch *launch, FILE *stream) {
 
 /** The export's own texts of a file's lines; NULL where it has none. */
 struct texts {
+    size_t end; /* behind the last line that has counts */
     const char *line[NSIGHT_MOST_LINE];
 };
+
+static size_t end_of(const struct nsight_report *report, size_t file) {
+    size_t end = 0;
+    for (size_t i = 0; i < report->launch_count; i++) {
+        const struct nsight_launch *launch = &report->launches[i];
+        for (size_t n = 0; n < launch->line_count; n++) {
+            const struct nsight_line *line = &launch->lines[n];
+            end = line->file == file && line->line >= end ? (size_t)line->line + 1 : end;
+        }
+    }
+    return end;
+}
 
 static void collect(const struct nsight_report *report, size_t file, struct texts *texts,
                     struct page_marks *marks) {
@@ -232,7 +245,7 @@ static bool agrees(FILE *source, const struct texts *texts) {
     char *line = NULL;
     size_t room = 0;
     bool same = true;
-    for (size_t n = 1; n < NSIGHT_MOST_LINE && same && getline(&line, &room, source) >= 0; n++) {
+    for (size_t n = 1; n < texts->end && same && getline(&line, &room, source) >= 0; n++) {
         same = texts->line[n] == NULL || is_line(line, texts->line[n]);
     }
     rewind(source);
@@ -263,7 +276,7 @@ static void print_texts(const char *name, const struct texts *texts, size_t *lef
     fputs("{\"name\":", stream);
     page_print_quoted(name, stream);
     fputs(",\"lines\":[", stream);
-    for (size_t n = 1; n < NSIGHT_MOST_LINE; n++) {
+    for (size_t n = 1; n < texts->end; n++) {
         size_t length = texts->line[n] != NULL ? strlen(texts->line[n]) : 0;
         if (texts->line[n] != NULL && length <= *left) {
             fprintf(stream, "%s[%zu,", first ? "" : ",", n);
@@ -279,7 +292,8 @@ static void print_texts(const char *name, const struct texts *texts, size_t *lef
 static void print_file(const struct nsight_report *report, size_t file, struct texts *texts,
                        struct page_marks *marks, size_t *left, FILE *stream) {
     const char *name = report->files[file];
-    memset(texts, 0, sizeof *texts);
+    texts->end = end_of(report, file);
+    memset(texts->line, 0, texts->end * sizeof *texts->line);
     memset(marks, 0, sizeof *marks);
     collect(report, file, texts, marks);
     FILE *source = may_open(name) ? page_open_source(name) : NULL;
