@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cjson/cJSON.h>
 
@@ -270,4 +271,35 @@ C_TEST(nsight, what_is_unexpected_is_one_line) {
                  "t.csv:7: the row has not as many columns as its section");
     expect_wrong(COLUMNS UNITS LAUNCH("k") "\"Kernel Name\",\"k\",\n",
                  "t.csv:4: not a line of Nsight Compute's source page");
+}
+
+/* ---- A script in the place of ncu ---- */
+
+static void expect_profile(const char *script, enum status wanted, const char *words) {
+    char path[512], *arguments[] = {(char *)"/bin/true", NULL};
+    struct error error = {0};
+    test_temporary_path("ncu", path, sizeof path);
+    ASSERT_OK(file_write(path, script, strlen(script), &error));
+    EXPECT_INT_EQ(0, chmod(path, 0700));
+    *strrchr(path, '/') = '\0';
+    setenv("PATH", path, 1);
+    EXPECT_STATUS(wanted, nsight_profile(arguments, "/dev/null", &error));
+    if (strstr(error.message, words) == NULL) {
+        TEST_FAIL("'%s' says not '%s'", error.message, words);
+    }
+}
+
+C_TEST(nsight, a_profile_that_fails_is_one_line) {
+    expect_profile("#!/bin/sh\necho '==ERROR== ERR_NVGPUCTRPERM - no permission' >&2\nexit 1\n",
+                   STATUS_UNSUPPORTED, "the driver lets only root read the GPU's counters");
+    expect_profile("#!/bin/sh\necho '==WARNING== No kernels were profiled.'\n", STATUS_DEVICE,
+                   "ncu profiled no kernel");
+    expect_profile(
+        "#!/bin/sh\necho '==ERROR== The application returned an error code (3).'\nexit 3\n",
+        STATUS_DEVICE, "ncu ended with 3: The application returned an error code (3).");
+    setenv("PATH", "/no/such/folder", 1);
+    setenv("CUDA_HOME", "/no/such/folder", 1);
+    struct error error = {0};
+    char path[64];
+    EXPECT_STATUS(STATUS_NOT_FOUND, nsight_find(path, sizeof path, &error));
 }
