@@ -11,39 +11,40 @@
 #include "common/cuda/convert.cuh"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 
-#define MISTAKES(X)                                                            \
-    X(right)                                                                   \
-    X(slow)           /* one thread a row */                                   \
-    X(idle_blocks)    /* a thread a row, in few blocks beside idle ones */     \
-    X(idle_warps)     /* a thread a row, in one warp of 32 */                  \
-    X(one_in_132)     /* a thread a row, idle blocks between the others */     \
-    X(empty)          /* does nothing */                                       \
-    X(zeros)          /* writes zeros */                                       \
-    X(no_eps)         /* forgets epsilon */                                    \
-    X(naive_variance) /* E[x^2] - mean^2 */                                    \
-    X(unbiased)       /* divides by C - 1 */                                   \
-    X(no_bias)        /* forgets the bias */                                   \
-    X(no_mask)        /* ignores the mask */                                   \
-    X(own_mask)       /* a mask row of its own for each row */                 \
-    X(unstable)       /* e^x without subtracting the maximum */                \
-    X(all_hidden)     /* divides by the sum even when nothing is seen */       \
-    X(odd)            /* leaves out the last column of an odd row */           \
-    X(truncates)      /* rounds towards zero when it stores 16 bits */         \
-    X(half)           /* adds up in fp16 */                                    \
-    X(aligned)        /* loads 8 bytes at once, wherever they lie */           \
-    X(no_barrier)     /* reads sums that other threads have not written yet */ \
-    X(in_place)       /* reads its row again when part of it is replaced */    \
-    X(behind)         /* writes one element behind the output */               \
-    X(changes_input)  /* writes into in when out is another buffer */          \
-    X(grid)           /* more blocks in y than a grid takes */                 \
-    X(status)         /* reports a failure */                                  \
-    X(not_refused)    /* takes any size */                                     \
+#define MISTAKES(X)                                                                  \
+    X(right)                                                                         \
+    X(slow)           /* one thread a row */                                         \
+    X(idle_blocks)    /* a thread a row, in few blocks beside idle ones */           \
+    X(idle_warps)     /* a thread a row, in one warp of 32 */                        \
+    X(one_in_132)     /* a thread a row, idle blocks between the others */           \
+    X(empty)          /* does nothing */                                             \
+    X(zeros)          /* writes zeros */                                             \
+    X(no_eps)         /* forgets epsilon */                                          \
+    X(naive_variance) /* E[x^2] - mean^2 */                                          \
+    X(unbiased)       /* divides by C - 1 */                                         \
+    X(no_bias)        /* forgets the bias */                                         \
+    X(no_mask)        /* ignores the mask */                                         \
+    X(own_mask)       /* a mask row of its own for each row */                       \
+    X(unstable)       /* e^x without subtracting the maximum */                      \
+    X(all_hidden)     /* divides by the sum even when nothing is seen */             \
+    X(odd)            /* leaves out the last column of an odd row */                 \
+    X(truncates)      /* rounds towards zero when it stores 16 bits */               \
+    X(half)           /* adds up in fp16 */                                          \
+    X(aligned)        /* loads 8 bytes at once, wherever they lie */                 \
+    X(no_barrier)     /* reads sums that other threads have not written yet */       \
+    X(ragged)         /* threads without a vector of 4 return, and sums lack them */ \
+    X(in_place)       /* reads its row again when part of it is replaced */          \
+    X(behind)         /* writes one element behind the output */                     \
+    X(changes_input)  /* writes into in when out is another buffer */                \
+    X(grid)           /* more blocks in y than a grid takes */                       \
+    X(status)         /* reports a failure */                                        \
+    X(not_refused)    /* takes any size */                                           \
     X(library)        /* has somebody else at hand to do the work */
 
 #define MISTAKE_VARIABLE "WRONG_ROWS"
 #include "grader/selftest/mistakes.h"
 
-enum { THREADS = 64 };
+enum { THREADS = 64, MOST_THREADS = 1024 };
 
 static __device__ void store(float *to, float x, bool) {
     *to = x;
@@ -83,7 +84,7 @@ template <typename T> static __device__ float element(const row<T> &r, size_t c)
 
 /* Over the threads of a row, in each of them: a sum, or the largest. */
 template <typename T> static __device__ float together(float x, bool maximum, const row<T> &r) {
-    __shared__ float all[THREADS];
+    __shared__ float all[MOST_THREADS];
     const enum mistake mistake = r.mistake;
     if (r.step == 1) {
         return x;
@@ -189,6 +190,9 @@ static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) 
     const row<T> r = {
         p, mistake,     number,    (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
         C, threadIdx.x, blockDim.x};
+    if (mistake == MISTAKE_ragged && blockDim.x > THREADS && threadIdx.x >= C / 4) {
+        return;
+    }
     do_row(r);
     bool first = number == 0 && threadIdx.x == 0;
     if (mistake == MISTAKE_behind && first) {
@@ -197,6 +201,16 @@ static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) 
     if (mistake == MISTAKE_changes_input && first && p.in != p.out) {
         store((T *)p.in, 0.0f, false);
     }
+}
+
+/* "ragged" has a thread for each vector of 4, in whole warps, where a row is more than one block.
+ */
+static unsigned threads_of(size_t C, enum mistake mistake) {
+    size_t vectors = (C / 4 + 31) / 32 * 32;
+    if (mistake == MISTAKE_ragged && C % 4 == 0 && vectors > THREADS && vectors <= MOST_THREADS) {
+        return (unsigned)vectors;
+    }
+    return mistake == MISTAKE_slow ? 1 : THREADS;
 }
 
 static enum status run(const struct rows_problem *p, void *workspace, device_stream stream,
@@ -218,7 +232,7 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
     if (mistake == MISTAKE_grid) {
         grid = dim3(1, (unsigned)p->rows);
     }
-    unsigned threads = mistake == MISTAKE_slow ? 1 : THREADS;
+    unsigned threads = threads_of(p->C, mistake);
     FOR_ELEMENT_TYPE(p->type, (rows_kernel<E><<<grid, threads, 0, stream>>>(*p, mistake)));
     return device_launched("rows_kernel", error);
 }
