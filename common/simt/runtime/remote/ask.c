@@ -5,6 +5,7 @@
 
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/mirror.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
@@ -125,6 +126,17 @@ static cudaError_t place_of(const struct runtime *runtime, struct simt_place *pl
 
 cudaError_t simt_ask_place(struct simt_place *place, const void *address) {
     ASK(runtime, place_of(runtime, place, address));
+}
+
+static cudaError_t give_page(struct runtime *runtime, const void *address) {
+    return mirror_fault(runtime, address) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t simt_ask_page(const void *address) {
+    struct runtime *runtime = runtime_lock(); /* also when the program has finished */
+    cudaError_t error = give_page(runtime, address);
+    runtime_unlock(runtime);
+    return error;
 }
 
 /* Modules. */

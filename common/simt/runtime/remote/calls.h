@@ -230,6 +230,7 @@ struct fatbin_wrapper {
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \
+    X(simt_ask_page, 1, (IN, const void *))                                                        \
     X(simt_add_module, 4, (NEW, simt_module_handle), (IN, struct fatbin_wrapper), (IN, const void *),\
       (IN, size_t))                                                                                \
     X(simt_drop_module, 1, (HANDLE, simt_module_handle))                                           \

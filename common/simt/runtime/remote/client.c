@@ -74,6 +74,10 @@ static void handle_fault(int number, siginfo_t *info, void *context) {
                 info->si_addr, place.text);
         _exit(1);
     }
+    if (info->si_code == SEGV_ACCERR && client->on && !client->lost &&
+        simt_ask_page(info->si_addr) == cudaSuccess) {
+        return;
+    }
     if ((before->sa_flags & SA_SIGINFO) != 0) {
         before->sa_sigaction(number, info, context);
     } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
@@ -185,18 +189,33 @@ static void give_text(const struct packet *packet) {
     fflush(stream);
 }
 
+static void protect(uint64_t address, uint64_t bytes, int protection) {
+    if (mprotect((void *)(uintptr_t)address, bytes, protection) != 0) {
+        runtime_give_up("pages of managed memory cannot be protected");
+    }
+}
+
 /** Sends what the device asks for; where there is no such memory, this thread faults as it would
  *  with the device in its process. */
 static enum status give_memory(struct client *client, struct packet *packet) {
     const unsigned char *from = (const unsigned char *)(uintptr_t)packet->address;
-    uint64_t left = packet->bytes;
+    uint64_t address = packet->address;
+    uint64_t bytes = packet->bytes;
+    uint64_t left = bytes;
+    bool take = packet->kind == PACKET_TAKE;
     enum status status = STATUS_OK;
+    if (take) {
+        protect(address, bytes, PROT_READ); /* what another thread writes now comes later */
+    }
     while (left > 0 && status == STATUS_OK) {
         packet_begin(packet, PACKET_DATA);
         packet->extra = (uint32_t)(left < PACKET_BYTES ? left : PACKET_BYTES);
         status = packet_send(client->socket, packet, from);
         left -= status == STATUS_OK ? packet->extra : 0;
         from += status == STATUS_OK ? packet->extra : 0;
+    }
+    if (take && status == STATUS_OK) {
+        protect(address, bytes, PROT_NONE);
     }
     if (status == STATUS_INVALID_ARGUMENT) {
         packet_begin(packet, PACKET_FAILED);
@@ -243,7 +262,11 @@ static enum status serve(struct client *client, struct packet *packet) {
         give_text(packet);
         return STATUS_OK;
     case PACKET_PULL:
+    case PACKET_TAKE:
         return give_memory(client, packet);
+    case PACKET_OPEN:
+        protect(packet->address, packet->bytes, PROT_READ | PROT_WRITE);
+        return STATUS_OK;
     case PACKET_PUSH:
         memcpy((void *)(uintptr_t)packet->address, packet->data + packet->size, packet->extra);
         return STATUS_OK;
