@@ -30,6 +30,7 @@ static cudaError_t allocate(struct runtime *runtime, void **memory, size_t bytes
     if (status != STATUS_OK) {
         return runtime_error_of(status);
     }
+    runtime->allocations++;
     *memory = (void *)(uintptr_t)address;
     return cudaSuccess;
 }

@@ -19,6 +19,8 @@ cudaError_t simt_ask_totals(struct simt_totals *totals);
 cudaError_t simt_ask_limits(struct simt_limits *limits);
 /** cudaErrorNotReady when there was no launch. */
 cudaError_t simt_ask_longest(struct simt_profile *profile);
+/** For a controller alone. */
+cudaError_t simt_ask_state(struct simt_device_state *state);
 cudaError_t simt_ask_gpu(char *key, int size);
 cudaError_t simt_ask_name(const void *pointer, const char *name);
 
