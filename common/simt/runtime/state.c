@@ -8,6 +8,7 @@
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/mirror.h"
 #include "common/simt/runtime/stream/stream.h"
 #include "common/simt/runtime/xray/xray_page.h"
 
@@ -46,6 +47,15 @@ static size_t device_bytes(const struct simt_gpu *gpu) {
     return machine < gpu->memory_bytes ? machine : gpu->memory_bytes;
 }
 
+/** The program in this process uses managed memory that the device has. */
+static bool repair(void *context, const void *address) {
+    struct runtime *runtime = context;
+    pthread_mutex_lock(&runtime->lock);
+    bool repaired = runtime->memory != NULL && mirror_fault(runtime, address);
+    pthread_mutex_unlock(&runtime->lock);
+    return repaired;
+}
+
 static void create_memory(struct runtime *runtime) {
     enum { LEAST = 1 << 26 };
     size_t bytes = device_bytes(runtime->settings.gpu);
@@ -59,6 +69,7 @@ static void create_memory(struct runtime *runtime) {
     }
     if (status == STATUS_OK) {
         status = simt_host_fault_install(runtime->memory);
+        simt_host_fault_repair(repair, runtime);
     }
     if (status != STATUS_OK) {
         runtime_give_up("no address space for the memory of the emulated GPU");

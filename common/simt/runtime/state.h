@@ -54,11 +54,15 @@ struct runtime {
     unsigned device_flags;
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
     struct report report;
-    struct xray xray;  /**< only with SIMT_XRAY */
-    bool managed_note; /**< the note on managed memory has been printed */
+    struct xray xray; /**< only with SIMT_XRAY */
 
     struct program *program;     /**< that the device serves; NULL: it is in this process */
-    pthread_mutex_t mirror_lock; /**< guards host_blocks while a kernel runs */
+    pthread_mutex_t mirror_lock; /**< guards host_blocks and what follows while a kernel runs */
+    struct simt_profile controller_longest; /**< the same for a controller */
+    bool controlled;                        /**< a controller makes the call that runs */
+    double controller_nanoseconds;          /**< of the clock, for its calls */
+    uint64_t calls, faults, allocations;    /**< of programs; of kernels; of device memory */
+    size_t moved, used;          /**< bytes of managed, of other host memory: see mirror.h */
 };
 
 /**

@@ -364,10 +364,18 @@ bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
     if (!holds(record, address) || record->allocation.freed) {
         return false;
     }
+    const struct simt_allocation *allocation = &record->allocation;
+    uint64_t begin = allocation->address;
+    uint64_t bytes = allocation->bytes;
+    if (allocation->host) { /* the piece that holds the address */
+        uint64_t offset = (address - begin) / SIMT_HOST_CHUNK * SIMT_HOST_CHUNK;
+        begin += offset;
+        bytes = bytes - offset < SIMT_HOST_CHUNK ? bytes - offset : SIMT_HOST_CHUNK;
+    }
     *extent = (struct simt_extent){
-        .begin = record->allocation.address,
-        .end = record->allocation.address + record->allocation.bytes,
-        .host = simt_memory_host(memory, record->allocation.address),
+        .begin = begin,
+        .end = begin + bytes,
+        .host = simt_memory_host(memory, begin),
         .complete = record->complete,
     };
     return true;
@@ -384,15 +392,16 @@ static bool in_window(const struct simt_memory *memory, uint64_t address) {
     return address - memory->window < memory->reserved;
 }
 
-/* Host memory: at its own address, unless that is another process's. */
+/* Host memory: at its own address, unless it was placed elsewhere. */
 static void *place_of(const struct simt_memory *memory, uint64_t address) {
     const struct record *record =
         memory->wanted != NULL ? record_below(&memory->host, address) : NULL;
-    if (!holds(record, address) || record->place == NULL) {
+    if (!holds(record, address)) {
         return (void *)(uintptr_t)address;
     }
     memory->wanted(memory->context, address);
-    return record->place + (address - record->allocation.address);
+    return record->place != NULL ? record->place + (address - record->allocation.address)
+                                 : (void *)(uintptr_t)address;
 }
 
 void *simt_memory_host(const struct simt_memory *memory, uint64_t address) {

@@ -114,6 +114,7 @@ static void take_fault(struct runtime *runtime, const struct kernel *kernel,
     fflush(stdout);
     simt_fault_print(fault, stderr);
     simt_fault_found(fault);
+    runtime->faults++;
     runtime->pending = error_of_fault(fault->kind);
 }
 

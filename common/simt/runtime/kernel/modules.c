@@ -64,10 +64,6 @@ static void withdraw_managed(struct runtime *runtime, struct variable *v) {
     struct host_block *block = v->memory != NULL ? host_block_find(runtime, v->memory) : NULL;
     if (block != NULL) {
         host_block_release(runtime, block);
-        program_release(runtime, v->memory, v->bytes);
-    } else if (v->memory != NULL) {
-        enum status status = simt_memory_unregister_host(runtime->memory, v->memory);
-        (void)status; /* it may never have been registered */
     }
     v->memory = NULL;
 }
@@ -192,7 +188,6 @@ static void *mirror_managed(struct runtime *runtime, void *device, size_t bytes)
     return memory;
 }
 
-/** In one process a managed variable is the emulator's own mapping of its memory. */
 static void publish_managed(struct runtime *runtime, struct module *module) {
     for (struct variable *v = module->variables; v != NULL; v = v->next) {
         uint64_t address = 0;
@@ -202,14 +197,7 @@ static void publish_managed(struct runtime *runtime, struct module *module) {
             continue;
         }
         simt_memory_mark(runtime->memory, address, bytes);
-        v->memory = simt_memory_host(runtime->memory, address);
-        if (runtime->program != NULL) {
-            v->memory = mirror_managed(runtime, v->memory, bytes);
-        } else {
-            enum status status = simt_memory_register_host(runtime->memory, v->memory, bytes,
-                                                           "__managed__ variable");
-            (void)status; /* kernels cannot use the host's address, but still the variable */
-        }
+        v->memory = mirror_managed(runtime, simt_memory_host(runtime->memory, address), bytes);
         (void)program_write(runtime, v->managed, &v->memory, sizeof v->memory);
     }
 }

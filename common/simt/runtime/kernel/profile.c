@@ -37,11 +37,13 @@ void profile_note(struct runtime *runtime, const struct kernel_work *launch,
     double nanoseconds = time->nanoseconds;
     struct simt_profile *of_kernel = report_longest(&runtime->report, launch->kernel->readable);
     bool longest = nanoseconds > runtime->longest.nanoseconds;
+    bool told = nanoseconds > runtime->controller_longest.nanoseconds;
     bool longest_of_kernel = of_kernel != NULL && nanoseconds > of_kernel->nanoseconds;
-    if (longest || longest_of_kernel) {
+    if (longest || told || longest_of_kernel) {
         struct simt_profile profile;
         make_profile(&profile, runtime->settings.gpu, launch, cost, time);
         runtime->longest = longest ? profile : runtime->longest;
+        runtime->controller_longest = told ? profile : runtime->controller_longest;
         if (longest_of_kernel) {
             *of_kernel = profile;
         }

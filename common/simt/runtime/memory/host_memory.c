@@ -79,7 +79,7 @@ cudaError_t host_block_register(struct runtime *runtime, void *memory, size_t by
 cudaError_t host_block_add_variable(struct runtime *runtime, void *memory, size_t bytes,
                                     void *variable) {
     struct host_block entry = {
-        .memory = memory, .bytes = bytes, .kind = HOST_REGISTERED, .what = "__managed__ variable"};
+        .memory = memory, .bytes = bytes, .kind = HOST_MANAGED, .what = "__managed__ variable"};
     return add(runtime, entry, variable);
 }
 
@@ -138,7 +138,7 @@ static void collect(const struct runtime *runtime, struct leaks *leaks) {
     simt_memory_visit(runtime->memory, visit, leaks);
     for (const struct host_block *block = runtime->host_blocks; block != NULL;
          block = block->next) {
-        if (block->kind != HOST_REGISTERED) {
+        if (block->kind != HOST_REGISTERED && !block->variable) {
             add_leak(leaks, block->what, block->bytes, (uint64_t)(uintptr_t)block->memory, 0);
         }
     }

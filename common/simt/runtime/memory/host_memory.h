@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cuda_runtime_api.h>
 
@@ -22,11 +23,12 @@ struct host_block {
     const char *what;
     struct host_block *next;
 
-    /** @name Of a program in another process, see mirror.h; NULL and false else
+    /** @name See mirror.h
      * @{ */
-    unsigned char *copy, *before; /**< what kernels use; as it was fetched */
-    bool variable;                /**< copy is a managed variable's device memory */
-    bool fetched;                 /**< for the work that runs */
+    unsigned char *copy;   /**< what kernels use; NULL: the block itself */
+    unsigned char *before; /**< the copy as it was fetched; NULL: nobody compares */
+    uint8_t *chunks;       /**< 1: the device has it, or the work that runs has used it */
+    bool variable;         /**< copy is a managed variable's device memory */
     /** @} */
 };
 

@@ -1,7 +1,7 @@
 #include "common/simt/runtime/memory/program_memory.h"
 
-#include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #include "common/base/checked.h"
 #include "common/simt/runtime/state.h"
@@ -24,22 +24,42 @@ bool program_write(struct runtime *runtime, void *to, const void *from, size_t b
     return true;
 }
 
+bool program_take(struct runtime *runtime, void *to, void *from, size_t bytes) {
+    if (runtime->program != NULL) {
+        return runtime->program->take(runtime->program, to, from, bytes);
+    }
+    memcpy(to, from, bytes);
+    return mprotect(from, bytes, PROT_NONE) == 0;
+}
+
+static bool open_pages(struct runtime *runtime, void *memory, size_t bytes) {
+    return runtime->program != NULL ? runtime->program->open(runtime->program, memory, bytes)
+                                    : mprotect(memory, bytes, PROT_READ | PROT_WRITE) == 0;
+}
+
+bool program_give(struct runtime *runtime, void *to, const void *from, size_t bytes) {
+    return open_pages(runtime, to, bytes) && program_write(runtime, to, from, bytes);
+}
+
 void *program_allocate(struct runtime *runtime, size_t bytes) {
     size_t padded;
     if (!checked_add(bytes, PAGE_BYTES - 1, &padded)) {
         return NULL;
     }
     padded = padded / PAGE_BYTES * PAGE_BYTES;
-    return runtime->program != NULL ? runtime->program->allocate(runtime->program, padded)
-                                    : aligned_alloc(PAGE_BYTES, padded);
+    if (runtime->program != NULL) {
+        return runtime->program->allocate(runtime->program, padded);
+    }
+    void *memory = mmap(NULL, padded, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return memory == MAP_FAILED ? NULL : memory;
 }
 
 void program_release(struct runtime *runtime, void *memory, size_t bytes) {
+    size_t padded = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
     if (runtime->program != NULL) {
-        size_t padded = (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
         runtime->program->release(runtime->program, memory, padded);
     } else {
-        free(memory);
+        munmap(memory, padded);
     }
 }
 

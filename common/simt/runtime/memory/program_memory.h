@@ -19,12 +19,21 @@ struct runtime;
 struct program {
     bool (*read)(struct program *program, void *to, const void *from, size_t bytes);
     bool (*write)(struct program *program, void *to, const void *from, size_t bytes);
+    bool (*take)(struct program *program, void *to, const void *from, size_t bytes);
+    bool (*open)(struct program *program, void *memory, size_t bytes);
     void *(*allocate)(struct program *program, size_t bytes);
     void (*release)(struct program *program, void *memory, size_t bytes);
     void (*call)(struct program *program, cudaHostFn_t function, void *data);
     void (*callback)(struct program *program, cudaStreamCallback_t function, cudaStream_t stream,
                      cudaError_t error, void *data);
 };
+
+/** Takes pages of managed memory away from the program: copies them, and has it fault at its next
+ *  access, for mirror_fault(). The end of a block need not be that of a page. */
+bool program_take(struct runtime *runtime, void *to, void *from, size_t bytes);
+
+/** Gives them back. */
+bool program_give(struct runtime *runtime, void *to, const void *from, size_t bytes);
 
 /** Copies from, or to, memory of the program. @return false when it is not there any more */
 bool program_read(struct runtime *runtime, void *to, const void *from, size_t bytes);

@@ -5,6 +5,7 @@
 
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/mirror.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
@@ -59,13 +60,32 @@ static cudaError_t take_longest(struct runtime *runtime, struct simt_profile *pr
     if (profile == NULL) {
         return cudaErrorInvalidValue;
     }
-    *profile = runtime->longest;
-    runtime->longest = (struct simt_profile){.nanoseconds = 0};
+    struct simt_profile *longest =
+        runtime->controlled ? &runtime->controller_longest : &runtime->longest;
+    *profile = *longest;
+    *longest = (struct simt_profile){.nanoseconds = 0};
     return profile->nanoseconds > 0 ? cudaSuccess : cudaErrorNotReady;
 }
 
 cudaError_t simt_ask_longest(struct simt_profile *profile) {
     ASK(runtime, take_longest(runtime, profile));
+}
+
+static cudaError_t state_of(const struct runtime *runtime, struct simt_device_state *state) {
+    if (state == NULL || !runtime->controlled) {
+        return cudaErrorNotPermitted;
+    }
+    *state = (struct simt_device_state){
+        .nanoseconds = runtime->clock - runtime->controller_nanoseconds,
+        .calls = runtime->calls,
+        .faults = runtime->faults,
+        .allocations = runtime->allocations,
+    };
+    return cudaSuccess;
+}
+
+cudaError_t simt_ask_state(struct simt_device_state *state) {
+    ASK(runtime, state_of(runtime, state));
 }
 
 static cudaError_t tell_gpu(const struct runtime *runtime, char *key, int size) {
@@ -125,6 +145,17 @@ static cudaError_t place_of(const struct runtime *runtime, struct simt_place *pl
 
 cudaError_t simt_ask_place(struct simt_place *place, const void *address) {
     ASK(runtime, place_of(runtime, place, address));
+}
+
+static cudaError_t give_page(struct runtime *runtime, const void *address) {
+    return mirror_fault(runtime, address) ? cudaSuccess : cudaErrorInvalidValue;
+}
+
+cudaError_t simt_ask_page(const void *address) {
+    struct runtime *runtime = runtime_lock(); /* also when the program has finished */
+    cudaError_t error = give_page(runtime, address);
+    runtime_unlock(runtime);
+    return error;
 }
 
 /* Modules. */

@@ -19,6 +19,8 @@ cudaError_t simt_ask_totals(struct simt_totals *totals);
 cudaError_t simt_ask_limits(struct simt_limits *limits);
 /** cudaErrorNotReady when there was no launch. */
 cudaError_t simt_ask_longest(struct simt_profile *profile);
+/** For a controller alone. */
+cudaError_t simt_ask_state(struct simt_device_state *state);
 cudaError_t simt_ask_gpu(char *key, int size);
 cudaError_t simt_ask_name(const void *pointer, const char *name);
 
@@ -26,6 +28,9 @@ cudaError_t simt_ask_name(const void *pointer, const char *name);
 cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *function);
 /** Describes an address of device memory. */
 cudaError_t simt_ask_place(struct simt_place *place, const void *address);
+
+/** Gives the program a piece of managed memory that it uses and the device has. */
+cudaError_t simt_ask_page(const void *address);
 
 /** Adds a module with a copy of the fat binary of @p bytes bytes at @p data in the program. */
 cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wrapper,

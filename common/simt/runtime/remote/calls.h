@@ -10,6 +10,7 @@
  *     (POINTED, T)        const T *, copied; may be NULL
  *     (FROM, bytes)       const void *: the program's memory or the device's; up to a few KiB
  *                         travel with the call
+ *     (TO, bytes)         void *: the same, to be written
  *     (HANDLE, T)         a handle that the implementation looks up in a list before it follows it
  *     (NODE, T)           a node of a graph: the server looks it up
  *     (NEW, T)            T *: receives a handle; may be NULL
@@ -38,6 +39,7 @@
 /* One of the functions is deprecated, and there all the same. */
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
+#include "common/simt/control.h"
 #include "common/simt/simt.h"
 
 typedef struct module *simt_module_handle;
@@ -102,8 +104,8 @@ struct fatbin_wrapper {
       (IN, unsigned), (HANDLE, cudaStream_t))                                                      \
     X(cudaMemGetInfo, 2, (INOUT, size_t), (INOUT, size_t))                                         \
     X(cudaPointerGetAttributes, 2, (INOUT, struct cudaPointerAttributes), (IN, const void *))      \
-    X(cudaMemcpy, 4, (IN, void *), (FROM, c), (IN, size_t), (IN, enum cudaMemcpyKind))             \
-    X(cudaMemcpyAsync, 5, (IN, void *), (FROM, c), (IN, size_t), (IN, enum cudaMemcpyKind),        \
+    X(cudaMemcpy, 4, (TO, c), (FROM, c), (IN, size_t), (IN, enum cudaMemcpyKind))             \
+    X(cudaMemcpyAsync, 5, (TO, c), (FROM, c), (IN, size_t), (IN, enum cudaMemcpyKind),        \
       (HANDLE, cudaStream_t))                                                                      \
     X(cudaMemcpyPeer, 5, (IN, void *), (IN, int), (IN, const void *), (IN, int), (IN, size_t))     \
     X(cudaMemcpyPeerAsync, 6, (IN, void *), (IN, int), (IN, const void *), (IN, int),              \
@@ -225,11 +227,13 @@ struct fatbin_wrapper {
     X(simt_ask_totals, 1, (INOUT, struct simt_totals))                                             \
     X(simt_ask_limits, 1, (INOUT, struct simt_limits))                                             \
     X(simt_ask_longest, 1, (INOUT, struct simt_profile))                                           \
+    X(simt_ask_state, 1, (INOUT, struct simt_device_state))                                        \
     X(simt_ask_gpu, 2, (TEXT_OUT, b), (IN, int))                                                   \
     X(simt_ask_name, 2, (IN, const void *), (TEXT, 0))                                             \
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \
+    X(simt_ask_page, 1, (IN, const void *))                                                        \
     X(simt_add_module, 4, (NEW, simt_module_handle), (IN, struct fatbin_wrapper), (IN, const void *),\
       (IN, size_t))                                                                                \
     X(simt_drop_module, 1, (HANDLE, simt_module_handle))                                           \

@@ -2,12 +2,15 @@
 
 #include "common/simt/runtime/remote/client.h"
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/simt/runtime/kernel/modules.h"
@@ -29,14 +32,30 @@ struct kept {
     char bytes[];
 };
 
-/** As the runtime, a library has process state by nature: here its one connection. */
+/** A way to a device process. */
+struct connection {
+    int socket;
+    bool lost;
+    bool restricted; /**< a controller's: the device gets nothing but what a copy names */
+    uint64_t window, window_bytes; /**< of device memory */
+    struct connection *next;
+};
+
+/** Host memory that a call lets the device read or write. */
+struct span {
+    const void *memory;
+    size_t bytes;
+};
+
+/** As the runtime, a library has process state by nature: here its connections. */
 struct client {
     pthread_once_t once;
-    pthread_mutex_t lock; /**< recursive: host functions may make calls */
-    bool on, lost;
-    bool told; /**< the device has been told of the modules */
-    int socket;
-    uint64_t window, window_bytes; /**< of device memory, reserved here without access */
+    pthread_mutex_t lock;  /**< recursive: host functions may make calls */
+    struct connection *at; /**< where calls go; NULL: to the device in this process */
+    bool told;             /**< that device has been told of the modules */
+    struct connection own; /**< of the device that SIMT_DEVICE names */
+    struct connection *attached;
+    struct span readable, writable; /**< by a restricted connection */
     struct known_layout *layouts;
     struct kept *kept;
     struct sigaction before;
@@ -45,15 +64,17 @@ struct client {
 static struct client *the_client(void) {
     static struct client client = {.once = PTHREAD_ONCE_INIT,
                                    .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
-                                   .socket = NO_SOCKET};
+                                   .own = {.socket = NO_SOCKET}};
     return &client;
 }
 
-static void lose(struct client *client, const char *line) {
-    if (!client->lost) {
-        client->lost = true;
-        fflush(stdout);
-        fprintf(stderr, "simt: %s\n", line);
+static void lose(struct connection *connection, const char *line) {
+    if (!connection->lost) {
+        connection->lost = true;
+        if (!connection->restricted) { /* a controller says in its own words what that means */
+            fflush(stdout);
+            fprintf(stderr, "simt: %s\n", line);
+        }
     }
 }
 
@@ -65,7 +86,8 @@ static void add_module(struct module *module);
 static void handle_fault(int number, siginfo_t *info, void *context) {
     struct client *client = the_client();
     const struct sigaction *before = &client->before;
-    if ((uint64_t)(uintptr_t)info->si_addr - client->window < client->window_bytes) {
+    const struct connection *own = &client->own;
+    if ((uint64_t)(uintptr_t)info->si_addr - own->window < own->window_bytes) {
         struct simt_place place = {""};
         (void)simt_ask_place(&place, info->si_addr);
         fprintf(stderr,
@@ -73,6 +95,10 @@ static void handle_fault(int number, siginfo_t *info, void *context) {
                 "cudaMemcpy first\n",
                 info->si_addr, place.text);
         _exit(1);
+    }
+    if (info->si_code == SEGV_ACCERR && client->at == own && !own->lost &&
+        simt_ask_page(info->si_addr) == cudaSuccess) {
+        return;
     }
     if ((before->sa_flags & SA_SIGINFO) != 0) {
         before->sa_sigaction(number, info, context);
@@ -91,8 +117,8 @@ static void reserve_window(struct client *client, const struct packet *hello) {
     if (got != wanted) {
         runtime_give_up("no address space for the memory of the emulated GPU");
     }
-    client->window = hello->address;
-    client->window_bytes = hello->bytes;
+    client->own.window = hello->address;
+    client->own.window_bytes = hello->bytes;
     struct sigaction action = {.sa_sigaction = handle_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
     sigemptyset(&action.sa_mask);
     sigaction(SIGSEGV, &action, &client->before);
@@ -101,10 +127,10 @@ static void reserve_window(struct client *client, const struct packet *hello) {
 /** @param own this program has started the device, which tells the user what is wrong */
 static void connect_device(struct client *client, bool own) {
     struct packet *hello = malloc(sizeof *hello);
-    if (hello == NULL || client->socket == NO_SOCKET) {
+    if (hello == NULL || client->own.socket == NO_SOCKET) {
         runtime_give_up("the device process cannot be started");
     }
-    enum status status = packet_receive(client->socket, hello);
+    enum status status = packet_receive(client->own.socket, hello);
     if (status == STATUS_IO && own) {
         _exit(1);
     }
@@ -118,11 +144,10 @@ static void connect_device(struct client *client, bool own) {
 /** The child of a fork has no connection of its own. */
 static void forget_in_child(void) {
     struct client *client = the_client();
-    if (client->on) {
-        pthread_mutex_init(&client->lock, NULL);
-        close(client->socket);
-        client->socket = NO_SOCKET;
-        client->lost = true;
+    pthread_mutex_init(&client->lock, NULL);
+    if (client->at != NULL) {
+        client->at->socket = NO_SOCKET;
+        client->at->lost = true;
     }
 }
 
@@ -135,15 +160,15 @@ static void choose(void) {
     }
     long number = strtol(value, &end, 10);
     if (strcmp(value, "process") == 0) {
-        client->socket = device_process_start();
+        client->own.socket = device_process_start();
     } else if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number < (1 << 20)) {
-        client->socket = (int)number;
+        client->own.socket = (int)number;
     } else {
         runtime_give_up("SIMT_DEVICE is one of inside, process, or a descriptor's number");
     }
     connect_device(client, strcmp(value, "process") == 0);
     pthread_atfork(NULL, NULL, forget_in_child);
-    client->on = true;
+    client->at = &client->own;
 }
 
 /** Oldest first. */
@@ -168,10 +193,10 @@ static void tell_modules(struct client *client) {
 bool client_is_on(void) {
     struct client *client = the_client();
     pthread_once(&client->once, choose);
-    if (client->on && !__atomic_load_n(&client->told, __ATOMIC_ACQUIRE)) {
+    if (client->at == &client->own && !__atomic_load_n(&client->told, __ATOMIC_ACQUIRE)) {
         tell_modules(client);
     }
-    return client->on;
+    return client->at != NULL;
 }
 
 /* ---- A call ---- */
@@ -185,22 +210,37 @@ static void give_text(const struct packet *packet) {
     fflush(stream);
 }
 
+static void protect(uint64_t address, uint64_t bytes, int protection) {
+    if (mprotect((void *)(uintptr_t)address, bytes, protection) != 0) {
+        runtime_give_up("pages of managed memory cannot be protected");
+    }
+}
+
 /** Sends what the device asks for; where there is no such memory, this thread faults as it would
  *  with the device in its process. */
 static enum status give_memory(struct client *client, struct packet *packet) {
     const unsigned char *from = (const unsigned char *)(uintptr_t)packet->address;
-    uint64_t left = packet->bytes;
+    uint64_t address = packet->address;
+    uint64_t bytes = packet->bytes;
+    uint64_t left = bytes;
+    bool take = packet->kind == PACKET_TAKE;
     enum status status = STATUS_OK;
+    if (take) {
+        protect(address, bytes, PROT_READ); /* what another thread writes now comes later */
+    }
     while (left > 0 && status == STATUS_OK) {
         packet_begin(packet, PACKET_DATA);
         packet->extra = (uint32_t)(left < PACKET_BYTES ? left : PACKET_BYTES);
-        status = packet_send(client->socket, packet, from);
+        status = packet_send(client->at->socket, packet, from);
         left -= status == STATUS_OK ? packet->extra : 0;
         from += status == STATUS_OK ? packet->extra : 0;
     }
+    if (take && status == STATUS_OK) {
+        protect(address, bytes, PROT_NONE);
+    }
     if (status == STATUS_INVALID_ARGUMENT) {
         packet_begin(packet, PACKET_FAILED);
-        status = packet_send(client->socket, packet, NULL);
+        status = packet_send(client->at->socket, packet, NULL);
         for (uint64_t at = 0; at < left; at += 4096) {
             (void)*(const volatile unsigned char *)(from + at);
         }
@@ -215,7 +255,7 @@ static enum status answer(struct client *client, uint64_t address) {
     }
     packet_begin(packet, PACKET_DONE);
     packet->address = address;
-    enum status status = packet_send(client->socket, packet, NULL);
+    enum status status = packet_send(client->at->socket, packet, NULL);
     free(packet);
     return status;
 }
@@ -236,14 +276,40 @@ static enum status call_back(struct client *client, const struct packet *packet)
     return answer(client, 0);
 }
 
+static bool is_within(const struct span *span, uint64_t address, uint64_t bytes) {
+    uint64_t offset = address - (uint64_t)(uintptr_t)span->memory;
+    return offset <= span->bytes && bytes <= span->bytes - offset;
+}
+
+/** What a device that runs somebody's kernels may ask its controller for. */
+static bool may_ask(const struct client *client, const struct packet *packet) {
+    switch ((enum packet_kind)packet->kind) {
+    case PACKET_TEXT:
+        return true;
+    case PACKET_PULL:
+        return is_within(&client->readable, packet->address, packet->bytes);
+    case PACKET_PUSH:
+        return is_within(&client->writable, packet->address, packet->extra);
+    default:
+        return false;
+    }
+}
+
 /** Does what the device asks for while it works on a call. */
 static enum status serve(struct client *client, struct packet *packet) {
+    if (client->at->restricted && !may_ask(client, packet)) {
+        return STATUS_BAD_FORMAT;
+    }
     switch ((enum packet_kind)packet->kind) {
     case PACKET_TEXT:
         give_text(packet);
         return STATUS_OK;
     case PACKET_PULL:
+    case PACKET_TAKE:
         return give_memory(client, packet);
+    case PACKET_OPEN:
+        protect(packet->address, packet->bytes, PROT_READ | PROT_WRITE);
+        return STATUS_OK;
     case PACKET_PUSH:
         memcpy((void *)(uintptr_t)packet->address, packet->data + packet->size, packet->extra);
         return STATUS_OK;
@@ -266,6 +332,7 @@ void call_begin(struct call *call, uint32_t number) {
     packet_begin(&call->packet, PACKET_CALL);
     call->packet.call = number;
     call->packet.thread = (uint64_t)pthread_self();
+    client->readable = client->writable = (struct span){NULL, 0};
     call->from = NULL;
     call->at = 0;
     call->failed = false;
@@ -275,13 +342,13 @@ void call_begin(struct call *call, uint32_t number) {
 static enum status exchange(struct client *client, struct call *call) {
     struct packet *packet = &call->packet;
     uint32_t number = packet->call;
-    enum status status = packet_send(client->socket, packet, call->from);
+    enum status status = packet_send(client->at->socket, packet, call->from);
     if (status == STATUS_INVALID_ARGUMENT) {
         packet->extra = 0; /* the device asks for it, if it comes to that */
-        status = packet_send(client->socket, packet, NULL);
+        status = packet_send(client->at->socket, packet, NULL);
     }
     while (status == STATUS_OK) {
-        status = packet_receive(client->socket, packet);
+        status = packet_receive(client->at->socket, packet);
         if (status == STATUS_OK && packet->kind == PACKET_REPLY) {
             return packet->call == number ? STATUS_OK : STATUS_BAD_FORMAT;
         }
@@ -298,11 +365,11 @@ cudaError_t call_run(struct call *call) {
     if (call->refused != cudaSuccess) {
         return call->refused;
     }
-    if (client->lost) {
+    if (client->at == NULL || client->at->lost) {
         return cudaErrorDevicesUnavailable;
     }
     if (exchange(client, call) != STATUS_OK) {
-        lose(client, "the process of the emulated GPU has ended");
+        lose(client->at, "the process of the emulated GPU has ended");
         return cudaErrorDevicesUnavailable;
     }
     call->failed = false;
@@ -338,12 +405,18 @@ void call_put_target(struct call *call, const void *target, size_t bytes) {
     }
 }
 
+void call_put_destination(struct call *call, void *to, size_t bytes) {
+    the_client()->writable = (struct span){to, bytes};
+    call_put_number(call, (uint64_t)(uintptr_t)to);
+}
+
 void call_put_source(struct call *call, const void *from, size_t bytes) {
-    const struct client *client = the_client();
+    struct client *client = the_client();
     uint64_t address = (uint64_t)(uintptr_t)from;
+    client->readable = (struct span){from, bytes};
     call_put_number(call, address);
     if (from != NULL && bytes > 0 && bytes <= PACKET_ATTACHED &&
-        address - client->window >= client->window_bytes) {
+        address - client->at->window >= client->at->window_bytes) {
         call->from = from;
         call->packet.address = address;
         call->packet.extra = (uint32_t)bytes;
@@ -543,14 +616,14 @@ static void add_module(struct module *module) {
 
 void client_add_module(struct module *module) {
     const struct client *client = the_client();
-    if (client->on && client->told && module->remote == NULL) {
+    if (client->at == &client->own && client->told && module->remote == NULL) {
         add_module(module);
     }
 }
 
 void client_drop_module(struct module *module) {
     struct client *client = the_client();
-    if (client->on && !client->lost && module->remote != NULL) {
+    if (client->at == &client->own && !client->own.lost && module->remote != NULL) {
         forget_layouts(client);
         (void)simt_drop_module(module->remote);
     }
@@ -563,8 +636,79 @@ bool client_load_module(struct module *module) {
 /** At the end of the program the device says what it leaves. */
 __attribute__((destructor)) static void finish(void) {
     const struct client *client = the_client();
-    if (client->on && !client->lost) {
+    if (client->at == &client->own && !client->own.lost) {
         fflush(stdout);
         (void)simt_finish();
     }
+}
+
+/* ---- A controller: see common/simt/control.h ---- */
+
+const char *simt_control_library(void);
+bool simt_control_attach(int socket, double seconds);
+void simt_control_forget(int socket);
+
+EXPORTED const char *simt_control_library(void) {
+    static Dl_info library;
+    return dladdr((void *)(uintptr_t)device_process_start, &library) != 0 ? library.dli_fname
+                                                                          : NULL;
+}
+
+static struct connection *find_attached(const struct client *client, int socket) {
+    struct connection *connection = client->attached;
+    while (connection != NULL && connection->socket != socket) {
+        connection = connection->next;
+    }
+    return connection;
+}
+
+/** Waits for the device's first packet. @return NULL: it is none */
+static struct connection *open_attached(struct client *client, int socket) {
+    struct connection *made = calloc(1, sizeof *made);
+    struct packet *hello = malloc(sizeof *hello);
+    if (made == NULL || hello == NULL || packet_receive(socket, hello) != STATUS_OK ||
+        hello->kind != PACKET_HELLO) {
+        free(made);
+        free(hello);
+        return NULL;
+    }
+    *made = (struct connection){.socket = socket,
+                                .restricted = true,
+                                .window = hello->address,
+                                .window_bytes = hello->bytes,
+                                .next = client->attached};
+    client->attached = made;
+    free(hello);
+    return made;
+}
+
+EXPORTED bool simt_control_attach(int socket, double seconds) {
+    struct client *client = the_client();
+    struct timeval patience = {.tv_sec = (time_t)seconds};
+    pthread_mutex_lock(&client->lock);
+    client->at = NULL;
+    if (socket >= 0) {
+        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+        client->at = find_attached(client, socket);
+        client->at = client->at != NULL ? client->at : open_attached(client, socket);
+    }
+    bool good = socket < 0 || client->at != NULL;
+    pthread_mutex_unlock(&client->lock);
+    return good;
+}
+
+EXPORTED void simt_control_forget(int socket) {
+    struct client *client = the_client();
+    pthread_mutex_lock(&client->lock);
+    struct connection **link = &client->attached;
+    while (*link != NULL && (*link)->socket != socket) {
+        link = &(*link)->next;
+    }
+    struct connection *connection = *link;
+    if (connection != NULL) {
+        client->at = client->at == connection ? NULL : client->at;
+        *link = connection->next;
+        free(connection);
+    }
+    pthread_mutex_unlock(&client->lock);
 }

@@ -40,7 +40,8 @@ void call_put(struct call *call, const void *value, size_t bytes);
 void call_put_target(struct call *call, const void *target, size_t bytes);
 void call_put_number(struct call *call, uint64_t number);
 void call_put_text(struct call *call, const char *text);
-/** Memory that the call is likely to read. */
+/** Memory that the call is to write, or likely to read. */
+void call_put_destination(struct call *call, void *to, size_t bytes);
 void call_put_source(struct call *call, const void *from, size_t bytes);
 void call_put_arguments(struct call *call, void **arguments, const void *kernel);
 void call_put_kernel_node(struct call *call, const struct cudaKernelNodeParams *parameters);

@@ -11,6 +11,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "common/simt/control.h"
 #include "common/simt/runtime/remote/device_process.h"
 #include "common/simt/runtime/remote/server.h"
 
@@ -39,5 +40,5 @@ void simt_device_main(long argc, char **argv) {
         _exit(0); /* the program that started it has no child to wait for */
     }
     prctl(PR_SET_NAME, "simt device", 0, 0, 0);
-    _exit(server_run(open_or_none(DEVICE_PROGRAM), open_or_none(DEVICE_CONTROLLER)));
+    _exit(server_run(open_or_none(SIMT_DEVICE_PROGRAM), open_or_none(SIMT_DEVICE_CONTROLLER)));
 }

@@ -1,4 +1,5 @@
 #include "common/simt/runtime/remote/device_process.h"
+#include "common/simt/control.h"
 
 #include <dlfcn.h>
 #include <errno.h>
@@ -40,11 +41,11 @@ static bool spawn(int socket) {
         free(environment);
         return false;
     }
-    const char *argv[] = {DEVICE_LOADER, library.dli_fname, "detach", NULL};
+    const char *argv[] = {SIMT_DEVICE_LOADER, library.dli_fname, "detach", NULL};
     posix_spawn_file_actions_init(&actions);
-    posix_spawn_file_actions_adddup2(&actions, socket, DEVICE_PROGRAM);
-    int failed =
-        posix_spawn(&child, DEVICE_LOADER, &actions, NULL, (char **)(uintptr_t)argv, environment);
+    posix_spawn_file_actions_adddup2(&actions, socket, SIMT_DEVICE_PROGRAM);
+    int failed = posix_spawn(&child, SIMT_DEVICE_LOADER, &actions, NULL, (char **)(uintptr_t)argv,
+                             environment);
     posix_spawn_file_actions_destroy(&actions);
     free(environment);
     if (failed != 0) {

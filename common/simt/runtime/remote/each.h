@@ -48,6 +48,7 @@
 #define TYPE_INOUT(T) T *
 #define TYPE_POINTED(T) const T *
 #define TYPE_FROM(bytes) const void *
+#define TYPE_TO(bytes) void *
 #define TYPE_HANDLE(T) T
 #define TYPE_NODE(T) T
 #define TYPE_NEW(T) T *

@@ -20,6 +20,7 @@
     T v##_;                   \
     const T *v = frame_take_target(frame, &v##_, sizeof v##_) ? &v##_ : NULL;
 #define RECEIVE_FROM(v, bytes) const void *v = (const void *)(uintptr_t)frame_take_number(frame);
+#define RECEIVE_TO(v, bytes) void *v = (void *)(uintptr_t)frame_take_number(frame);
 #define RECEIVE_HANDLE(v, T) T v = (T)frame_take_handle(frame);
 #define RECEIVE_NODE(v, T) T v = frame_take_node(frame);
 #define RECEIVE_NEW(v, T)             \
@@ -67,6 +68,7 @@
 #define PREPARE_INOUT(v, T)
 #define PREPARE_POINTED(v, T)
 #define PREPARE_FROM(v, bytes)
+#define PREPARE_TO(v, bytes)
 #define PREPARE_HANDLE(v, T)
 #define PREPARE_NODE(v, T)
 #define PREPARE_NEW(v, T)
@@ -94,6 +96,7 @@
     }
 #define GIVE_POINTED(v, T)
 #define GIVE_FROM(v, bytes)
+#define GIVE_TO(v, bytes)
 #define GIVE_HANDLE(v, T)
 #define GIVE_NODE(v, T)
 #define GIVE_NEW(v, T)                  \

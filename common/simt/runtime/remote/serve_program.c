@@ -55,15 +55,9 @@ static bool read_attached(const struct server *server, void *to, const void *fro
     return true;
 }
 
-static bool read_program(struct program *program, void *to, const void *from, size_t bytes) {
-    struct server *server = server_of(program);
+/** Receives the memory that a PULL or a TAKE asked for. */
+static bool receive_memory(struct server *server, void *to, size_t bytes) {
     struct packet *packet = server->between;
-    if (bytes == 0 || read_attached(server, to, from, bytes)) {
-        return true;
-    }
-    if (!send_request(server, PACKET_PULL, from, bytes)) {
-        return false;
-    }
     for (size_t done = 0; done < bytes; done += packet->extra) {
         if (packet_receive(server->socket, packet) != STATUS_OK ||
             (packet->kind != PACKET_DATA && packet->kind != PACKET_FAILED) ||
@@ -77,6 +71,23 @@ static bool read_program(struct program *program, void *to, const void *from, si
         memcpy((char *)to + done, packet->data + packet->size, packet->extra);
     }
     return true;
+}
+
+static bool read_program(struct program *program, void *to, const void *from, size_t bytes) {
+    struct server *server = server_of(program);
+    if (bytes == 0 || read_attached(server, to, from, bytes)) {
+        return true;
+    }
+    return send_request(server, PACKET_PULL, from, bytes) && receive_memory(server, to, bytes);
+}
+
+static bool take(struct program *program, void *to, const void *from, size_t bytes) {
+    struct server *server = server_of(program);
+    return send_request(server, PACKET_TAKE, from, bytes) && receive_memory(server, to, bytes);
+}
+
+static bool open_pages(struct program *program, void *memory, size_t bytes) {
+    return send_request(server_of(program), PACKET_OPEN, memory, bytes);
 }
 
 static bool write_program(struct program *program, void *to, const void *from, size_t bytes) {
@@ -132,6 +143,8 @@ static void callback(struct program *program, cudaStreamCallback_t function, cud
 void server_open_program(struct server *server) {
     server->program = (struct program){.read = read_program,
                                        .write = write_program,
+                                       .take = take,
+                                       .open = open_pages,
                                        .allocate = allocate,
                                        .release = release,
                                        .call = call,

@@ -93,18 +93,23 @@ static void *watch(void *argument) {
 }
 
 static void serve_one(struct server *server, struct pollfd *socket, bool controller) {
+    struct runtime *runtime = server->runtime;
+    double before = runtime->clock;
     server->socket = socket->fd;
-    server->controller = controller;
     server->broken = false;
+    runtime->controlled = controller;
+    runtime->calls += !controller;
     if (packet_receive(socket->fd, server->requests[0]) != STATUS_OK || !server_call(server)) {
         close(socket->fd);
         socket->fd = -1;
     }
+    runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;
     server->socket = -1;
 }
 
 static int serve_all(struct server *server, struct pollfd sockets[CONNECTIONS]) {
-    while (sockets[0].fd >= 0 || sockets[1].fd >= 0) {
+    bool controlled = sockets[1].fd >= 0;
+    while (sockets[controlled].fd >= 0) { /* it ends with its controller */
         if (poll(sockets, CONNECTIONS, -1) < 0 && errno != EINTR) {
             return 1;
         }

@@ -24,10 +24,9 @@ enum { SERVER_DEPTH = 8 };
 struct server {
     struct program program; /**< how the implementation reaches the one whose call is served */
     struct runtime *runtime;
-    int socket;      /**< of that program; -1: none */
-    bool broken;     /**< its connection is of no more use */
-    bool controller; /**< it may make the calls of a controller */
-    uint64_t key;    /**< hides addresses in handles */
+    int socket;   /**< of that program; -1: none */
+    bool broken;  /**< its connection is of no more use */
+    uint64_t key; /**< hides addresses in handles */
     unsigned depth;
     struct packet *requests[SERVER_DEPTH], *replies[SERVER_DEPTH];
     struct packet *between; /**< what comes while a call runs */

@@ -20,6 +20,7 @@
 #define PUT_INOUT(v, T) call_put_target(&call, v, sizeof *v);
 #define PUT_POINTED(v, T) call_put_target(&call, v, sizeof *v);
 #define PUT_FROM(v, bytes) call_put_source(&call, v, bytes);
+#define PUT_TO(v, bytes) call_put_destination(&call, v, bytes);
 #define PUT_HANDLE(v, T) call_put_number(&call, (uint64_t)(uintptr_t)v);
 #define PUT_NODE(v, T) call_put_number(&call, (uint64_t)(uintptr_t)v);
 #define PUT_NEW(v, T) call_put_number(&call, v != NULL);
@@ -46,6 +47,7 @@
     }
 #define TAKE_POINTED(v, T)
 #define TAKE_FROM(v, bytes)
+#define TAKE_TO(v, bytes)
 #define TAKE_HANDLE(v, T)
 #define TAKE_NODE(v, T)
 #define TAKE_NEW(v, T)                                        \
@@ -115,6 +117,13 @@ void simt_read_limits(struct simt_limits *limits) {
 bool simt_take_longest(struct simt_profile *profile) {
     memset(profile, 0, sizeof *profile);
     return simt_ask_longest(profile) == cudaSuccess;
+}
+
+bool simt_control_read_state(struct simt_device_state *state);
+
+bool simt_control_read_state(struct simt_device_state *state) {
+    memset(state, 0, sizeof *state);
+    return simt_ask_state(state) == cudaSuccess;
 }
 
 bool simt_name(const void *pointer, const char *name) {

@@ -195,13 +195,11 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
 }
 
-/** Within the program, which the device may not be in. */
+/** Within the program: from and to memory that the device may have. */
 static void copy_in_program(struct runtime *runtime, void *to, const void *from, size_t bytes) {
-    unsigned char *between = runtime->program != NULL ? malloc(bytes) : NULL;
-    if (runtime->program == NULL) {
-        memmove(to, from, bytes);
-    } else if (between != NULL && program_read(runtime, between, from, bytes)) {
-        (void)program_write(runtime, to, between, bytes);
+    unsigned char *between = malloc(bytes);
+    if (between != NULL && mirror_read(runtime, between, from, bytes)) {
+        (void)mirror_write(runtime, to, between, bytes);
     }
     free(between);
 }
@@ -213,9 +211,9 @@ static void copy_run(struct runtime *runtime, void *to, const void *from, size_t
     if (to_device && from_device) {
         memmove(mapped(runtime, to), mapped(runtime, from), bytes);
     } else if (to_device) {
-        (void)program_read(runtime, mapped(runtime, to), from, bytes);
+        (void)mirror_read(runtime, mapped(runtime, to), from, bytes);
     } else if (from_device) {
-        (void)program_write(runtime, to, mapped(runtime, from), bytes);
+        (void)mirror_write(runtime, to, mapped(runtime, from), bytes);
     } else {
         copy_in_program(runtime, to, from, bytes);
     }
@@ -258,6 +256,10 @@ static void run_set(struct runtime *runtime, const struct set_work *set, bool gr
         return;
     }
     unsigned char *to = mapped(runtime, set->to.pointer);
+    size_t span = 0;
+    if (span_of(&set->to, &set->box, &span)) {
+        mirror_use(runtime, set->to.pointer, span);
+    }
     for (size_t plane = 0; plane < set->box.depth; plane++) {
         for (size_t row = 0; row < set->box.height; row++) {
             fill_row(to + plane * set->to.slice + row * set->to.pitch, set->box.width, set->value,
