@@ -427,6 +427,8 @@ class Predictions(unittest.TestCase):
         for text, wanted in cells.items():
             self.assertEqual(handouts.numbers(text), wanted, text)
         self.assertEqual(handouts.numbers("1/8", "%"), [12.5])
+        for text, wanted in {"0.5": 50, ".7": 70, "1.0": 100, "0.5%": 0.5, "1": 1, "70 %": 70}.items():
+            self.assertEqual(handouts.numbers(text, "%"), [wanted], text)
         self.assertEqual(handouts.numbers("46 M", "MB, ms"), [46])
 
     def test_predictions_meet_your_own_results(self):

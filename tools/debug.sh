@@ -10,7 +10,10 @@ usage() {
     cat <<END
 usage: bazel run //${program%/*}:debug -- [FLAGS OF THE BENCH]
 
-Runs the lab's bench under a debugger. On a GPU that is cuda-gdb, at its prompt.
+Runs the lab's bench under a debugger. On a GPU that is cuda-gdb, at its prompt:
+"break sgemm.cu:35" and "run" stop in a kernel's line, "info cuda threads" tells
+which threads are there. The build must name the GPU or have found it, see
+CONTRIBUTING.md.
 Without a GPU it is gdb, which stops where simt finds the first fault of a kernel:
 the message tells thread and source line, the backtrace which launch it was.
 Add --copt=-g to \`bazel run\` to see the lines of C code, too. Without gdb the
@@ -36,7 +39,12 @@ if [ "$device" = gpu ]; then
         echo "debug: cuda-gdb is not installed: it is part of the CUDA toolkit (package cuda-gdb-13-0); or add --config=simt" >&2
         exit 1
     fi
-    exec "$debugger" -q -ex "set cuda memcheck on" --args "$program" "$@"
+    # The compiler's own folder is gone; sources are found by their names.
+    sources=()
+    for folder in "${BUILD_WORKSPACE_DIRECTORY:-.}/${program%/*}"{,/steps}; do
+        [ ! -d "$folder" ] || sources+=(-d "$folder")
+    done
+    exec "$debugger" -q "${sources[@]}" --args "$program" "$@"
 fi
 
 export SIMT_CHECK=${SIMT_CHECK:-full}

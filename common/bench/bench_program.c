@@ -5,10 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
 #include "common/bench/bench.h"
+#include "common/simt/nsight/nsight.h"
 #include "common/simt/simt.h"
 
 enum { MOST_FLAGS = 48 };
@@ -31,20 +33,61 @@ static enum status read_flags(const struct flags *flags, int argc, char **argv, 
     return status;
 }
 
-/* simt reads the variable when the first call reaches it, and writes the page at the end. */
+/*
+ * simt reads the variable when the first call reaches it, and writes the page at the end. Elsewhere
+ * profile() makes it.
+ */
 static enum status begin_xray(const char *path, struct error *error) {
     struct simt_api simt;
+    char ncu[4096];
     if (path == NULL) {
         return STATUS_OK;
     }
-    if (!simt_find(&simt)) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "--xray: only simt draws this page, and this program does not run on it; "
-                         "a GPU program does when it is built with --config=simt");
-    }
     TRY(file_check_writable(path, error));
-    setenv("SIMT_XRAY", path, 1);
-    return STATUS_OK;
+    if (simt_find(&simt)) {
+        setenv("SIMT_XRAY", path, 1);
+        return STATUS_OK;
+    }
+    enum status status = nsight_find(ncu, sizeof ncu, error);
+    return status == STATUS_OK ? status : error_prefix(error, status, "--xray");
+}
+
+/* The program's arguments without --xray and its file, behind the program's own path. */
+static void leave_out_xray(int argc, char **argv, char *self, char **arguments) {
+    size_t count = 0;
+    arguments[count++] = self;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--xray") == 0) {
+            i++;
+        } else if (strncmp(argv[i], "--xray=", strlen("--xray=")) != 0) {
+            arguments[count++] = argv[i];
+        }
+    }
+    arguments[count] = NULL;
+}
+
+/*
+ * On a GPU: the same run under Nsight Compute, whose times are neither printed nor recorded. It
+ * comes first, so that files which both runs write are those of the run that is measured.
+ */
+static enum status profile(const char *path, int argc, char **argv, struct error *error) {
+    struct simt_api simt;
+    char self[4096];
+    ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (path == NULL || simt_find(&simt)) {
+        return STATUS_OK;
+    }
+    char **arguments = calloc((size_t)argc + 2, sizeof *arguments);
+    if (length <= 0 || arguments == NULL) {
+        free(arguments);
+        return error_set(error, STATUS_IO, "--xray: the program's own path is not known");
+    }
+    self[length] = '\0';
+    leave_out_xray(argc, argv, self, arguments);
+    fprintf(stderr, "x-ray: running under Nsight Compute first, for %s\n", path);
+    enum status status = nsight_profile(arguments, path, error);
+    free(arguments);
+    return status == STATUS_OK ? status : error_prefix(error, status, "--xray");
 }
 
 /* The program's own flags, then those that every bench has. */
@@ -66,7 +109,7 @@ static enum status run_program(const struct bench_program *program, int argc, ch
         FLAG_STRING,
         &xray,
         "FILE",
-        "HTML page of each kernel: source lines, warps' addresses, waves, roofline; needs simt"};
+        "HTML page of each kernel: source lines, stalls, waves, roofline; on a GPU by `ncu`"};
     flags.table = table;
     TRY(read_flags(&flags, argc, argv, &help, error));
     if (help) {
@@ -74,6 +117,7 @@ static enum status run_program(const struct bench_program *program, int argc, ch
     }
     TRY(begin_xray(xray, error));
     TRY(program->check(setup, error));
+    TRY(profile(xray, argc, argv, error));
     return program->run(setup, error);
 }
 

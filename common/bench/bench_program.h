@@ -33,8 +33,8 @@ struct bench_program {
  * asks for that: they are the tests' business, and without that search simt is
  * several times as fast.
  *
- * Every bench has one flag more than its table: `--xray FILE` asks simt for the page that
- * common/simt/README.md describes.
+ * Every bench has one flag more than its table: `--xray FILE` asks simt, or on a GPU Nsight
+ * Compute, for the page that common/simt/README.md describes.
  *
  * @param setup handed to the parts
  * @return the exit status: 0, or 1 after one line on standard error

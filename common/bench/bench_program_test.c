@@ -2,6 +2,7 @@
 #include "common/bench/bench_program.h"
 
 #include <stdint.h>
+#include <stdlib.h>
 
 #include "common/testing/testing.h"
 
@@ -66,6 +67,8 @@ C_TEST(bench_program, checks_then_runs) {
          *asking[] = {bench, help, NULL}, *not_on_simt[] = {bench, xray, NULL};
     const struct flags flags = {.program = "bench", .positional = "", .summary = "counts"};
     const struct bench_program program = {.flags = &flags, .check = count_check, .run = count_run};
+    setenv("PATH", "/no/such/folder", 1); /* no simt and no ncu: no page */
+    setenv("CUDA_HOME", "/no/such/folder", 1);
     EXPECT_TRUE(bench_program_main(&program, 2, strange, calls) == 1);
     EXPECT_TRUE(bench_program_main(&program, 2, asking, calls) == 0);
     EXPECT_TRUE(bench_program_main(&program, 2, not_on_simt, calls) == 1);

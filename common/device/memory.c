@@ -16,7 +16,8 @@
  * exception to "no mutable globals" in this layer.
  */
 static struct {
-    _Atomic uint64_t copies_to_device, bytes_to_device, copies_to_host, bytes_to_host, allocations;
+    _Atomic uint64_t copies_to_device, bytes_to_device, copies_to_host, bytes_to_host;
+    _Atomic uint64_t allocations, releases;
     _Atomic uint64_t copy_nanoseconds, alloc_nanoseconds;
     atomic_bool tracing;
 } traffic;
@@ -28,6 +29,7 @@ struct device_traffic device_traffic(void) {
         .copies_to_host = atomic_load(&traffic.copies_to_host),
         .bytes_to_host = atomic_load(&traffic.bytes_to_host),
         .allocations = atomic_load(&traffic.allocations),
+        .releases = atomic_load(&traffic.releases),
         .copy_seconds = 1e-9 * (double)atomic_load(&traffic.copy_nanoseconds),
         .alloc_seconds = 1e-9 * (double)atomic_load(&traffic.alloc_nanoseconds),
     };
@@ -66,9 +68,10 @@ static void traffic_allocated(double begun) {
     atomic_fetch_add(&traffic.allocations, 1);
 }
 
-/* Adds the time of a release to the time of allocations. */
+/* Counts one release; its time is part of the time of allocations. */
 static void traffic_released(double begun) {
     add_time(&traffic.alloc_nanoseconds, begun);
+    atomic_fetch_add(&traffic.releases, 1);
 }
 
 /* ---- Buffers and copies ---- */
@@ -101,10 +104,11 @@ void device_free(void *memory) {
         return;
     }
     double begun = traffic_begin();
-    if (cudaFree(memory) != cudaSuccess) {
+    if (cudaFree(memory) == cudaSuccess) {
+        traffic_released(begun);
+    } else {
         (void)cudaGetLastError();
     }
-    traffic_released(begun);
 }
 
 enum status device_alloc_host(void **memory, size_t bytes, struct error *error) {

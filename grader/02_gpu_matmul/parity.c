@@ -295,7 +295,34 @@ C_TEST(parity, calls_remember_nothing) {
     close_matmul(matmul);
 }
 
-/* 4 TiB of weights are refused before any weight is read, and the next call works. */
+/* What the subject's process has allocated and not freed. */
+static uint64_t kept_allocations(void) {
+    const struct device_traffic traffic = device_traffic();
+    return traffic.allocations - traffic.releases;
+}
+
+/* Buffers that grow from call to call: all of them are gone in the end. */
+C_TEST(parity, destroy_frees_everything) {
+    struct rng rng = grader_rng();
+    struct gpu_matmul *matmul = open_matmul();
+    if (matmul == NULL) {
+        return;
+    }
+    for (size_t side = 2; side < 40 && !test_has_failed(); side *= 2) {
+        run_call(matmul, (struct matmul_shape){side, side + 1, side + 2}, &rng);
+    }
+    close_matmul(matmul);
+    if (!test_has_failed() && kept_allocations() != 0) {
+        TEST_FAIL("after gpu_matmul_destroy %llu buffers are still allocated: memory that a call "
+                  "replaces, and all that is left at the end, must be freed",
+                  (unsigned long long)kept_allocations());
+    }
+}
+
+/*
+ * 4 TiB of weights are refused before any weight is read. The next call works, also where memory
+ * of an earlier one would do for it: that may be gone.
+ */
 C_TEST(parity, out_of_memory_is_reported) {
     enum { SIDE = 1 << 20 };
     struct rng rng = grader_rng();
@@ -303,6 +330,7 @@ C_TEST(parity, out_of_memory_is_reported) {
     void *numbers = NULL;
     struct gpu_matmul *matmul = open_matmul();
     if (matmul != NULL) {
+        run_call(matmul, (struct matmul_shape){6, 10, 14}, &rng);
         EXPECT_OK(remote_alloc(&numbers, SIDE * sizeof(float), &error));
     }
     if (numbers != NULL) {

@@ -370,6 +370,9 @@ warmups_are_counted() {
     call
     has "12 of 32"
     [ "$(runs warmups)" -eq 1 ] || fail "run again without a change"
+    call --labs 00
+    grep -qE '^00_warmups +12 of 32 +bazel run //labs/00_warmups:check$' <<<"$output" || fail "no line: $output"
+    grep -q 04_sgemm <<<"$output" && fail "labs although only the warm-ups were asked for: $output"
     warmups 'echo "32 of 32"'
     call
     grep -qE '^00_warmups +32 of 32 +done$' <<<"$output" || fail "no line: $output"

@@ -68,16 +68,22 @@ enum status handout_find(const char *text, size_t *index, struct error *error) {
     return STATUS_OK;
 }
 
-enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT], struct error *error) {
+enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT], bool *with_warmups,
+                       struct error *error) {
     bool all = list == NULL || list[0] == '\0';
+    *with_warmups = all;
     for (size_t i = 0; i < LAB_COUNT; i++) {
         chosen[i] = all ? &course[i] : NULL;
     }
     while (!all && list[0] != '\0') {
         const struct lab *lab = NULL;
         size_t length = strcspn(list, ",");
-        TRY(find(list, length, &lab, error));
-        chosen[lab - course] = lab;
+        if (is_called(&warmups, list, length)) {
+            *with_warmups = true;
+        } else {
+            TRY(find(list, length, &lab, error));
+            chosen[lab - course] = lab;
+        }
         list += length + (list[length] == ',');
     }
     return STATUS_OK;

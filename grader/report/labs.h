@@ -42,10 +42,11 @@ MUST_CHECK enum status lab_find(const char *text, const struct lab **lab, struct
 
 /**
  * @brief Reads a list with commas into @p chosen, which then has NULL for each lab not named.
- * @param list NULL or empty: all labs
+ * @param list         NULL or empty: all labs, and the warm-ups
+ * @param with_warmups receives whether 00_warmups are among them
  */
 MUST_CHECK enum status lab_choose(const char *list, const struct lab *chosen[LAB_COUNT],
-                                  struct error *error);
+                                  bool *with_warmups, struct error *error);
 
 /** Writes the path of a lab's starter, the file to edit as the course hands it out. */
 void lab_starter_path(const struct lab *lab, const char *workspace, char *path, size_t size);

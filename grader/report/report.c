@@ -38,7 +38,7 @@ static const char epilogue[] =
 static enum status parse(struct options *o, struct arguments *arguments, int argc, char **argv,
                          struct error *error) {
     const struct flag table[] = {
-        {"labs", 0, FLAG_STRING, &o->labs, "LIST", "only these, by name or number: 04,05"},
+        {"labs", 0, FLAG_STRING, &o->labs, "LIST", "only these, by name or number: 04,05; 00: warm-ups"},
         {"again", 0, FLAG_SWITCH, &o->again, NULL, "run labs that have not changed, too"},
         {"format", 0, FLAG_STRING, &o->format, "NAME",
          "text, json, gradescope, junit, markdown or html"},
@@ -176,8 +176,7 @@ static enum status grade(const struct options *o, const char *workspace, struct 
                                     .subject = REPORT_SUBJECT,
                                     .again = o->again,
                                     .limit = (double)o->limit};
-    TRY(lab_choose(o->labs, options.chosen, error));
-    options.warmups = o->labs == NULL;
+    TRY(lab_choose(o->labs, options.chosen, &options.warmups, error));
     if (options.results == NULL) {
         snprintf(results, sizeof results, "%s/results", workspace);
         options.results = results;

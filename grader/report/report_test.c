@@ -168,14 +168,20 @@ C_TEST(labs, found_by_name_and_number) {
 
 C_TEST(labs, chosen_by_a_list) {
     const struct lab *chosen[LAB_COUNT];
-    ASSERT_OK(lab_choose("5,04_sgemm", chosen, NULL));
+    bool warmups = true;
+    ASSERT_OK(lab_choose("5,04_sgemm", chosen, &warmups, NULL));
+    EXPECT_TRUE(!warmups);
     for (size_t i = 0; i < LAB_COUNT; i++) {
         EXPECT_TRUE((chosen[i] != NULL) == (i == 3 || i == 4));
     }
-    ASSERT_OK(lab_choose(NULL, chosen, NULL));
-    EXPECT_TRUE(chosen[0] != NULL && chosen[LAB_COUNT - 1] != NULL);
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, lab_choose("4,,5", chosen, NULL));
-    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, lab_choose("4,99", chosen, NULL));
+    ASSERT_OK(lab_choose("00", chosen, &warmups, NULL));
+    EXPECT_TRUE(warmups && chosen[0] == NULL && chosen[LAB_COUNT - 1] == NULL);
+    ASSERT_OK(lab_choose("00_warmups,1", chosen, &warmups, NULL));
+    EXPECT_TRUE(warmups && chosen[0] != NULL);
+    ASSERT_OK(lab_choose(NULL, chosen, &warmups, NULL));
+    EXPECT_TRUE(warmups && chosen[0] != NULL && chosen[LAB_COUNT - 1] != NULL);
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, lab_choose("4,,5", chosen, &warmups, NULL));
+    EXPECT_STATUS(STATUS_INVALID_ARGUMENT, lab_choose("4,99", chosen, &warmups, NULL));
 }
 
 /* ---- Records ---- */

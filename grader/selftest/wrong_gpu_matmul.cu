@@ -29,7 +29,9 @@
     X(remembers)     /* copies weights once for each address */                   \
     X(stale)         /* returns the result of the call before */                  \
     X(small_pool)    /* buffers of its first call, whatever comes */              \
-    X(no_memory)     /* takes no notice of memory that was not to be had */
+    X(no_memory)     /* takes no notice of memory that was not to be had */       \
+    X(dangling)      /* uses memory again that it freed before it got no more */  \
+    X(leaks)         /* frees nothing that it replaces by more */
 
 #define MISTAKE_VARIABLE "WRONG_GPU_MATMUL"
 #include "grader/selftest/mistakes.h"
@@ -166,10 +168,15 @@ static enum status reserve(struct gpu_matmul *matmul, const size_t *floats, stru
     }
     for (int i = 0; i < OPERANDS; i++) {
         if (floats[i] > matmul->capacity[i]) {
-            device_free(matmul->d[i]);
-            matmul->d[i] = NULL;
-            matmul->capacity[i] = 0;
-            TRY(device_alloc((void **)&matmul->d[i], floats[i] * sizeof(float), error));
+            float *before = matmul->d[i];
+            device_free(chosen_mistake() == MISTAKE_leaks ? NULL : before);
+            matmul->capacity[i] = chosen_mistake() == MISTAKE_dangling ? matmul->capacity[i] : 0;
+            enum status status =
+                device_alloc((void **)&matmul->d[i], floats[i] * sizeof(float), error);
+            if (status != STATUS_OK) {
+                matmul->d[i] = chosen_mistake() == MISTAKE_dangling ? before : NULL;
+                return status;
+            }
             matmul->capacity[i] = floats[i];
         }
     }

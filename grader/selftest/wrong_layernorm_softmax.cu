@@ -1,7 +1,7 @@
 /*
  * Wrong submissions to lab 05. $WRONG_ROWS names one; each must be caught by the parity test, with
  * a message that leads to the mistake. "right" is the control: it must pass. "slow" is right, too,
- * and must miss the speedup.
+ * and must miss the speedup; so must those that hide few busy blocks or warps among idle ones.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -11,36 +11,40 @@
 #include "common/cuda/convert.cuh"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 
-#define MISTAKES(X)                                                            \
-    X(right)                                                                   \
-    X(slow)           /* one thread a row */                                   \
-    X(empty)          /* does nothing */                                       \
-    X(zeros)          /* writes zeros */                                       \
-    X(no_eps)         /* forgets epsilon */                                    \
-    X(naive_variance) /* E[x^2] - mean^2 */                                    \
-    X(unbiased)       /* divides by C - 1 */                                   \
-    X(no_bias)        /* forgets the bias */                                   \
-    X(no_mask)        /* ignores the mask */                                   \
-    X(own_mask)       /* a mask row of its own for each row */                 \
-    X(unstable)       /* e^x without subtracting the maximum */                \
-    X(all_hidden)     /* divides by the sum even when nothing is seen */       \
-    X(odd)            /* leaves out the last column of an odd row */           \
-    X(truncates)      /* rounds towards zero when it stores 16 bits */         \
-    X(half)           /* adds up in fp16 */                                    \
-    X(aligned)        /* loads 8 bytes at once, wherever they lie */           \
-    X(no_barrier)     /* reads sums that other threads have not written yet */ \
-    X(in_place)       /* reads its row again when part of it is replaced */    \
-    X(behind)         /* writes one element behind the output */               \
-    X(changes_input)  /* writes into in when out is another buffer */          \
-    X(grid)           /* more blocks in y than a grid takes */                 \
-    X(status)         /* reports a failure */                                  \
-    X(not_refused)    /* takes any size */                                     \
+#define MISTAKES(X)                                                                  \
+    X(right)                                                                         \
+    X(slow)           /* one thread a row */                                         \
+    X(idle_blocks)    /* a thread a row, in few blocks beside idle ones */           \
+    X(idle_warps)     /* a thread a row, in one warp of 32 */                        \
+    X(one_in_132)     /* a thread a row, idle blocks between the others */           \
+    X(empty)          /* does nothing */                                             \
+    X(zeros)          /* writes zeros */                                             \
+    X(no_eps)         /* forgets epsilon */                                          \
+    X(naive_variance) /* E[x^2] - mean^2 */                                          \
+    X(unbiased)       /* divides by C - 1 */                                         \
+    X(no_bias)        /* forgets the bias */                                         \
+    X(no_mask)        /* ignores the mask */                                         \
+    X(own_mask)       /* a mask row of its own for each row */                       \
+    X(unstable)       /* e^x without subtracting the maximum */                      \
+    X(all_hidden)     /* divides by the sum even when nothing is seen */             \
+    X(odd)            /* leaves out the last column of an odd row */                 \
+    X(truncates)      /* rounds towards zero when it stores 16 bits */               \
+    X(half)           /* adds up in fp16 */                                          \
+    X(aligned)        /* loads 8 bytes at once, wherever they lie */                 \
+    X(no_barrier)     /* reads sums that other threads have not written yet */       \
+    X(ragged)         /* threads without a vector of 4 return, and sums lack them */ \
+    X(in_place)       /* reads its row again when part of it is replaced */          \
+    X(behind)         /* writes one element behind the output */                     \
+    X(changes_input)  /* writes into in when out is another buffer */                \
+    X(grid)           /* more blocks in y than a grid takes */                       \
+    X(status)         /* reports a failure */                                        \
+    X(not_refused)    /* takes any size */                                           \
     X(library)        /* has somebody else at hand to do the work */
 
 #define MISTAKE_VARIABLE "WRONG_ROWS"
 #include "grader/selftest/mistakes.h"
 
-enum { THREADS = 64 };
+enum { THREADS = 64, MOST_THREADS = 1024 };
 
 static __device__ void store(float *to, float x, bool) {
     *to = x;
@@ -59,7 +63,8 @@ template <typename T> struct row {
     size_t number;
     const T *x;
     T *y;
-    size_t C; /* columns that are looked at */
+    size_t C;           /* columns that are looked at */
+    size_t first, step; /* columns of a thread */
 };
 
 template <typename T> static __device__ float element(const row<T> &r, size_t c) {
@@ -77,9 +82,13 @@ template <typename T> static __device__ float element(const row<T> &r, size_t c)
     return to_float(r.x[c]);
 }
 
-/* Over the block, in every thread: a sum, or the largest. */
-static __device__ float together(float x, bool maximum, enum mistake mistake) {
-    __shared__ float all[THREADS];
+/* Over the threads of a row, in each of them: a sum, or the largest. */
+template <typename T> static __device__ float together(float x, bool maximum, const row<T> &r) {
+    __shared__ float all[MOST_THREADS];
+    const enum mistake mistake = r.mistake;
+    if (r.step == 1) {
+        return x;
+    }
     all[threadIdx.x] = x;
     if (mistake != MISTAKE_no_barrier) {
         __syncthreads();
@@ -95,11 +104,11 @@ static __device__ float together(float x, bool maximum, enum mistake mistake) {
 /* Sum of x, or of (x - mean)^2. */
 template <typename T> static __device__ float sum_of(const row<T> &r, bool squares, float mean) {
     float sum = 0.0f;
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float x = element(r, c) - mean;
         sum += squares ? x * x : x;
     }
-    return together(sum, false, r.mistake);
+    return together(sum, false, r);
 }
 
 template <typename T> static __device__ void norm_row(const row<T> &r) {
@@ -112,7 +121,7 @@ template <typename T> static __device__ void norm_row(const row<T> &r) {
         variance *= C / (C - 1.0f);
     }
     float scale = 1.0f / sqrtf(variance + (r.mistake == MISTAKE_no_eps ? 0.0f : r.p.eps));
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float y = (element(r, c) - mean) * scale * to_float(((const T *)r.p.weight)[c]);
         if (layernorm && r.mistake != MISTAKE_no_bias) {
             y += to_float(((const T *)r.p.bias)[c]);
@@ -123,37 +132,68 @@ template <typename T> static __device__ void norm_row(const row<T> &r) {
 
 template <typename T> static __device__ void softmax_row(const row<T> &r) {
     float largest = -INFINITY, sum = 0.0f;
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         largest = fmaxf(largest, element(r, c));
     }
-    largest = together(largest, true, r.mistake);
+    largest = together(largest, true, r);
     bool none = largest == -INFINITY && r.mistake != MISTAKE_all_hidden;
     float shift = none || r.mistake == MISTAKE_unstable ? 0.0f : largest;
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float e = expf(element(r, c) - shift);
         sum += e;
         if (r.mistake == MISTAKE_in_place) {
             store(r.y + c, e, false);
         }
     }
-    sum = together(sum, false, r.mistake);
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    sum = together(sum, false, r);
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float e = sum == 0.0f && none ? 0.0f : expf(element(r, c) - shift) / sum;
         store(r.y + c, r.mistake == MISTAKE_zeros ? 0.0f : e, r.mistake == MISTAKE_truncates);
     }
+}
+
+template <typename T> static __device__ void do_row(const row<T> &r) {
+    if (r.p.op == ROWS_SOFTMAX) {
+        softmax_row(r);
+    } else {
+        norm_row(r);
+    }
+}
+
+/* Rows 32 at a time, by the first warp of every `every`th block; all else is idle. */
+template <typename T>
+static __global__ void hidden_kernel(struct rows_problem p, enum mistake mistake, unsigned every) {
+    size_t number = (size_t)(blockIdx.x / every) * 32 + threadIdx.x;
+    if (blockIdx.x % every == 0 && threadIdx.x < 32 && number < p.rows) {
+        const row<T> r = {
+            p,   mistake, number, (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
+            p.C, 0,       1};
+        do_row(r);
+    }
+}
+
+template <typename T>
+static void launch_hidden(const struct rows_problem *p, enum mistake mistake,
+                          device_stream stream) {
+    enum { IDLE = 132 * 16, EVERY = 132, WARPS = 32 };
+    unsigned busy = (unsigned)((p->rows + 31) / 32);
+    bool warps = mistake == MISTAKE_idle_warps, between = mistake == MISTAKE_one_in_132;
+    unsigned blocks = warps ? busy : between ? busy * EVERY : busy + IDLE;
+    hidden_kernel<T>
+        <<<blocks, warps ? 32 * WARPS : 32, 0, stream>>>(*p, mistake, between ? EVERY : 1);
 }
 
 template <typename T>
 static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) {
     size_t number = mistake == MISTAKE_grid ? blockIdx.y : blockIdx.x;
     size_t C = mistake == MISTAKE_odd && p.C % 2 == 1 ? p.C - 1 : p.C;
-    const row<T> r = {p, mistake, number, (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
-                      C};
-    if (p.op == ROWS_SOFTMAX) {
-        softmax_row(r);
-    } else {
-        norm_row(r);
+    const row<T> r = {
+        p, mistake,     number,    (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
+        C, threadIdx.x, blockDim.x};
+    if (mistake == MISTAKE_ragged && blockDim.x > THREADS && threadIdx.x >= C / 4) {
+        return;
     }
+    do_row(r);
     bool first = number == 0 && threadIdx.x == 0;
     if (mistake == MISTAKE_behind && first) {
         store((T *)p.out + p.rows * p.C, 0.0f, false);
@@ -161,6 +201,16 @@ static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) 
     if (mistake == MISTAKE_changes_input && first && p.in != p.out) {
         store((T *)p.in, 0.0f, false);
     }
+}
+
+/* "ragged" has a thread for each vector of 4, in whole warps, where a row is more than one block.
+ */
+static unsigned threads_of(size_t C, enum mistake mistake) {
+    size_t vectors = (C / 4 + 31) / 32 * 32;
+    if (mistake == MISTAKE_ragged && C % 4 == 0 && vectors > THREADS && vectors <= MOST_THREADS) {
+        return (unsigned)vectors;
+    }
+    return mistake == MISTAKE_slow ? 1 : THREADS;
 }
 
 static enum status run(const struct rows_problem *p, void *workspace, device_stream stream,
@@ -173,11 +223,16 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
     if (p->rows == 0 || mistake == MISTAKE_empty) {
         return STATUS_OK;
     }
+    if (mistake == MISTAKE_idle_blocks || mistake == MISTAKE_idle_warps ||
+        mistake == MISTAKE_one_in_132) {
+        FOR_ELEMENT_TYPE(p->type, (launch_hidden<E>(p, mistake, stream)));
+        return device_launched("hidden_kernel", error);
+    }
     dim3 grid((unsigned)p->rows);
     if (mistake == MISTAKE_grid) {
         grid = dim3(1, (unsigned)p->rows);
     }
-    unsigned threads = mistake == MISTAKE_slow ? 1 : THREADS;
+    unsigned threads = threads_of(p->C, mistake);
     FOR_ELEMENT_TYPE(p->type, (rows_kernel<E><<<grid, threads, 0, stream>>>(*p, mistake)));
     return device_launched("rows_kernel", error);
 }

@@ -78,8 +78,8 @@ extern const int w17_paper[3];
  *  both, work put on a later comes after both. @param d_x (n), n is even */
 void w18_streams(float *d_x, int n, struct CUstream_st *a, struct CUstream_st *b);
 /** Runs a kernel and waits for it. @return the milliseconds that the kernel took
- *  @param d_y, d_x (256) */
-float w19_events(float *d_y, const float *d_x);
+ *  @param d_y, d_x (256) @param steps how much the kernel does */
+float w19_events(float *d_y, const float *d_x, int steps);
 /** d_y[i] = sum of elements i width to (i + 1) width - 1; width is 16, 32 or 64. @param d_y (n) */
 void w20_template_launch(float *d_y, const float *d_x, int n, int width);
 /** d_y[i] = 2^d_x[i]. @param d_y (n) @param d_x (n) */

@@ -52,17 +52,23 @@ def entries():
 _SCALES = {"k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "million": 1e6, "billion": 1e9}
 _NUMBER = re.compile(
     r"(?<![\w.])(\d[\d,]*(?:\.\d+)?|\.\d+)(?:e([+-]?\d+))?\s*(million|billion|[kKMG])?(B\b|bytes)?"
+    r"\s*(%)?"
 )
 
 
 def numbers(text, unit=""):
-    """Numbers of a cell as a person writes them: '12', '1,024', '3.5x', '60 MB', '1.5e3', '1/8'."""
+    """Numbers of a cell as a person writes them: '12', '1,024', '3.5x', '60 MB', '1.5e3', '1/8'.
+
+    Where the question wants a percentage, a decimal up to 1 without a sign is a share: '0.5' is 50.
+    """
     if fraction := re.fullmatch(r"\s*(\d+)\s*/\s*(\d+)\s*", text):
         value = int(fraction[1]) / max(1, int(fraction[2]))
         return [100 * value if unit == "%" else value]
     found = []
-    for digits, power, scale, _ in _NUMBER.findall(text):
+    for digits, power, scale, _, percent in _NUMBER.findall(text):
         value = float(digits.replace(",", "")) * 10 ** int(power or 0)
+        if unit == "%" and not percent and "." in digits and value <= 1:
+            value *= 100
         scaled = scale and not (unit.startswith("MB") and scale == "M")
         found.append(value * _SCALES[scale] if scaled else value)
     return found

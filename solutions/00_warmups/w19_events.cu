@@ -1,7 +1,8 @@
 /*
  * How long does a kernel take?
  *
- * A launch returns at once; the GPU works on its own. A clock on the host sees the launch:
+ * A launch returns at once; the GPU works on its own. A clock on the host sees the launch, and if it
+ * waits, also what the GPU had to do before:
  *
  *   host    clock | launch | clock           waits
  *   GPU                 | kernel kernel kernel |
@@ -15,21 +16,21 @@
 
 #include "labs/00_warmups/warmups.h"
 
-static __global__ void slow(float *y, const float *x) {
+static __global__ void slow(float *y, const float *x, int steps) {
     float value = x[threadIdx.x];
-    for (int k = 0; k < 20000; k++) {
+    for (int k = 0; k < steps; k++) {
         value = fmaf(value, 0.999f, 0.001f);
     }
     y[threadIdx.x] = value;
 }
 
-float w19_events(float *d_y, const float *d_x) {
+float w19_events(float *d_y, const float *d_x, int steps) {
     cudaEvent_t start, stop;
     float ms = 0.0f;
     cudaEventCreate(&start);
     cudaEventCreate(&stop);
     cudaEventRecord(start, 0);
-    slow<<<1, 256>>>(d_y, d_x);
+    slow<<<1, 256>>>(d_y, d_x, steps);
     cudaEventRecord(stop, 0);
     cudaEventSynchronize(stop);
     cudaEventElapsedTime(&ms, start, stop);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # The emulator's library exports what NVIDIA's does, the same names, the same version; and
-# the four functions of common/simt/simt.h.
+# the functions of common/simt/simt.h and control.h.
 # usage: exports_test.sh OURS THEIRS
 set -u
 names() {
@@ -9,6 +9,10 @@ names() {
 names "$1" >"$TEST_TMPDIR/ours"
 {
     names "$2"
+    echo simt_control_attach@@libcudart.so.13
+    echo simt_control_forget@@libcudart.so.13
+    echo simt_control_library@@libcudart.so.13
+    echo simt_control_read_state@@libcudart.so.13
     echo simt_gpu_key@@libcudart.so.13
     echo simt_name@@libcudart.so.13
     echo simt_read_limits@@libcudart.so.13

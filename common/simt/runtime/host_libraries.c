@@ -31,10 +31,8 @@ static int visit(struct dl_phdr_info *library, size_t size, void *found) {
 }
 
 void host_libraries_explain(void) {
-    static bool said;
     const char *name = NULL;
-    if (!said && dl_iterate_phdr(visit, &name) != 0) {
-        said = true;
+    if (dl_iterate_phdr(visit, &name) != 0) {
         runtime_say("note: the program loads %s, which has machine code for GPUs alone and reaches "
                     "them through NVIDIA's driver: its functions fail on simt",
                     name);

@@ -231,6 +231,120 @@ C_TEST(kernel, uses_pinned_and_managed_memory_in_place) {
     WANT(cudaSuccess, cudaFree(managed));
 }
 
+/** Milliseconds of modelled time that a launch on host memory of `count` ints takes. */
+static float time_of(int *out, int *in, int count) {
+    cudaEvent_t events[2];
+    float ms = -1;
+    for (int i = 0; i < 2; i++) {
+        WANT(cudaSuccess, cudaEventCreate(&events[i]));
+    }
+    WANT(cudaSuccess, cudaEventRecord(events[0], NULL));
+    launch_scale(out, in, 2, 1, count, (unsigned)(count + 255) / 256, 256, NULL);
+    WANT(cudaSuccess, cudaEventRecord(events[1], NULL));
+    WANT(cudaSuccess, cudaEventElapsedTime(&ms, events[0], events[1]));
+    for (int i = 0; i < 2; i++) {
+        WANT(cudaSuccess, cudaEventDestroy(events[i]));
+    }
+    return ms;
+}
+
+enum { MANY = 1 << 18, CHUNK = 1 << 14 }; /* ints: 1 MiB, 64 KiB */
+
+/** Two arrays of MANY ints, the first of them 0, 1, 2 ... */
+struct managed {
+    int *in, *out;
+};
+
+static bool create_managed(struct managed *m) {
+    bool good =
+        cudaMallocManaged((void **)&m->in, MANY * sizeof(int), cudaMemAttachGlobal) ==
+            cudaSuccess &&
+        cudaMallocManaged((void **)&m->out, MANY * sizeof(int), cudaMemAttachGlobal) == cudaSuccess;
+    for (int i = 0; good && i < MANY; i++) {
+        m->in[i] = i;
+    }
+    return good;
+}
+
+static void destroy_managed(struct managed *m) {
+    WANT(cudaSuccess, cudaFree(m->in));
+    WANT(cudaSuccess, cudaFree(m->out));
+}
+
+/** Times are simt's. */
+#define ON_SIMT_ALONE()                           \
+    do {                                          \
+        struct simt_api simt;                     \
+        if (!simt_find(&simt)) {                  \
+            TEST_SKIP("this is a GPU: no model"); \
+        }                                         \
+    } while (0)
+
+#define MANAGED_TEST(name) \
+    FIXTURE_TEST(managed, name, struct managed, m, create_managed(m), destroy_managed(m))
+
+/* What crosses the bus takes its time, 55 GB a second, and 3.5 us a move. */
+MANAGED_TEST(memory_takes_the_bus) {
+    ON_SIMT_ALONE();
+    const float chunk = 65536 / 55e6f, move = 3.5e-3f;
+    float both = time_of(m->out, m->in, MANY);
+    float none = time_of(m->out, m->in, MANY);
+    EXPECT_NEAR(32 * chunk + move, both - none, 1e-3);
+    EXPECT_INT_EQ(2 * CHUNK + 1, m->out[CHUNK]); /* comes back with all its 64 KiB */
+    EXPECT_INT_EQ(2 * CHUNK + 3, m->out[CHUNK + 1]);
+    m->in[5 * CHUNK] = 77;
+    EXPECT_NEAR(2 * chunk + move, time_of(m->out, m->in, MANY) - none, 1e-3);
+    EXPECT_INT_EQ(155, m->out[5 * CHUNK]);
+    EXPECT_INT_EQ(2 * MANY - 1, m->out[MANY - 1]);
+}
+
+MANAGED_TEST(memory_is_copied_and_set_where_it_is) {
+    int host[4] = {9, 8, 7, 6};
+    (void)time_of(m->out, m->in, MANY); /* the device has all of it */
+    WANT(cudaSuccess, cudaMemcpy(host, m->out + CHUNK - 2, sizeof host, cudaMemcpyDefault));
+    EXPECT_INT_EQ(2 * (CHUNK - 2) + 1, host[0]);
+    EXPECT_INT_EQ(2 * (CHUNK + 1) + 1, host[3]);
+    m->in[0] = 5; /* one piece comes back, the next one stays */
+    WANT(cudaSuccess,
+         cudaMemcpy(m->out + CHUNK - 2, m->in + CHUNK - 2, sizeof host, cudaMemcpyHostToHost));
+    EXPECT_INT_EQ(CHUNK - 2, m->out[CHUNK - 2]);
+    EXPECT_INT_EQ(CHUNK + 1, m->out[CHUNK + 1]);
+    WANT(cudaSuccess, cudaMemset(m->in + CHUNK / 2, 1, CHUNK * sizeof(int)));
+    EXPECT_INT_EQ(0x01010101, m->in[CHUNK]);
+    EXPECT_INT_EQ(5, m->in[0]);
+    EXPECT_INT_EQ(2 * CHUNK, m->in[2 * CHUNK]);
+}
+
+MANAGED_TEST(memory_is_moved_ahead) {
+    struct cudaMemLocation device = {.type = cudaMemLocationTypeDevice};
+    struct cudaMemLocation host = {.type = cudaMemLocationTypeHost};
+    const size_t bytes = MANY * sizeof(int);
+    WANT(cudaSuccess, cudaMemPrefetchAsync(m->in, bytes, device, 0, NULL));
+    WANT(cudaSuccess, cudaMemPrefetchAsync(m->out, bytes, device, 0, NULL));
+    float ahead = time_of(m->out, m->in, MANY);
+    EXPECT_NEAR(ahead, time_of(m->out, m->in, MANY), 1e-3);
+    WANT(cudaSuccess, cudaMemPrefetchAsync(m->out, bytes, host, 0, NULL));
+    EXPECT_INT_EQ(2 * MANY - 1, m->out[MANY - 1]);
+    WANT(cudaErrorInvalidValue, cudaMemPrefetchAsync(m->out, bytes + 1, host, 0, NULL));
+}
+
+/* It stays with the host: a kernel that uses it reaches across the bus every time. */
+MANAGED_TEST(and_pinned_memory_differ) {
+    int *pinned = NULL;
+    ON_SIMT_ALONE();
+    WANT(cudaSuccess, cudaMallocHost((void **)&pinned, MANY * sizeof(int)));
+    pinned[MANY - 1] = 4;
+    (void)time_of(m->out, m->in, MANY);
+    float near = time_of(m->out, m->in, MANY);
+    float first = time_of(m->out, pinned, MANY);
+    EXPECT_INT_EQ(9, m->out[MANY - 1]);
+    (void)time_of(m->out, m->in, MANY);
+    float second = time_of(m->out, pinned, MANY);
+    EXPECT_NEAR(first, second, 1e-3);
+    EXPECT_NEAR(16 * 65536 / 55e6f, second - near, 1e-3);
+    WANT(cudaSuccess, cudaFreeHost(pinned));
+}
+
 ARRAYS_TEST(takes_time) {
     cudaEvent_t start = NULL;
     cudaEvent_t stop = NULL;

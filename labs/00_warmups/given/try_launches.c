@@ -91,41 +91,63 @@ void try_w18_streams(struct trial *t) {
     trial_expect(t, "x", v.d_x, want, N, 0, 0.0);
 }
 
+/* On a GPU: what the stream is busy with when the learner's function is called. */
+static enum status keep_busy(struct trial *t, void **d_scratch, struct error *error) {
+    const size_t bytes = (size_t)64 << 20;
+    if (t->counts) {
+        return STATUS_OK;
+    }
+    TRY(device_alloc(d_scratch, bytes, error));
+    for (int i = 0; i < 16; i++) {
+        TRY(device_set(*d_scratch, i, bytes, NULL, error));
+    }
+    return STATUS_OK;
+}
+
 /* From before the launch to after it, by the stream's clock. */
-static double time_whole(struct trial *t, const struct vectors *v, float *told) {
+static double time_whole(struct trial *t, const struct vectors *v, int steps, float *told) {
     device_event start, stop;
     double ms = 0.0;
+    void *d_scratch = NULL;
     struct error error = {0};
-    bool good = device_event_create(&start, &error) == STATUS_OK &&
+    bool good = keep_busy(t, &d_scratch, &error) == STATUS_OK &&
+                device_event_create(&start, &error) == STATUS_OK &&
                 device_event_create(&stop, &error) == STATUS_OK &&
                 device_event_record(start, NULL, &error) == STATUS_OK;
-    *told = w19_events(v->d_y, v->d_x);
+    *told = w19_events(v->d_y, v->d_x, steps);
     good = good && device_event_record(stop, NULL, &error) == STATUS_OK &&
            device_event_elapsed(start, stop, &ms, &error) == STATUS_OK;
     if (!good) {
         trial_fail(t, "%s", error.message);
     }
+    device_free(d_scratch);
     return ms;
 }
 
-void try_w19_events(struct trial *t) {
-    enum { N = 256, STEPS = 20000 };
+/* Of a short and of a long kernel: one number for both is wrong once. */
+static void try_steps(struct trial *t, const struct vectors *v, int n, int steps) {
     float told = 0.0f;
-    struct vectors v = vectors_create(t, N, N);
-    for (int i = 0; i < N; i++) {
-        float value = v.x[i];
-        for (int k = 0; k < STEPS; k++) {
+    for (int i = 0; i < n; i++) {
+        float value = v->x[i];
+        for (int k = 0; k < steps; k++) {
             value = fmaf(value, 0.999f, 0.001f);
         }
-        v.want[i] = value;
+        v->want[i] = value;
     }
-    time_whole(t, &v, &told); /* the first launch also loads the code */
-    double ms = time_whole(t, &v, &told);
-    trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-5);
+    time_whole(t, v, steps, &told); /* the first launch also loads the code */
+    double ms = time_whole(t, v, steps, &told);
+    trial_expect(t, "y", v->d_y, v->want, (size_t)n, 0, 1e-5);
     if (!(told >= 0.5 * ms && told <= 1.01 * ms)) {
-        trial_fail(t, "you say %.4f ms; the GPU was busy for %s%.4f ms", told,
-                   t->counts ? "a modelled " : "", ms);
+        trial_fail(t, "%d steps: you say %.4f ms; the GPU was busy with them for %s%.4f ms", steps,
+                   told, t->counts ? "a modelled " : "", ms);
     }
+}
+
+void try_w19_events(struct trial *t) {
+    enum { N = 256 };
+    struct vectors v = vectors_create(t, N, N);
+    try_steps(t, &v, N, 20000);
+    try_steps(t, &v, N, 5000);
 }
 
 void try_w20_template_launch(struct trial *t) {
@@ -156,6 +178,26 @@ void try_w21_inline_ptx(struct trial *t) {
     trial_expect(t, "y", v.d_y, v.want, N, 0, 1e-5);
 }
 
+/*
+ * Not 0: what cudaFuncGetAttributes() tells in place of the truth. The linker sends the exercise's
+ * call here (--wrap), which has no context of ours.
+ */
+static int pretended_version;
+
+cudaError_t __real_cudaFuncGetAttributes(struct cudaFuncAttributes *attributes,
+                                         const void *function);
+cudaError_t __wrap_cudaFuncGetAttributes(struct cudaFuncAttributes *attributes,
+                                         const void *function);
+
+cudaError_t __wrap_cudaFuncGetAttributes(struct cudaFuncAttributes *attributes,
+                                         const void *function) {
+    cudaError_t error = __real_cudaFuncGetAttributes(attributes, function);
+    if (error == cudaSuccess && pretended_version != 0) {
+        attributes->ptxVersion = pretended_version;
+    }
+    return error;
+}
+
 void try_w22_code_version(struct trial *t) {
     struct error error = {0};
     int seen = 0;
@@ -167,6 +209,13 @@ void try_w22_code_version(struct trial *t) {
     }
     if (told != seen || seen == 0) {
         trial_fail(t, "you say %d; the code that ran was compiled for %d", told, seen);
+    }
+    pretended_version = seen + 1;
+    told = w22_code_version(d_seen);
+    trial_wait(t);
+    if (told != pretended_version) {
+        trial_fail(t, "you say %d also when cudaFuncGetAttributes() tells a ptxVersion of %d", told,
+                   pretended_version);
     }
 }
 

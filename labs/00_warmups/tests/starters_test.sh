@@ -1,11 +1,13 @@
 #!/bin/bash
-# No starter is done, and its verdict says what is wrong; check's flags.
-# usage: starters_test.sh HELPERS CHECK VERDICTS
+# No starter is done, and its verdict says what is wrong; nor is what does without an exercise's
+# idea; check's flags.
+# usage: starters_test.sh HELPERS CHECK CHECK_WITHOUT_IDEA VERDICTS
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
 check=$PWD/$2
-verdicts=$PWD/$3
+without=$PWD/$3
+verdicts=$PWD/$4
 cd "$TEST_TMPDIR" && : >in || exit 1
 
 # verdict_of NAME: the lines of one exercise in `all`.
@@ -27,6 +29,10 @@ while IFS='|' read -r name text; do
 done <"$verdicts"
 [ "$exercises" -eq 32 ] || fail "$exercises verdicts, want 32"
 grep -q "crashed\|did not end" all && fail "a starter crashes or hangs: $(cat all)"
+
+run "$without" 19 22
+says "5000 steps: you say 0.0" out
+says "you say 90 also when cudaFuncGetAttributes() tells a ptxVersion of 91" out
 
 run "$check"
 [ "$code" -eq 1 ] || fail "exit status $code, want 1"

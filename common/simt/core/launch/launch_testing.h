@@ -31,14 +31,16 @@ struct launch_testing {
 struct testing_launch {
     const char *kernel;
     uint32_t grid[3], threads[3];
-    size_t shared;            /**< bytes of dynamic shared memory */
-    bool cooperative;         /**< all blocks are there at the same time */
-    bool bounds_only;         /**< SIMT_CHECK_BOUNDS in place of full checks */
-    const void *parameters;   /**< laid out as the kernel declares them */
-    int host_threads;         /**< 0 counts as 1 */
-    uint64_t limit;           /**< warp instructions of a block; 0 counts as four millions */
-    struct simt_sites *sites; /**< receive counts by site; NULL: none */
-    struct simt_xray *xray;   /**< receives the record; NULL: none */
+    size_t shared;                  /**< bytes of dynamic shared memory */
+    bool cooperative;               /**< all blocks are there at the same time */
+    bool bounds_only;               /**< SIMT_CHECK_BOUNDS in place of full checks */
+    const void *parameters;         /**< laid out as the kernel declares them */
+    int host_threads;               /**< 0 counts as 1 */
+    uint64_t limit;                 /**< warp instructions of a block; 0 counts as four millions */
+    uint64_t seed;                  /**< draws the warps that are followed */
+    struct simt_block_costs *costs; /**< receives what blocks cost; NULL: not wanted */
+    struct simt_sites *sites;       /**< receive counts by site; NULL: none */
+    struct simt_xray *xray;         /**< receives the record; NULL: none */
 };
 
 /** A launch for the functions below: `LAUNCH(.kernel = "saxpy", .threads = {64})`. */

@@ -80,6 +80,7 @@ struct simt_warp_run {
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
     struct simt_clock_wait wait;
+    uint64_t machine; /**< machine instructions so far */
 };
 
 enum { SIMT_BARRIERS = 16 };
@@ -103,6 +104,8 @@ struct simt_stall {
 struct simt_block_run {
     struct simt_block block;
     const struct simt_code *code;
+    struct simt_counters own;  /**< what this block counts; `block.counters` points here */
+    struct simt_counters *all; /**< of the host thread */
     struct simt_warp_run *warps;
     uint32_t warp_count;
     struct simt_barrier barriers[SIMT_BARRIERS];
@@ -110,6 +113,7 @@ struct simt_block_run {
     uint64_t turn_instructions; /**< of this turn, when the scheduler itself runs one */
     uint64_t skipped_cycles;    /**< that waiting loops of its warps took at once */
     uint64_t instruction_limit; /**< 0: none */
+    uint64_t seed;              /**< see simt_timeline_follows() */
     bool is_near_limit;         /**< loops are asked for */
     struct simt_stall stall;
     size_t dynamic_shared_bytes;
@@ -198,6 +202,7 @@ struct simt_block_shape {
     bool reserves_shared; /**< the last SIMT_RESERVED_BYTES of it are the system's */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     uint64_t instruction_limit;
+    uint64_t seed; /**< draws the warps that are followed */
 };
 
 /** Counters and race detection of the blocks of one host thread. */
@@ -213,7 +218,7 @@ MUST_CHECK enum status simt_block_create(struct simt_block_run **block,
                                          const struct simt_block_shape *shape,
                                          const struct simt_block_counts *counts);
 
-/** Adds the blocks' counts to the counters, and frees them. */
+/** Frees all. */
 void simt_block_free(struct simt_block_run *block);
 
 /** Starts block number @p order of the grid. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
@@ -224,6 +229,9 @@ MUST_CHECK enum status simt_block_begin(struct simt_block_run *block, uint64_t o
  * @return true when it is finished: all threads have exited, or block.fault is set
  */
 bool simt_block_go(struct simt_block_run *block);
+
+/** A block is finished: adds its counts to those of the host thread. @return them */
+const struct simt_counters *simt_block_end(struct simt_block_run *block);
 
 /** After a race while its other side is looked for (witness.h): lets the other warps run on for a
  *  while, to see whether they execute the same line. The fault stays. */

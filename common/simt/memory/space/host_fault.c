@@ -12,6 +12,8 @@
  */
 static const struct simt_memory *watched;
 static struct sigaction before;
+static bool (*repairs)(void *context, const void *address);
+static void *repairs_context;
 
 static void explain(uint64_t address) {
     char where[400], line[600];
@@ -48,6 +50,10 @@ static void handle(int number, siginfo_t *info, void *context) {
         explain((uint64_t)(uintptr_t)info->si_addr);
         _exit(1);
     }
+    if (info->si_code == SEGV_ACCERR && repairs != NULL &&
+        repairs(repairs_context, info->si_addr)) {
+        return;
+    }
     pass_on(number, info, context);
 }
 
@@ -63,6 +69,11 @@ enum status simt_host_fault_install(const struct simt_memory *memory) {
         return STATUS_IO;
     }
     return STATUS_OK;
+}
+
+void simt_host_fault_repair(bool (*repair)(void *context, const void *address), void *context) {
+    repairs = repair;
+    repairs_context = context;
 }
 
 void simt_host_fault_remove(void) {

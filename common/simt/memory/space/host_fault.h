@@ -5,6 +5,8 @@
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_SPACE_HOST_FAULT_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_SPACE_HOST_FAULT_H_
 
+#include <stdbool.h>
+
 #include "common/base/status.h"
 #include "common/simt/memory/space/memory.h"
 
@@ -16,6 +18,10 @@
  *         system refuses the handler
  */
 MUST_CHECK enum status simt_host_fault_install(const struct simt_memory *memory);
+
+/** Calls @p repair at another fault on protected memory; where it returns true, the program goes
+ * on. NULL: nobody repairs. */
+void simt_host_fault_repair(bool (*repair)(void *context, const void *address), void *context);
 
 /** Puts back the handlers that were there before; allowed when nothing is installed. */
 void simt_host_fault_remove(void);

@@ -72,6 +72,17 @@ MUST_CHECK enum status simt_memory_register_host(struct simt_memory *memory, voi
                                                  size_t bytes, const char *what);
 MUST_CHECK enum status simt_memory_unregister_host(struct simt_memory *memory, void *host);
 
+/** Registered memory is used in pieces of so many bytes, from its beginning on. */
+#define SIMT_HOST_CHUNK ((size_t)64 << 10)
+
+/** The contents of registered memory lie at @p place, not at its address. */
+void simt_memory_place_host(struct simt_memory *memory, void *host, void *place);
+
+/** Calls @p wanted before a launch's first use of a piece of registered memory, with an address in
+ *  it, at least once a host thread; several host threads may do so at the same time. */
+void simt_memory_watch_host(struct simt_memory *memory,
+                            void (*wanted)(void *context, uint64_t address), void *context);
+
 /**
  * @brief Finds the allocation that @p address lies in.
  *

@@ -5,6 +5,8 @@
 
 #include "common/simt/fatbin/elf.h"
 #include "common/simt/fatbin/fatbin.h"
+#include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
 enum { WRAPPER_MAGIC = 0x466243b1, WRAPPER_VERSION = 1, FATBIN_HEADER = 16 };
@@ -19,10 +21,11 @@ struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *
     return module;
 }
 
-void module_add_kernel(struct module *module, const void *host, const char *name) {
+void module_add_kernel(struct module *module, const void *host, const char *name,
+                       const char *spelt) {
     struct kernel *kernel = calloc(1, sizeof *kernel);
     char *copy = strdup(name);
-    char *readable = report_source_name(name);
+    char *readable = spelt != NULL ? strdup(spelt) : report_source_name(name);
     if (kernel == NULL || copy == NULL || readable == NULL) {
         free(kernel);
         free(copy);
@@ -56,16 +59,22 @@ void module_add_variable(struct module *module, const void *host, void **managed
     module->variables = variable;
 }
 
+/** The program has no use for a managed variable of a module that is unloaded. */
+static void withdraw_managed(struct runtime *runtime, struct variable *v) {
+    struct host_block *block = v->memory != NULL ? host_block_find(runtime, v->memory) : NULL;
+    if (block != NULL) {
+        host_block_release(runtime, block);
+    }
+    v->memory = NULL;
+}
+
 /** Unloads a module from the core; its kernels stay registered. */
 static void unload(struct runtime *runtime, struct module *module) {
     if (module->core == NULL) {
         return;
     }
     for (struct variable *v = module->variables; v != NULL; v = v->next) {
-        if (v->managed != NULL && *v->managed != NULL) {
-            enum status status = simt_memory_unregister_host(runtime->memory, *v->managed);
-            (void)status; /* it may never have been registered */
-        }
+        withdraw_managed(runtime, v);
     }
     for (struct kernel *k = module->kernels; k != NULL; k = k->next) {
         k->known = false;
@@ -95,6 +104,7 @@ void module_remove(struct runtime *runtime, struct module *module) {
         free(variable->name);
         free(variable);
     }
+    free(module->copy);
     free(module);
 }
 
@@ -109,7 +119,7 @@ struct module *module_find(struct runtime *runtime, const void *handle) {
 struct kernel *kernel_find(struct runtime *runtime, const void *function) {
     for (struct module *m = runtime->modules; m != NULL; m = m->next) {
         for (struct kernel *k = m->kernels; k != NULL; k = k->next) {
-            if (k->host == function || k == function) {
+            if (k->host == function) {
                 return k;
             }
         }
@@ -169,8 +179,17 @@ static enum status load(struct runtime *runtime, struct module *module, struct e
     return status;
 }
 
-/** A managed variable is the emulator's own mapping of its memory: the host may use that. */
-static void publish_managed(struct runtime *runtime, const struct module *module) {
+/** Gives the program memory of its own for a managed variable. @return it, or NULL */
+static void *mirror_managed(struct runtime *runtime, void *device, size_t bytes) {
+    void *memory = program_allocate(runtime, bytes);
+    if (memory == NULL || !program_write(runtime, memory, device, bytes) ||
+        host_block_add_variable(runtime, memory, bytes, device) != cudaSuccess) {
+        return NULL;
+    }
+    return memory;
+}
+
+static void publish_managed(struct runtime *runtime, struct module *module) {
     for (struct variable *v = module->variables; v != NULL; v = v->next) {
         uint64_t address = 0;
         size_t bytes = 0;
@@ -179,10 +198,8 @@ static void publish_managed(struct runtime *runtime, const struct module *module
             continue;
         }
         simt_memory_mark(runtime->memory, address, bytes);
-        *v->managed = simt_memory_host(runtime->memory, address);
-        enum status status =
-            simt_memory_register_host(runtime->memory, *v->managed, bytes, "__managed__ variable");
-        (void)status; /* without it kernels cannot use the host's address, but still the variable */
+        v->memory = mirror_managed(runtime, simt_memory_host(runtime->memory, address), bytes);
+        (void)program_write(runtime, v->managed, &v->memory, sizeof v->memory);
     }
 }
 
@@ -203,9 +220,13 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     return cudaSuccess;
 }
 
-/** Says a line that begins with the name of a function, which is made readable. */
-static void say_of_function(const char *line) {
+/** Says a line that begins with the name of a function; the kernel's is made readable. */
+static void say_of_function(const struct kernel *kernel, const char *line) {
     size_t length = strcspn(line, " :");
+    if (strlen(kernel->name) == length && strncmp(kernel->name, line, length) == 0) {
+        runtime_say("%s%s", kernel->readable, line + length);
+        return;
+    }
     char *mangled = strndup(line, length);
     char *name = mangled != NULL ? report_source_name(mangled) : NULL;
     runtime_say("%s%s", name != NULL ? name : "", name != NULL ? line + length : line);
@@ -225,7 +246,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
     enum status status =
         simt_kernel_info(kernel->module->core, kernel->name, &kernel->info, &explanation);
     if (status != STATUS_OK) {
-        say_of_function(error_text(&explanation, status));
+        say_of_function(kernel, error_text(&explanation, status));
         kernel->refused = runtime_error_of(status);
         return kernel->refused;
     }
@@ -241,7 +262,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
 static struct variable *find_variable(struct runtime *runtime, const void *symbol) {
     for (struct module *m = runtime->modules; m != NULL; m = m->next) {
         for (struct variable *v = m->variables; v != NULL; v = v->next) {
-            if (v->host == symbol || (v->managed != NULL && *v->managed == symbol)) {
+            if (v->host == symbol || (v->managed != NULL && v->memory == symbol)) {
                 return v;
             }
         }

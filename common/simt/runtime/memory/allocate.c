@@ -9,6 +9,7 @@
 #include "common/base/checked.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/mirror.h"
 #include "common/simt/runtime/memory/pool.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
@@ -30,6 +31,7 @@ static cudaError_t allocate(struct runtime *runtime, void **memory, size_t bytes
     if (status != STATUS_OK) {
         return runtime_error_of(status);
     }
+    runtime->allocations++;
     *memory = (void *)(uintptr_t)address;
     return cudaSuccess;
 }
@@ -101,7 +103,7 @@ static cudaError_t release(struct runtime *runtime, void *memory) {
     if (block == NULL) {
         return release_device(runtime, memory);
     }
-    if (block->kind != HOST_MANAGED || block->memory != memory) {
+    if (block->kind != HOST_MANAGED || block->memory != memory || block->variable) {
         runtime_explain(runtime, "cudaFree: %p belongs to %s%s", memory, block->what,
                         block->kind == HOST_PINNED ? "; use cudaFreeHost" : "");
         return cudaErrorInvalidValue;
@@ -281,11 +283,6 @@ static cudaError_t allocate_managed(struct runtime *runtime, void **memory, size
         return cudaErrorInvalidValue;
     }
     CUDA_TRY(capture_allows_call(runtime, false));
-    if (!runtime->managed_note) {
-        runtime->managed_note = true;
-        runtime_explain(runtime, "note: managed memory is plain host memory here; moving pages "
-                                 "costs no modelled time");
-    }
     if (bytes == 0) {
         *memory = NULL;
         return cudaSuccess;
@@ -297,7 +294,7 @@ cudaError_t cudaMallocManaged(void **memory, size_t bytes, unsigned flags) {
     DEVICE_CALL(runtime, allocate_managed(runtime, memory, bytes, flags));
 }
 
-/** Hints about managed memory change nothing here. */
+/** Advice about managed memory changes nothing here. */
 cudaError_t cudaMemAdvise(const void *memory, size_t bytes, enum cudaMemoryAdvise advice,
                           struct cudaMemLocation location) {
     (void)bytes, (void)advice, (void)location;
@@ -307,9 +304,9 @@ cudaError_t cudaMemAdvise(const void *memory, size_t bytes, enum cudaMemoryAdvis
 
 cudaError_t cudaMemPrefetchAsync(const void *memory, size_t bytes, struct cudaMemLocation location,
                                  unsigned flags, cudaStream_t stream) {
-    (void)bytes, (void)location, (void)flags, (void)stream;
-    DEVICE_CALL(runtime,
-                host_block_find(runtime, memory) != NULL ? cudaSuccess : cudaErrorInvalidValue);
+    (void)flags, (void)stream;
+    DEVICE_CALL(runtime, mirror_prefetch(runtime, memory, bytes,
+                                         location.type == cudaMemLocationTypeDevice));
 }
 
 static cudaError_t memory_info(const struct runtime *runtime, size_t *free_bytes,

@@ -5,7 +5,9 @@
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_MEMORY_HOST_MEMORY_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_MEMORY_HOST_MEMORY_H_
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cuda_runtime_api.h>
 
@@ -20,6 +22,14 @@ struct host_block {
     unsigned flags; /**< as cudaHostGetFlags() tells them */
     const char *what;
     struct host_block *next;
+
+    /** @name See mirror.h
+     * @{ */
+    unsigned char *copy;   /**< what kernels use; NULL: the block itself */
+    unsigned char *before; /**< the copy as it was fetched; NULL: nobody compares */
+    uint8_t *chunks;       /**< 1: the device has it, or the work that runs has used it */
+    bool variable;         /**< copy is a managed variable's device memory */
+    /** @} */
 };
 
 /** Allocates pinned or managed memory, aligned to 4096 bytes; contents undefined. */
@@ -29,6 +39,10 @@ cudaError_t host_block_allocate(struct runtime *runtime, enum host_kind kind, si
 /** Lets kernels use the caller's memory. @return cudaErrorHostMemoryAlreadyRegistered on overlap */
 cudaError_t host_block_register(struct runtime *runtime, void *memory, size_t bytes,
                                 unsigned flags);
+
+/** Adds the program's part of a managed variable, whose device memory is at @p variable. */
+cudaError_t host_block_add_variable(struct runtime *runtime, void *memory, size_t bytes,
+                                    void *variable);
 
 /** @return the block that holds @p pointer, or NULL. */
 struct host_block *host_block_find(struct runtime *runtime, const void *pointer);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/page/page.h"
 #include "common/simt/why.h"
 
 /* There when the program links the C++ runtime, as what nvcc compiles does. */
@@ -206,7 +207,7 @@ void report_print_counters(const struct simt_counters *counters, FILE *stream) {
 
 static void print_kernel_json(const struct kernel_total *total, FILE *stream) {
     fputs("{\"name\":", stream);
-    report_print_quoted(total->name, stream);
+    page_print_quoted(total->name, stream);
     fprintf(stream, ",\"launches\":%llu,\"modelled_ms\":%.6f,", (unsigned long long)total->launches,
             total->nanoseconds / 1e6);
     print_figures(&total->counters, stream);

@@ -41,13 +41,6 @@ void report_lines_print_json(const struct report_line *lines, FILE *stream);
 /** Frees a list. */
 void report_lines_free(struct report_line *lines);
 
-/** Opens a source as the compiler named it, from here or from the workspace of `bazel run`.
- *  @return NULL: it is not there */
-FILE *report_open_source(const char *file);
-
-/** Prints a JSON string without a '<', so that HTML can hold it. */
-void report_print_quoted(const char *text, FILE *stream);
-
 /** Sums of one kernel's launches. */
 struct kernel_total {
     char *name; /**< as the source spells it where it can be told */

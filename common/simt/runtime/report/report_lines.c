@@ -1,10 +1,10 @@
 #include "common/simt/runtime/report/report.h"
 
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/page/page.h"
 #include "common/simt/ptx/ptx.h"
 
 static struct report_line *line_of(struct report_line **lines, const char *file, uint32_t number) {
@@ -108,22 +108,11 @@ static size_t rank(const struct ranking *ranking, const struct report_line *line
     return count;
 }
 
-FILE *report_open_source(const char *file) {
-    FILE *source = fopen(file, "r");
-    const char *workspace = getenv("BUILD_WORKSPACE_DIRECTORY");
-    char path[PATH_MAX];
-    if (source == NULL && workspace != NULL && file[0] != '/' &&
-        snprintf(path, sizeof path, "%s/%s", workspace, file) < (int)sizeof path) {
-        source = fopen(path, "r");
-    }
-    return source;
-}
-
 /** Prints the text of a line without its indentation, cut at 90 characters; nothing if there is
  *  none. */
 static void print_text(const struct report_line *line, FILE *stream) {
     char text[512];
-    FILE *source = report_open_source(line->file);
+    FILE *source = page_open_source(line->file);
     bool found = source != NULL;
     for (uint32_t n = 0; n < line->line && found; n++) {
         found = fgets(text, sizeof text, source) != NULL;
@@ -162,27 +151,12 @@ void report_lines_print(const struct report_line *lines, FILE *stream) {
     }
 }
 
-void report_print_quoted(const char *text, FILE *stream) {
-    fputc('"', stream);
-    for (const char *c = text; *c != '\0'; c++) {
-        if ((unsigned char)*c < 0x20 || *c == '<') {
-            fprintf(stream, "\\u%04x", (unsigned)*c);
-            continue;
-        }
-        if (*c == '"' || *c == '\\') {
-            fputc('\\', stream);
-        }
-        fputc(*c, stream);
-    }
-    fputc('"', stream);
-}
-
 void report_lines_print_json(const struct report_line *lines, FILE *stream) {
     fputc('[', stream);
     for (const struct report_line *line = lines; line != NULL; line = line->next) {
         const struct simt_site *sum = &line->sum;
         fputs("{\"file\":", stream);
-        report_print_quoted(line->file, stream);
+        page_print_quoted(line->file, stream);
         fprintf(stream,
                 ",\"line\":%u,\"requests\":%llu,\"lanes\":%llu,\"sectors\":%llu,"
                 "\"least_sectors\":%llu,\"wavefronts\":%llu,\"least_wavefronts\":%llu}%s",

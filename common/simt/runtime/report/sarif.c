@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/runtime/report/report.h"
+#include "common/simt/page/page.h"
 
 void sarif_add(struct sarif *sarif, const struct simt_fault *fault) {
     if (sarif->count == sarif->capacity) {
@@ -40,11 +40,11 @@ static void print_rules(FILE *stream) {
         fputs(kind > SIMT_FAULT_NONE + 1 ? ",{\"id\":" : "{\"id\":", stream);
         print_rule_id((enum simt_fault_kind)kind, stream);
         fputs(",\"shortDescription\":{\"text\":", stream);
-        report_print_quoted(simt_fault_name((enum simt_fault_kind)kind), stream);
+        page_print_quoted(simt_fault_name((enum simt_fault_kind)kind), stream);
         fputs("}", stream);
         if (hint != NULL) {
             fputs(",\"help\":{\"text\":", stream);
-            report_print_quoted(hint, stream);
+            page_print_quoted(hint, stream);
             fputs("}", stream);
         }
         fputs("}", stream);
@@ -102,7 +102,7 @@ static void print_message(const struct simt_fault *fault, FILE *stream) {
     snprintf(text, sizeof text, "%s %s%s%s", simt_fault_head(fault, head, sizeof head), fault->text,
              hint != NULL ? "\nhint: " : "", hint != NULL ? hint : "");
     fputs("\"message\":{\"text\":", stream);
-    report_print_quoted(text, stream);
+    page_print_quoted(text, stream);
     fputs("}", stream);
 }
 
@@ -119,7 +119,7 @@ static void print_result(const struct simt_fault *fault, FILE *stream) {
         fputs(",", stream);
     }
     fputs("\"logicalLocations\":[{\"kind\":\"function\",\"fullyQualifiedName\":", stream);
-    report_print_quoted(fault->kernel, stream);
+    page_print_quoted(fault->kernel, stream);
     fputs("}]}]", stream);
     print_related(fault, stream);
     fputs("}", stream);

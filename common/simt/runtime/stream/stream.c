@@ -4,6 +4,7 @@
 
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
@@ -235,7 +236,7 @@ static cudaError_t add_callback(struct runtime *runtime, cudaStream_t handle,
     if (stream->capture != NULL) {
         return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
-    callback(handle, runtime->pending, data);
+    program_callback(runtime, callback, handle, data);
     return cudaSuccess;
 }
 

@@ -1,38 +1,10 @@
 #!/bin/bash
 # An x-ray page in a browser: it draws itself, with no error and no file beside it.
-# usage: xray_browser_test.sh RUN CASE
+# usage: xray_browser_test.sh RUN CASE HELPERS
 set -u
-for name in chromium chromium-browser google-chrome; do
-    browser=$(command -v "$name") && break
-done
-if [ -z "$browser" ]; then
-    echo "skipped: chromium is not installed (./setup.sh --dev)"
-    exit 0
-fi
+# shellcheck source=common/simt/page/browser.sh
+. "$3"
 unset BUILD_WORKING_DIRECTORY LD_PRELOAD SIMT_REPORT SIMT_GPU
-page=$TEST_TMPDIR/page.html
-failures=0
-
-fail() {
-    echo "FAILED: $*"
-    failures=$((failures + 1))
-}
-
-# draws HASH: the page's elements as the browser has them, in the file dom.
-draws() {
-    "$browser" --headless --no-sandbox --disable-gpu --disable-dev-shm-usage --no-first-run \
-        --user-data-dir="$TEST_TMPDIR/profile" --enable-logging=stderr --virtual-time-budget=5000 \
-        --dump-dom "file://$page$1" >"$TEST_TMPDIR/dom" 2>"$TEST_TMPDIR/err" </dev/null ||
-        fail "the browser ended with $?: $(tail -5 "$TEST_TMPDIR/err")"
-    grep 'CONSOLE' "$TEST_TMPDIR/err" && fail "the page has errors"
-    # The data and the script do not count as drawn.
-    sed -e '/<script/,/<\/script>/d' "$TEST_TMPDIR/dom" >"$TEST_TMPDIR/drawn"
-    grep -oE '.{40}(NaN|undefined|Infinity).{20}' "$TEST_TMPDIR/drawn" && fail "a number is missing"
-}
-
-shows() {
-    grep -qF -- "$1" "$TEST_TMPDIR/drawn" || fail "the page does not show: $1"
-}
 
 "$1" --xray="$page" --check=bounds "$2" leak >/dev/null 2>"$TEST_TMPDIR/err" ||
     fail "no page: $(cat "$TEST_TMPDIR/err")"

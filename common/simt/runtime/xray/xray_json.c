@@ -1,40 +1,12 @@
-#include <math.h>
-
+#include "common/simt/page/page.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/xray/xray_page.h"
 
-/** A named number of the data. */
-struct field {
-    const char *key;
-    double value;
-};
-
-/* Counts below 2^53 are printed to the last digit. */
-static void print_fields(const struct field *fields, size_t count, FILE *stream) {
-    fputc('{', stream);
-    for (size_t n = 0; n < count; n++) {
-        bool whole = fields[n].value == floor(fields[n].value) && fabs(fields[n].value) < 0x1p53;
-        fprintf(stream, "%s\"%s\":", n > 0 ? "," : "", fields[n].key);
-        fprintf(stream, whole ? "%.0f" : "%.6g", fields[n].value);
-    }
-    fputc('}', stream);
-}
-
-#define PRINT_FIELDS(fields, stream) print_fields(fields, sizeof(fields) / sizeof *(fields), stream)
-
-static void print_numbers(const double *numbers, size_t count, FILE *stream) {
-    fputc('[', stream);
-    for (size_t n = 0; n < count; n++) {
-        fprintf(stream, "%s%.5g", n > 0 ? "," : "", numbers[n]);
-    }
-    fputc(']', stream);
-}
-
 static void print_device(const struct simt_gpu *gpu, FILE *stream) {
     struct simt_limits limits;
     simt_model_limits(&limits, gpu);
-    const struct field fields[] = {
+    const struct page_field fields[] = {
         {"multiprocessors", gpu->multiprocessors},
         {"clock_ghz", gpu->clock_khz / 1e6},
         {"warps", gpu->threads_per_multiprocessor / SIMT_LANES},
@@ -44,11 +16,11 @@ static void print_device(const struct simt_gpu *gpu, FILE *stream) {
         {"l2_bytes_per_s", limits.l2},
     };
     fputs("\"device\":{\"key\":", stream);
-    report_print_quoted(gpu->key, stream);
+    page_print_quoted(gpu->key, stream);
     fputs(",\"name\":", stream);
-    report_print_quoted(gpu->name, stream);
+    page_print_quoted(gpu->name, stream);
     fputs(",\"figures\":", stream);
-    PRINT_FIELDS(fields, stream);
+    PAGE_PRINT_FIELDS(fields, stream);
     fputc('}', stream);
 }
 
@@ -67,15 +39,8 @@ static void print_stalls(FILE *stream) {
         [XRAY_STALL_FIXED] = {"arithmetic latency", "latency of arithmetic and branches (wait)"},
         [XRAY_STALL_BARRIER] = {"barrier", "latency of barriers"},
     };
-    fputs("\"stalls\":[", stream);
-    for (size_t s = 0; s < XRAY_STALL_COUNT; s++) {
-        fputs(s > 0 ? ",[" : "[", stream);
-        report_print_quoted(NAMES[s][0], stream);
-        fputc(',', stream);
-        report_print_quoted(NAMES[s][1], stream);
-        fputc(']', stream);
-    }
-    fputc(']', stream);
+    fputs("\"stalls\":", stream);
+    page_print_names(NAMES, XRAY_STALL_COUNT, stream);
 }
 
 /* Of global memory from where its allocation begins, so that two runs can be compared. */
@@ -86,7 +51,7 @@ static void print_access(const struct xray_access *access, FILE *stream) {
     const char *space = r->space == PTX_GLOBAL   ? "global"
                         : r->space == PTX_SHARED ? "shared"
                                                  : "local";
-    const struct field fields[] = {
+    const struct page_field fields[] = {
         {"block", (double)r->block},
         {"warp", r->warp},
         {"mask", r->mask},
@@ -97,7 +62,7 @@ static void print_access(const struct xray_access *access, FILE *stream) {
         {"requests", (double)access->requests},
     };
     fprintf(stream, "{\"space\":\"%s\",\"kind\":\"%s\",\"of\":", space, KINDS[r->kind]);
-    PRINT_FIELDS(fields, stream);
+    PAGE_PRINT_FIELDS(fields, stream);
     fputs(",\"relative\":[", stream);
     for (size_t n = 0; n < SIMT_LANES; n++) {
         fprintf(stream, "%s%d", n > 0 ? "," : "", r->relative[n]);
@@ -106,7 +71,7 @@ static void print_access(const struct xray_access *access, FILE *stream) {
 }
 
 static void print_line(const struct xray_line *line, FILE *stream) {
-    const struct field fields[] = {
+    const struct page_field fields[] = {
         {"file", line->file == XRAY_NO_FILE ? -1 : (double)line->file},
         {"line", line->line},
         {"instructions", (double)line->instructions},
@@ -120,9 +85,9 @@ static void print_line(const struct xray_line *line, FILE *stream) {
         {"least_wavefronts", (double)line->sum.least_wavefronts},
     };
     fputs("{\"of\":", stream);
-    PRINT_FIELDS(fields, stream);
+    PAGE_PRINT_FIELDS(fields, stream);
     fputs(",\"stall\":", stream);
-    print_numbers(line->stall, XRAY_STALL_COUNT, stream);
+    page_print_numbers(line->stall, XRAY_STALL_COUNT, stream);
     fputs(",\"accesses\":[", stream);
     for (size_t n = 0; n < line->access_count; n++) {
         fputs(n > 0 ? "," : "", stream);
@@ -136,7 +101,7 @@ static double finite_limit(size_t blocks) {
 }
 
 static void print_shape(const struct xray_facts *f, FILE *stream) {
-    const struct field fields[] = {
+    const struct page_field fields[] = {
         {"static_shared", (double)f->static_shared},
         {"dynamic_shared", (double)f->dynamic_shared},
         {"local_bytes", (double)f->local_bytes},
@@ -154,22 +119,46 @@ static void print_shape(const struct xray_facts *f, FILE *stream) {
     };
     fprintf(stream, "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"of\":", f->grid[0], f->grid[1],
             f->grid[2], f->block[0], f->block[1], f->block[2]);
-    PRINT_FIELDS(fields, stream);
-    fputs(",\"batch_ns\":", stream);
-    print_numbers(f->time.batch, f->time.resident, stream);
+    PAGE_PRINT_FIELDS(fields, stream);
     fputs(",\"busy\":", stream);
-    print_numbers(f->time.busy, SIMT_STATION_COUNT, stream);
+    page_print_numbers(f->time.busy, SIMT_STATION_COUNT, stream);
 }
 
-static void print_launch(const struct xray_launch *launch, FILE *stream) {
+/* Multiprocessors with the same history: ends of its periods, and the blocks that are there. */
+static void print_lane(const struct simt_lane *lane, double cycle, FILE *stream) {
+    fprintf(stream, "{\"processors\":%u,\"blocks\":%llu,\"ends_ns\":[", lane->processors,
+            (unsigned long long)lane->blocks);
+    for (size_t n = 0; n < lane->period_count; n++) {
+        fprintf(stream, "%s%.6g", n > 0 ? "," : "", lane->periods[n].end * cycle);
+    }
+    fputs("],\"at_a_time\":[", stream);
+    for (size_t n = 0; n < lane->period_count; n++) {
+        fprintf(stream, "%s%u", n > 0 ? "," : "", lane->periods[n].blocks);
+    }
+    fputs("]}", stream);
+}
+
+static void print_lanes(const struct simt_placement *placement, const struct simt_gpu *gpu,
+                        FILE *stream) {
+    fputs(",\"lanes\":[", stream);
+    for (size_t n = 0; n < placement->count; n++) {
+        fputs(n > 0 ? "," : "", stream);
+        print_lane(&placement->lanes[n], 1e6 / gpu->clock_khz, stream);
+    }
+    fputc(']', stream);
+}
+
+static void print_launch(const struct xray_launch *launch, const struct simt_gpu *gpu,
+                         FILE *stream) {
     fputs("{\"kernel\":", stream);
-    report_print_quoted(launch->kernel, stream);
+    page_print_quoted(launch->kernel, stream);
     fprintf(stream, ",\"launches\":%llu,", (unsigned long long)launch->launches);
     print_shape(&launch->facts, stream);
+    print_lanes(&launch->facts.placement, gpu, stream);
     fputs(",\"counters\":", stream);
     report_print_counters(&launch->counters, stream);
     fputs(",\"stall\":", stream);
-    print_numbers(launch->stall, XRAY_STALL_COUNT, stream);
+    page_print_numbers(launch->stall, XRAY_STALL_COUNT, stream);
     fputs(",\"lines\":[", stream);
     for (size_t n = 0; n < launch->line_count; n++) {
         fputs(n > 0 ? ",\n" : "\n", stream);
@@ -188,7 +177,7 @@ void xray_print_json(const struct xray *xray, const struct simt_gpu *gpu, FILE *
     xray_print_sources(xray, stream);
     fputs(",\n\"launches\":[", stream);
     for (const struct xray_launch *launch = xray->launches; launch != NULL; launch = launch->next) {
-        print_launch(launch, stream);
+        print_launch(launch, gpu, stream);
         fputs(launch->next != NULL ? ",\n" : "", stream);
     }
     fputs("]}\n", stream);

@@ -1,5 +1,8 @@
 "use strict";
-/* Draws the page's data. A view is one launch of one page's data: {page, launch}. */
+/*
+ * Draws the page's data. A view is one launch of one page's data: {page, launch}. A page of what a
+ * profiler measured has `measured`, its name; what it does not know is not in its data.
+ */
 
 const SECTOR = 32, LINE = 128, WORD = 4, BANKS = 32, LANES = 32;
 const SVG = "http://www.w3.org/2000/svg";
@@ -260,7 +263,7 @@ const excess = (line, unit) => line.of[unit] > line.of["least_" + unit];
 
 /* "1.2 M of 401 k" in two units: what it took, what would do. */
 function costCell(line, unit) {
-    const took = line.of[unit], least = line.of["least_" + unit];
+    const took = line.of[unit] || 0, least = line.of["least_" + unit];
     if (took === 0) {
         return h("td", {class: "none"});
     }
@@ -287,16 +290,23 @@ function describeStalls(line, view) {
     return h("ul", {}, parts.map(([share, words]) => h("li", {}, percent(share) + ": " + words)));
 }
 
+const howKnown = ({page, launch}) => page.measured
+    ? "of " + plural(launch.samples, "sample") : "modelled";
+
+const sayNoLanes = (line, view) => !view.page.measured || !(line.of.sectors + line.of.wavefronts > 0) ? null
+    : h("p", {class: "soft"}, view.page.measured + " does not record which addresses the lanes had. " +
+        "simt draws them: the same program built with --config=simt.");
+
 function detailRow(line, view) {
     const lanes = line.of.lanes / line.of.instructions;
     const requests = line.of.requests > 0 ? ", " + exact(line.of.requests) + " requests to memory" : "";
     return h("tr", {class: "detailed"}, h("td", {class: "detail", colspan: 6},
         h("p", {}, exact(line.of.instructions) + " warp instructions with " + lanes.toFixed(1) +
-          " active lanes on average" + requests + ". Share of the warps’ time, modelled:"),
+          " active lanes on average" + requests + ". Share of the warps’ time, " + howKnown(view) + ":"),
         describeStalls(line, view),
         line.accesses.length > 0 ? h("p", {class: "soft"}, "Recorded requests" +
             (line.accesses.length > 1 ? ", the furthest from what would do first" : "") + ":") : null,
-        line.accesses.map(drawAccess)));
+        line.accesses.map(drawAccess), sayNoLanes(line, view)));
 }
 
 function toggle(row, line, view) {
@@ -398,44 +408,67 @@ const worstLine = (view) =>
     view.launch.lines.reduce((worst, line) => total(line) > total(worst) ? line : worst,
                              view.launch.lines[0]);
 
-function sayExcess(line) {
+function sayExcess(line, who) {
     for (const unit of ["sectors", "wavefronts"]) {
         if (excess(line, unit)) {
             const ratio = line.of[unit] / line.of["least_" + unit];
-            return " It takes " + ratio.toFixed(1) + " times the " + unit + " that would do.";
+            return " " + who + " takes " + ratio.toFixed(1) + " times the " + unit + " that would do.";
         }
     }
     return "";
 }
 
+/* Of the line that waits, or else of the one that wastes most: often that is what it waits for. */
+function sayWaste(worst, lines) {
+    const wasted = (line) => Math.max(...["sectors", "wavefronts"].map(
+        (unit) => excess(line, unit) ? line.of[unit] - line.of["least_" + unit] : 0));
+    const most = lines.reduce((a, b) => wasted(b) > wasted(a) ? b : a, worst);
+    return sayExcess(worst, "It") || (most.of.line > 0 ? sayExcess(most, "Line " + most.of.line) : "");
+}
+
 function verdict(view) {
     const line = worstLine(view);
-    if (line === undefined) {
+    if (line === undefined || total(line) === 0) {
         return "";
     }
     const reason = line.stall.indexOf(Math.max(...line.stall));
     const where = line.of.line > 0 ? "Line " + line.of.line : "Code without a line";
     return where + " takes most: " + percent(total(line)) + " of the warps’ time, mostly " +
-        view.page.stalls[reason][1] + "." + sayExcess(line);
+        view.page.stalls[reason][1] + "." + sayWaste(line, view.launch.lines);
+}
+
+/* What stands before and behind the launch's time. */
+function sayTime({launch, page}) {
+    if (page.measured) {
+        return [". Measured: ", ", by " + page.measured + ", which empties the caches first; " +
+            plural(launch.samples, "sample") + " of what warps do."];
+    }
+    return [", launched " + (launch.launches === 1 ? "once" : launch.launches + " times") + ". Modelled: ",
+            ", of which " + micros(launch.of.overhead_ns) + " before the first block begins."];
 }
 
 function drawSummary(view) {
     const {launch, page} = view, of = launch.of;
-    const shape = times(launch.grid) + " blocks of " + times(launch.block) + " threads";
+    const blocks = times(launch.grid) + (product(launch.grid) === 1 ? " block" : " blocks");
+    const shape = blocks + " of " + times(launch.block) + (product(launch.block) === 1 ? " thread" : " threads");
     const shares = launch.stall.map((share, n) => [share, n]).filter(([share]) => share >= 0.01)
         .sort((a, b) => b[0] - a[0]).map(([share, n]) => page.stalls[n][0] + " " + percent(share));
-    shares.push("start and end of blocks " + percent(of.block_share));
+    if (!page.measured) {
+        shares.push("start and end of blocks " + percent(of.block_share));
+    }
     return h("section", {class: "summary"}, h("h2", {title: launch.kernel}, shortName(launch.kernel)),
-        h("p", {class: "soft"}, shape + ", launched " + (launch.launches === 1 ? "once" :
-            launch.launches + " times") + ". Modelled: ", h("strong", {}, micros(of.ns)), ", of which " +
-            micros(of.overhead_ns) + " before the first block begins."),
+        h("p", {class: "soft"}, shape + sayTime(view)[0], h("strong", {}, micros(of.ns)), sayTime(view)[1]),
         h("p", {class: "verdict"}, verdict(view)),
-        h("p", {}, stack([...launch.stall], page, 1), " ", shares.join(", ") + "."), legend(page));
+        h("p", {}, stack([...launch.stall], page, 1), " ", shares.length > 0 ? shares.join(", ") + "."
+            : "The profile has no samples."), legend(page));
 }
+
+/* A profiler finds other clocks at each launch. */
+const figuresOf = ({launch, page}) => launch.figures || page.device.figures;
 
 function limitName(view) {
     const of = view.launch.of, blocks = product(view.launch.grid);
-    const wanted = Math.ceil(blocks / view.page.device.figures.multiprocessors);
+    const wanted = Math.ceil(blocks / figuresOf(view).multiprocessors);
     if (wanted < of.fits) {
         return "grid";
     }
@@ -449,7 +482,7 @@ function occupancyRow(name, blocks, limits, words, most) {
 }
 
 function drawOccupancy(view) {
-    const {launch, page} = view, of = launch.of, figures = page.device.figures;
+    const {launch} = view, of = launch.of, figures = figuresOf(view);
     const warps = Math.ceil(product(launch.block) / LANES), resident = of.resident * warps;
     const blocks = product(launch.grid), limit = limitName(view);
     const shared = of.static_shared + of.dynamic_shared;
@@ -462,7 +495,8 @@ function drawOccupancy(view) {
     return h("section", {}, h("h3", {}, "Occupancy"),
         h("p", {}, h("strong", {}, resident + " of " + figures.warps + " warps"), " resident on a " +
           "multiprocessor (" + percent(resident / figures.warps) + "): " + plural(of.resident, "block") +
-          " of " + plural(warps, "warp") + "."),
+          " of " + plural(warps, "warp") + "." + (launch.counters.average_warps >= 0 ? " Measured: " +
+          launch.counters.average_warps.toFixed(1) + " on average while it is busy." : "")),
         h("p", {class: "soft"}, "Blocks that fit on a multiprocessor, by:"),
         h("div", {class: "bars"}, rows.filter(([, fits]) => fits >= 0).map(([name, fits, words]) =>
             occupancyRow(name === "shared" ? "shared memory" : name, fits, name === limit,
@@ -471,43 +505,33 @@ function drawOccupancy(view) {
 
 /* ---- Waves ---- */
 
-/* Multiprocessors with the same number of blocks: [{count, blocks, ends: [ns], sizes}]. */
-function groupsOfProcessors(view) {
-    const {launch, page} = view, of = launch.of, all = page.device.figures.multiprocessors;
-    const blocks = product(launch.grid), floor = Math.floor(blocks / all), more = blocks % all;
-    const groups = [{count: more, blocks: floor + 1}, {count: all - more, blocks: floor}];
-    for (const group of groups) {
-        group.full = Math.floor(group.blocks / of.resident);
-        group.rest = group.blocks % of.resident;
-        group.wave = launch.batch_ns[of.resident - 1];
-        group.end = group.full * group.wave + (group.rest > 0 ? launch.batch_ns[group.rest - 1] : 0);
-    }
-    return groups.filter((group) => group.count > 0);
+/* Multiprocessors that have the same blocks at the same time: [{count, end, parts}]; the last of
+   them have none. */
+function lanesOf(view) {
+    const all = figuresOf(view).multiprocessors;
+    const lanes = view.launch.lanes.map(({processors, blocks, ends_ns, at_a_time}) => ({
+        count: processors, blocks, end: ends_ns[ends_ns.length - 1],
+        parts: ends_ns.map((end, n) => ({begin: n > 0 ? ends_ns[n - 1] : 0, end, blocks: at_a_time[n]}))}));
+    const idle = all - sum(lanes.map((lane) => lane.count));
+    return idle > 0 ? [...lanes, {count: idle, blocks: 0, end: 0, parts: []}] : lanes;
 }
 
-function drawGroup(group, y, height, scale, resident) {
-    const MOST = 200, parts = [], width = Math.max(0.5, group.wave * scale);
-    for (let n = 0; n < Math.min(group.full, MOST); n++) {
-        parts.push({x: n * width, width, blocks: resident, wave: n});
-    }
-    if (group.full > MOST) {
-        parts.push({x: MOST * width, width: (group.full - MOST) * width, blocks: resident, wave: MOST});
-    }
-    if (group.rest > 0) {
-        parts.push({x: group.full * width, width: (group.end - group.full * group.wave) * scale,
-                    blocks: group.rest, wave: group.full});
-    }
-    return parts.map((part) => s("g", {}, s("rect", {x: part.x + 40, y, width: Math.max(0.5, part.width - 0.7), height,
-        class: "wave" + part.wave % 2, opacity: (0.35 + 0.65 * part.blocks / resident).toFixed(2)}),
-        s("title", {}, "wave " + (part.wave + 1) + ": " + plural(part.blocks, "block") + " at a time"),
-        part.width > 74 && height > 14 ? text(part.x + 46, y + Math.min(height / 2 + 4, 16),
-            plural(part.blocks, "block"), part.wave % 2 === 0 ? "lane-left" : null) : null));
+function drawLane(lane, y, height, scale, resident) {
+    return lane.parts.map((part, n) => {
+        const x = part.begin * scale + 40, width = (part.end - part.begin) * scale;
+        return s("g", {}, s("rect", {x, y, width: Math.max(0.5, width - 0.7), height,
+            class: "wave" + n % 2, opacity: (0.35 + 0.65 * part.blocks / resident).toFixed(2)}),
+            s("title", {}, micros(part.begin) + " to " + micros(part.end) + ": " +
+              plural(part.blocks, "block") + " at a time"),
+            width > 74 && height > 14 ? text(x + 6, y + Math.min(height / 2 + 4, 16),
+                plural(part.blocks, "block"), n % 2 === 0 ? "lane-left" : null) : null);
+    });
 }
 
-function sayWaves(view, groups) {
-    const {launch, page} = view, all = page.device.figures.multiprocessors, of = launch.of;
+function sayWaves(view, lanes, end) {
+    const {launch} = view, all = figuresOf(view).multiprocessors, of = launch.of;
     const blocks = product(launch.grid), places = all * of.resident;
-    const idle = 1 - sum(groups.map((g) => g.count * g.end)) / (all * groups[0].end);
+    const idle = 1 - sum(lanes.map((lane) => lane.count * lane.end)) / (all * end);
     const waves = Math.ceil(blocks / places), last = blocks - (waves - 1) * places;
     const words = blocks < all
         ? plural(blocks, "block") + " on " + all + " multiprocessors: " + (all - blocks) +
@@ -520,23 +544,28 @@ function sayWaves(view, groups) {
 }
 
 function drawWaves(view) {
-    const groups = groupsOfProcessors(view), all = view.page.device.figures.multiprocessors;
-    const width = 560, height = 170, end = groups[0].end, scale = (width - 60) / end;
+    const lanes = lanesOf(view), all = figuresOf(view).multiprocessors;
+    const end = Math.max(...lanes.map((lane) => lane.end));
+    const width = 560, height = 170, scale = (width - 60) / end;
     const svg = s("svg", {viewBox: "0 0 " + width + " " + (height + 42), role: "img", width,
                           "aria-label": "blocks on the multiprocessors over time"});
     let y = 4;
-    for (const group of groups) {
-        const tall = height * group.count / all;
+    for (const lane of lanes) {
+        const tall = height * lane.count / all, thin = tall < 10;
         svg.append(s("rect", {x: 40, y, width: width - 60, height: tall, class: "empty"}));
-        svg.append(...drawGroup(group, y, tall - 0.7, scale, view.launch.of.resident));
-        svg.append(text(34, y + Math.min(tall, tall / 2 + 4), group.count, "soft end"));
+        svg.append(...drawLane(lane, y, thin ? tall : tall - 0.7, scale, view.launch.of.resident));
+        if (!thin || lanes.length < 4) {
+            svg.append(text(34, y + Math.min(tall, tall / 2 + 4), lane.count, "soft end"));
+        }
         y += tall;
     }
     svg.append(text(40, height + 20, "0", "soft"), text(width - 20, height + 20, micros(end), "soft end"),
-               text(40, height + 36, "Left: multiprocessors with the same number of blocks. Grey: idle.", "soft"));
-    return h("section", {}, h("h3", {}, "Waves of blocks"), sayWaves(view, groups), svg,
-        h("p", {class: "soft"}, "Modelled: a multiprocessor begins its next blocks when all of a wave " +
-          "have ended. A GPU replaces each block as it ends."));
+               text(40, height + 36, "Left: multiprocessors with the same blocks at the same time. Grey: idle.", "soft"));
+    return h("section", {}, h("h3", {}, "Waves of blocks"), sayWaves(view, lanes, end), svg,
+        h("p", {class: "soft"}, view.page.measured
+            ? "Drawn from the launch’s shape and time, as if all blocks took equally long: " +
+              view.page.measured + " does not record when a block begins."
+            : "Modelled: the next block begins where one has ended; each takes the time of its own work."));
 }
 
 /* ---- Roofline ---- */
@@ -589,13 +618,31 @@ function drawDot(plot, intensity, flops, name, title) {
 
 const decade = (value, round) => Math.pow(10, round(Math.log10(value)));
 
-function drawRoofline(view) {
-    const figures = view.page.device.figures, at = pointsOf(view);
-    const heading = h("h3", {}, "Roofline");
-    if (view.launch.counters.flops === 0) {
-        return h("section", {}, heading, h("p", {class: "soft"}, "The kernel has no floating-point operations."));
+const usesTensor = ({launch, page}) =>
+    page.measured ? launch.tensor : launch.counters.instructions.tensor > 0;
+
+/* null: there is one to draw. */
+function whyNoRoofline(view) {
+    const figures = figuresOf(view), measured = view.page.measured;
+    if (measured && usesTensor(view)) {
+        return "The kernel uses tensor cores, whose operations are not counted here.";
     }
-    const tensor = view.launch.counters.instructions.tensor > 0 && figures.tensor_flops_per_s > 0;
+    if (measured && !(view.launch.counters.flops >= 0 && figures.flops_per_s > 0 &&
+                      figures.memory_bytes_per_s > 0 && figures.l2_bytes_per_s > 0)) {
+        return "The profile has not the metrics for it: common/simt/README.md lists them.";
+    }
+    return view.launch.counters.flops > 0 ? null : measured ? "The kernel has no fp32 operations."
+        : "The kernel has no floating-point operations.";
+}
+
+function drawRoofline(view) {
+    const figures = figuresOf(view), at = pointsOf(view);
+    const heading = h("h3", {}, "Roofline");
+    const nothing = whyNoRoofline(view);
+    if (nothing !== null) {
+        return h("section", {}, heading, h("p", {class: "soft"}, nothing));
+    }
+    const tensor = usesTensor(view) && figures.tensor_flops_per_s > 0;
     const peak = tensor ? figures.tensor_flops_per_s : figures.flops_per_s;
     const places = [at.memory, at.l2].filter((one) => one !== null);
     const plot = makePlot(Math.min(0.01, decade(Math.min(...places, 1) / 2, Math.floor)),
@@ -611,7 +658,8 @@ function drawRoofline(view) {
     return h("section", {}, heading, h("p", {}, h("strong", {}, short(at.flops) + "FLOP/s"), ", " +
         percent(at.flops / roof) + " of the roof above it (" + (tensor ? "tensor cores" : "fp32") + ": " + short(peak) + "FLOP/s)."),
         svg, h("p", {class: "soft"}, "● over bytes of device memory, ○ and dashed over bytes of L2. " +
-               "Roofs and time are modelled; the launch’s overhead is left out."));
+               (view.page.measured ? "Roofs are the GPU’s peaks at the clocks of this launch; fp32 only."
+                   : "Roofs and time are modelled; the launch’s overhead is left out.")));
 }
 
 /* ---- Figures of one launch, or of two beside each other ---- */
@@ -627,7 +675,8 @@ const FIGURES = [
     ["sectors found in L1", (v) => v.launch.counters.l1_hit_sectors],
     ["sectors that reach L2", (v) => v.launch.counters.l2_sectors],
     ["bytes of device memory", (v) => v.launch.counters.dram_bytes],
-    ["shared wavefronts", (v) => v.launch.counters.shared_load_wavefronts + v.launch.counters.shared_store_wavefronts],
+    ["shared wavefronts", ({launch: {counters: c}}) => c.shared_wavefronts >= 0 ? c.shared_wavefronts
+        : c.shared_load_wavefronts + c.shared_store_wavefronts],
     ["shared bank conflicts", (v) => v.launch.counters.shared_bank_conflicts],
     ["local sectors", (v) => v.launch.counters.local_sectors],
     ["barrier arrivals of warps", (v) => v.launch.counters.barriers],
@@ -728,8 +777,20 @@ async function addPage(event) {
     }
 }
 
+const MEASURED_NOTES = (page) => [
+    "Measured by " + page.measured + " on " + page.device.name + ": the first launch of each kernel with " +
+    "this grid, block and shared memory, run again for each group of counters, with empty caches and " +
+    "clocks as they were." + (page.dropped > 0 ? " " + exact(page.dropped) + " more launches are not shown." : ""),
+    "“Needed” of sectors is what " + page.measured + " calls ideal: the bytes that the lanes asked for, " +
+    "side by side. Sectors are those of global memory, wavefronts those of shared memory.",
+    "A line’s time is its share of the samples: warps are looked at every few thousand cycles, so of a " +
+    "short kernel there are few. It counts where warps wait: the line that needs a value, not the line " +
+    "that loads it.",
+    "What it does not tell, simt does: the lanes’ addresses, and when blocks begin.",
+];
+
 function sayNotes(page) {
-    const notes = [
+    const notes = page.measured ? MEASURED_NOTES(page) : [
         "Each launch is the first of its kernel with this grid, block and shared memory, so caches " +
         "may be cold. At most " + page.most_launches + " are recorded" +
         (page.dropped > 0 ? "; " + exact(page.dropped) + " more launches are not shown." : "."),
@@ -748,20 +809,32 @@ function sayNotes(page) {
 const isGiven = (page, launch) => launch.lines.every(
     (line) => line.of.file < 0 || pathOf(page.files[line.of.file].name).startsWith("common/"));
 
-/* #kernel=2&beside=0 chooses what is shown first; else the kernel with the most time. */
+/* Of the kernel with the most time, its longest launch: a bench also tries kernels on a small part. */
+function mainLaunch(page) {
+    const launches = page.launches.map((launch, at) => ({at, launch, name: launch.kernel}));
+    const time = ({launch}) => isGiven(page, launch) ? 0 : launch.launches * launch.of.ns;
+    const ofKernel = (one) => sum(launches.filter(({name}) => name === one.name).map(time));
+    const longest = ({launch}) => launch.of.ns * (1 + 1e-3 * Math.log(product(launch.grid)));
+    return launches.reduce((best, one) => {
+        const more = ofKernel(one) - ofKernel(best);
+        return more > 0 || (one.name === best.name && longest(one) > longest(best)) ? one : best;
+    }).at;
+}
+
+/* #kernel=2&beside=0 chooses what is shown first. */
 function begin() {
     const page = JSON.parse(document.getElementById("xray-data").textContent);
     pages.push(page);
-    document.getElementById("device").textContent = "simt, modelled " + page.device.name;
+    document.getElementById("device").textContent =
+        page.measured ? "measured on " + page.device.name : "simt, modelled " + page.device.name;
     sayNotes(page);
     if (page.launches.length === 0) {
         document.getElementById("trouble").textContent = "The program launched no kernel that could be recorded.";
         return;
     }
     const wanted = new URLSearchParams(location.hash.slice(1));
-    const time = page.launches.map((launch) => isGiven(page, launch) ? 0 : launch.launches * launch.of.ns);
     fillChoices();
-    document.getElementById("kernel").value = wanted.get("kernel") || String(time.indexOf(Math.max(...time)));
+    document.getElementById("kernel").value = wanted.get("kernel") || String(mainLaunch(page));
     document.getElementById("beside").value = wanted.get("beside") || "";
     for (const id of ["kernel", "beside"]) {
         document.getElementById(id).addEventListener("change", draw);

@@ -1,0 +1,20 @@
+#include "common/simt/control.h"
+
+#include <dlfcn.h>
+#include <stddef.h>
+
+bool simt_control_find(struct simt_control *control) {
+    *control = (struct simt_control){.library = NULL};
+    void *library = dlsym(RTLD_DEFAULT, "simt_control_library");
+    void *attach = dlsym(RTLD_DEFAULT, "simt_control_attach");
+    void *forget = dlsym(RTLD_DEFAULT, "simt_control_forget");
+    void *read_state = dlsym(RTLD_DEFAULT, "simt_control_read_state");
+    if (library == NULL || attach == NULL || forget == NULL || read_state == NULL) {
+        return false;
+    }
+    *(void **)&control->library = library;
+    *(void **)&control->attach = attach;
+    *(void **)&control->forget = forget;
+    *(void **)&control->read_state = read_state;
+    return true;
+}
