@@ -31,9 +31,7 @@ enum message_kind {
     MESSAGE_CALL,  /**< a: enum call_mode, stream; name, bytes: arguments. Answer: the same bytes as
                         the function left them, ms; a: launches; a[3]: operations that simt counted
                     */
-    MESSAGE_DEVICE,    /**< a: enum device_request and what it takes */
-    MESSAGE_LIBRARIES, /**< answer: the first vendor's library that the worker has mapped, as name
-                        */
+    MESSAGE_DEVICE /**< a: enum device_request and what it takes */
 };
 
 /** How a function is called. */

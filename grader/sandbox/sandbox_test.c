@@ -433,6 +433,53 @@ C_TEST(sandbox, writes_no_other_files_without_landlock) {
     expect_no_writes(SANDBOX_HOLDS_READS);
 }
 
+/* --- Code that is not its own --- */
+
+/* Ended for it; without notifications the kernel ends it, and says less. */
+static void expect_no_code(const char *word, const char *argument, unsigned without) {
+    struct trial *t = trial(word, argument);
+    t->command.without = without;
+    run(t);
+    if (!lacks(t, SANDBOX_HOLDS_NAMES)) {
+        expect_end(t, SANDBOX_FOREIGN_CODE);
+    } else if (!lacks(t, SANDBOX_HOLDS_CALLS)) {
+        expect_end(t, SANDBOX_REFUSED_CALL);
+    }
+    free(t);
+}
+
+C_TEST(sandbox, lets_no_memory_become_code) {
+    expect_no_code("map_code", NULL, 0);
+    expect_no_code("protect_code", NULL, 0);
+    expect_no_code("map_code", NULL, SANDBOX_HOLDS_NAMES);
+    expect_no_code("protect_code", NULL, SANDBOX_HOLDS_NAMES);
+    struct trial *t = trial("personality", NULL);
+    run(t);
+    expect_end(t, lacks(t, SANDBOX_HOLDS_CALLS) ? SANDBOX_EXITED : SANDBOX_REFUSED_CALL);
+    free(t);
+}
+
+/* Where nobody can be asked about a file, the supervisor sees what it was mapped as. */
+C_TEST(sandbox, lets_no_file_of_its_own_become_code) {
+    char text[512];
+    for (int asked = 0; asked < 2; asked++) {
+        struct trial *t = trial("map_file", asked ? "0" : "60");
+        t->command.without = asked ? 0 : SANDBOX_HOLDS_NAMES;
+        run(t);
+        if (!lacks(t, SANDBOX_HOLDS_WRITES)) {
+            expect_end(t, SANDBOX_FOREIGN_CODE);
+            sandbox_describe(&t->result, &t->command.limits, text, sizeof text);
+            EXPECT_STR_CONTAINS("/mine.so, which is not allowed here", text);
+        }
+        free(t);
+    }
+}
+
+TRIAL_TEST(lets_honest_code_be, "own_code", NULL) {
+    run_to(t, SANDBOX_EXITED);
+    EXPECT_INT_EQ(0, t->result.exit_code);
+}
+
 /* --- Its parent --- */
 
 static void expect_no_memory(const char *word, unsigned without) {
