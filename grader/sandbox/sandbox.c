@@ -285,3 +285,19 @@ enum status sandbox_run(const struct sandbox_command *command, struct sandbox_re
     sandbox_finish(sandbox, result);
     return STATUS_OK;
 }
+
+/* The program is not there: all is put in force before that shows. */
+enum status sandbox_find_holds(unsigned without, unsigned *holds, struct error *error) {
+    static const char *const nothing[] = {"/nothing/to/run", NULL};
+    const struct sandbox_command command = {
+        .argv = nothing, .limits = sandbox_default_limits(), .without = without};
+    struct sandbox_result *result = calloc(1, sizeof *result);
+    *holds = 0;
+    if (result == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "sandbox: no memory");
+    }
+    enum status status = sandbox_run(&command, result, error);
+    *holds = status == STATUS_OK ? result->holds : 0;
+    free(result);
+    return status;
+}

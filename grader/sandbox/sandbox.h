@@ -75,6 +75,13 @@ enum sandbox_holds {
 #undef SANDBOX_HOLDS_ENUMERATOR
 };
 
+/** What a grader whose points matter asks for: all but the second of two locks on signals. */
+enum {
+    SANDBOX_HOLDS_ISOLATION = SANDBOX_HOLDS_PRIVILEGES | SANDBOX_HOLDS_CALLS | SANDBOX_HOLDS_NAMES |
+                              SANDBOX_HOLDS_READS | SANDBOX_HOLDS_WRITES | SANDBOX_HOLDS_MEMORY |
+                              SANDBOX_HOLDS_ORPHANS | SANDBOX_HOLDS_COUNTS
+};
+
 struct sandbox_command {
     const char *const *argv;        /**< argv[0] is the program's path; ends with NULL */
     const char *const *environment; /**< "NAME=VALUE", ends with NULL; NULL: empty */
@@ -200,6 +207,13 @@ void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result);
 /** sandbox_start() and sandbox_finish(). */
 MUST_CHECK enum status sandbox_run(const struct sandbox_command *command,
                                    struct sandbox_result *result, struct error *error);
+
+/**
+ * @brief Finds out what a sandbox holds on this machine, without a program.
+ * @param without enum sandbox_holds, as in struct sandbox_command
+ * @param holds receives enum sandbox_holds
+ */
+MUST_CHECK enum status sandbox_find_holds(unsigned without, unsigned *holds, struct error *error);
 
 /**
  * @brief How it ended, in a few words without a subject: "called socket, which is not allowed

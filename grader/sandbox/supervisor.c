@@ -28,7 +28,8 @@ static const double MOST_STANDING_S = 0.002, STANDS_AFTER_S = 0.2;
 
 enum {
     TICK_MS = 10,       /* between two looks at what the program uses */
-    SLOW_LOOKS = 5,     /* ticks between two looks at all of /proc, or at the folder */
+    SLOW_LOOKS = 5,     /* ticks between two looks at the folder, or at what is mapped */
+    SLOWER_LOOKS = 20,  /* ticks between two looks at all of /proc */
     PATIENCE_S = 5,     /* with processes that do not die */
     PIPE_BYTES = 65536, /* read at once */
     LAST_READS = 64,    /* of what is left in a pipe when all are dead */
@@ -174,7 +175,7 @@ static bool look(const struct supervisor *w, struct processes_use *use) {
     if ((w->result->holds & SANDBOX_HOLDS_CALLS) && w->plan->command->programs == NULL) {
         return processes_use_of(w->child, use); /* it cannot have started others */
     }
-    return w->ticks % SLOW_LOOKS != 0 || processes_use_below(getpid(), use);
+    return w->ticks % SLOWER_LOOKS != 0 || processes_use_below(getpid(), use);
 }
 
 static void check_use(struct supervisor *w) {

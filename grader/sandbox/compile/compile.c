@@ -25,6 +25,10 @@ enum {
     HOURS = 4 * 3600         /* wall time, against what sleeps */
 };
 
+#define ONLY_HEADERS                                                                        \
+    "a file is compiled with the headers of the lab, the compiler and the system; nothing " \
+    "else can be included, nor embedded"
+
 /* `toolkit` is a file: CUDA's folder, and in the second line that of what stands in for ptxas. */
 static enum status read_toolkit(struct compile *c, const char *path, struct error *error) {
     char *text, *rest;
@@ -98,7 +102,8 @@ static enum status parse(struct compile *c, int argc, const char *const *argv,
     return STATUS_OK;
 }
 
-/* The compiler's own words, for `argv`: with "-o OBJECT", and nvcc's path where that is known here. */
+/* The compiler's own words, for `argv`: with "-o OBJECT", and nvcc's path where that is known here.
+ */
 static const char **complete(const struct compile *c, const char *object) {
     static char nvcc[PATH_MAX];
     const char **words = calloc(c->words + 3, sizeof *words);
@@ -150,6 +155,15 @@ static enum status run(const struct compile *c, const char *const *argv, const c
     return sandbox_run(&command, result, error);
 }
 
+/* What compilers and assemblers say of what the sandbox keeps from them, and what that means. */
+static const struct {
+    const char *said, *meaning;
+} refusals[] = {
+    {"ermission denied", ONLY_HEADERS},
+    {"file not found", ONLY_HEADERS},
+    {"File size limit", "what it is compiled to is larger than 256 MiB"},
+};
+
 /* What it said, and one line more where it was stopped, or asked for what it does not get. */
 static enum status judge(const struct compile *c, const struct sandbox_result *result,
                          struct error *error) {
@@ -162,11 +176,10 @@ static enum status judge(const struct compile *c, const struct sandbox_result *r
         sandbox_describe(result, &limits, text, sizeof text);
         return error_set(error, STATUS_INTERRUPTED, "the compiler %s", text);
     }
-    if (result->exit_code != 0 && (strstr(result->error.text, "ermission denied") != NULL ||
-                                   strstr(result->error.text, "file not found") != NULL)) {
-        return error_set(error, STATUS_NOT_FOUND,
-                         "a file is compiled with the headers of the lab, the compiler and the "
-                         "system; nothing else can be included, nor embedded");
+    for (size_t i = 0; result->exit_code != 0 && i < sizeof refusals / sizeof *refusals; i++) {
+        if (strstr(result->error.text, refusals[i].said) != NULL) {
+            return error_set(error, STATUS_NOT_FOUND, "%s", refusals[i].meaning);
+        }
     }
     return result->exit_code == 0 ? STATUS_OK : STATUS_INVALID_ARGUMENT;
 }
@@ -211,7 +224,9 @@ int main(int argc, char **argv) {
     c->memory_mib = 6 << 10;
     enum status status = compile_file(c, argc, (const char *const *)argv, &error);
     if (error.message[0] != '\0') {
-        fprintf(stderr, "%s: %s\n", c->output != NULL ? c->output : "compile", error.message);
+        /* The compiler's last word is the file. */
+        fprintf(stderr, "%s: %s\n", c->words > 0 ? c->command[c->words - 1] : "compile",
+                error.message);
     }
     free(c);
     return status == STATUS_OK ? 0 : 1;

@@ -20,14 +20,14 @@ struct compile_paths {
 };
 
 struct compile {
-    const char *output;           /**< the object file */
-    const char *toolkit;          /**< CUDA's folder; NULL: no nvcc */
-    const char *without_ptxas;    /**< folder of what stands in for ptxas; NULL: CUDA has it */
-    const char *const *command;   /**< the compiler and its arguments, but for the output */
-    size_t words;                 /**< of it */
-    double cpu_s;                 /**< of the processes that run at the same time */
-    size_t memory_mib;            /**< of all its processes together */
-    struct compile_paths read;    /**< the source, headers, folders of headers */
+    const char *output;            /**< the object file */
+    const char *toolkit;           /**< CUDA's folder; NULL: no nvcc */
+    const char *without_ptxas;     /**< folder of what stands in for ptxas; NULL: CUDA has it */
+    const char *const *command;    /**< the compiler and its arguments, but for the output */
+    size_t words;                  /**< of it */
+    double cpu_s;                  /**< of the processes that run at the same time */
+    size_t memory_mib;             /**< of all its processes together */
+    struct compile_paths read;     /**< the source, headers, folders of headers */
     struct compile_paths programs; /**< that the compiler starts */
 };
 
