@@ -78,6 +78,7 @@ static enum status renew_and_run(struct kv_linear_case *c, struct rng *rng, bool
         return STATUS_OK;
     }
     remote_check_counted(least_of_linear(&c->spec).flops);
+    remote_check_counted_bytes(least_of_linear(&c->spec).bytes);
     return kv_linear_case_check(c, text, size, error);
 }
 
@@ -189,6 +190,7 @@ static enum status feed(struct timed_text *t, size_t late, double *ms, struct er
         if (position >= late) {
             *ms = fmin(*ms, one);
             remote_check_counted(least_of_token(&t->text.spec).flops);
+            remote_check_counted_bytes(least_of_token(&t->text.spec).bytes);
             TRY(kv_text_check(&t->text, position, text, sizeof text, error));
         }
         if (text[0] != '\0') {

@@ -75,6 +75,10 @@ static double time_norm(void *argument, bool subject) {
     enum status status = run_norm(race, which, &ms, &error);
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
+        const double elements = (double)(c->spec.rows * c->spec.C);
+        remote_check_counted(4.0 *
+                             elements); /* of an element: part of two sums, and its gradient */
+        remote_check_counted_bytes(6.0 * elements);
         status = norm_case_check(c, text, sizeof text, &error);
     }
     fail(c->name, status, &error, text);
@@ -245,6 +249,9 @@ static double time_adamw(void *argument, bool subject) {
     enum status status = run_adamw(race, which, &ms, &error);
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
+        const double count = (double)c->spec.count;
+        remote_check_counted(10.0 * count); /* two moments, a root, a quotient and the decay */
+        remote_check_counted_bytes(30.0 * count);
         status = adamw_case_check(c, text, sizeof text, &error);
     }
     fail(c->name, status, &error, text);

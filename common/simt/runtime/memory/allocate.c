@@ -30,6 +30,7 @@ static cudaError_t allocate(struct runtime *runtime, void **memory, size_t bytes
         return runtime_error_of(status);
     }
     *memory = (void *)(uintptr_t)address;
+    runtime->report.allocations++;
     return cudaSuccess;
 }
 
