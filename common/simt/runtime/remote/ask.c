@@ -23,6 +23,7 @@ static cudaError_t totals_of(const struct runtime *runtime, struct simt_totals *
         .bytes_to_host = report->bytes_to_host,
         .bytes_on_device = report->bytes_on_device,
         .bytes_set = report->bytes_set,
+        .allocations = report->allocations,
         .nanoseconds = runtime->clock,
     };
     for (const struct kernel_total *kernel = report->kernels; kernel != NULL;
