@@ -64,6 +64,7 @@ void simt_sites_free(struct simt_sites *sites);
 
 struct simt_launch {
     struct simt_module *module;
+    const struct simt_textures *textures; /**< texture and surface objects; NULL: none */
     const char *kernel;
     uint32_t grid[3], threads[3];
     size_t dynamic_shared_bytes;
