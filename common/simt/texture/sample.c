@@ -66,7 +66,7 @@ static void place(enum simt_address_mode mode, bool normalised, int64_t index, i
 }
 
 static void find_span(const struct simt_texture *texture, int axis, float at, uint32_t size,
-                      bool two, struct span *span) {
+                      bool two, bool gather, struct span *span) {
     enum simt_address_mode mode = mode_of(texture, axis);
     int32_t extent = (int32_t)size;
     double texels = in_texels(texture, axis, at, extent);
@@ -77,7 +77,7 @@ static void find_span(const struct simt_texture *texture, int axis, float at, ui
     if (two) {
         int64_t fixed = (int64_t)floor((texels - 0.5) * SIMT_WEIGHT_ONE + 0.5);
         int64_t last = ((int64_t)extent - 1) * SIMT_WEIGHT_ONE;
-        if (inside) { /* the coordinate is clamped, not the texels that it leads to */
+        if (inside && !gather) { /* the coordinate is clamped, not the texels that it leads to */
             fixed = fixed < 0 ? 0 : fixed > last ? last : fixed;
         }
         first = fixed >> 8;
@@ -97,8 +97,8 @@ static void find_index(const struct simt_image *image, int32_t index, struct spa
  * fetch lies on that row's edge: where the second address mode is the border, half of it is. */
 static int count_axes(const struct simt_texture *texture, bool two) {
     const struct simt_image *image = &texture->image;
-    bool edge =
-        image->dimensions == 1 && image->array && two && mode_of(texture, 1) == SIMT_ADDRESS_BORDER;
+    bool edge = image->dimensions == 1 && image->array && image->layers == 0 && two &&
+                mode_of(texture, 1) == SIMT_ADDRESS_BORDER;
     return edge ? 2 : image->dimensions;
 }
 
@@ -141,7 +141,7 @@ uint32_t simt_sample(const struct simt_texture *texture, const struct simt_place
     int axes = count_axes(texture, two);
     for (int axis = 0; axis < axes && !at->whole; axis++) {
         float where = axis < image->dimensions ? at->at[axis] : 0;
-        find_span(texture, axis, where, extents[axis], two, &spans[axis]);
+        find_span(texture, axis, where, extents[axis], two, gather, &spans[axis]);
     }
     if (at->whole) {
         find_index(image, at->index, &spans[0]);
@@ -199,7 +199,7 @@ static uint32_t border_channel(const struct simt_texture *texture, float colour)
     }
     float least = is_signed(image) ? -1 : 0;
     float inside = fminf(fmaxf(colour, least), 1);
-    return (uint32_t)(int32_t)roundf(inside * (float)most_of(image, image->bits));
+    return (uint32_t)(int32_t)ceilf(inside * (float)most_of(image, image->bits) - 0.5f);
 }
 
 void simt_texel_read(const struct simt_texture *texture, const unsigned char *bytes,

@@ -1,5 +1,5 @@
 // What a GPU does where simt finds a mistake of the program: for the GPU alone.
-#include "common/simt/textures/table.h"
+#include "common/simt/texture/table/table.h"
 
 #include <string.h>
 
@@ -82,9 +82,11 @@ static void print_sizes(void) {
         for (int size = 0; size < 5; size++) {
             NEED(cudaMemset(d_out, 0xee, 16));
             if (size == 0) {
-                surface_read<unsigned char, cudaBoundaryModeZero><<<1, 1>>>(s, x, 1, (unsigned char *)d_out);
+                surface_read<unsigned char, cudaBoundaryModeZero>
+                    <<<1, 1>>>(s, x, 1, (unsigned char *)d_out);
             } else if (size == 1) {
-                surface_read<unsigned short, cudaBoundaryModeZero><<<1, 1>>>(s, x, 1, (unsigned short *)d_out);
+                surface_read<unsigned short, cudaBoundaryModeZero>
+                    <<<1, 1>>>(s, x, 1, (unsigned short *)d_out);
             } else if (size == 2) {
                 surface_read<unsigned, cudaBoundaryModeZero><<<1, 1>>>(s, x, 1, d_out);
             } else if (size == 3) {
@@ -174,9 +176,9 @@ static void print_formatted(struct format format) {
 void probe(const char *what) {
     enum cudaChannelFormatKind u = cudaChannelFormatKindUnsigned, s = cudaChannelFormatKindSigned,
                                f = cudaChannelFormatKindFloat;
-    static const struct format formats[] = {
-        {"f32", 32, 4, f}, {"f32", 32, 1, f}, {"u8", 8, 4, u},  {"s8", 8, 1, s},
-        {"u16", 16, 2, u}, {"s16", 16, 1, s}, {"f16", 16, 4, f}, {"u32", 32, 1, u}};
+    static const struct format formats[] = {{"f32", 32, 4, f}, {"f32", 32, 1, f}, {"u8", 8, 4, u},
+                                            {"s8", 8, 1, s},   {"u16", 16, 2, u}, {"s16", 16, 1, s},
+                                            {"f16", 16, 4, f}, {"u32", 32, 1, u}};
     int number = atoi(what);
     if (number < 8) {
         print_mixed(formats[number], false);

@@ -3,8 +3,8 @@
  * @brief What the parts of the program `table` share: it prints what a GPU returns for a table of
  *        texture fetches and surface accesses, as bits.
  */
-#ifndef WARPBOOK_COMMON_SIMT_TEXTURES_TABLE_H_
-#define WARPBOOK_COMMON_SIMT_TEXTURES_TABLE_H_
+#ifndef WARPBOOK_COMMON_SIMT_TEXTURE_TABLE_TABLE_H_
+#define WARPBOOK_COMMON_SIMT_TEXTURE_TABLE_TABLE_H_
 
 #include <stdint.h>
 #include <stdio.h>
@@ -13,12 +13,12 @@
 #include <cuda_runtime.h>
 
 /** Says which call failed, and goes on: the record of the other cases is of use. */
-#define NEED(call)                                                                \
-    do {                                                                          \
-        cudaError_t error_ = (call);                                              \
-        if (error_ != cudaSuccess) {                                              \
-            printf("FAILED %s: %s\n", #call, cudaGetErrorName(error_));           \
-        }                                                                         \
+#define NEED(call)                                                      \
+    do {                                                                \
+        cudaError_t error_ = (call);                                    \
+        if (error_ != cudaSuccess) {                                    \
+            printf("FAILED %s: %s\n", #call, cudaGetErrorName(error_)); \
+        }                                                               \
     } while (0)
 
 enum { MOST_FETCHES = 4096 };
@@ -34,7 +34,7 @@ struct format {
 struct texture {
     struct format format;
     int width, height, depth; /* 0: not that many dimensions; layers: depth is their count */
-    bool layered, gathered, normalised, normalised_float, srgb;
+    bool layered, gathered, normalised, normalised_float;
     enum cudaTextureAddressMode address;
     enum cudaTextureFilterMode filter;
     float border[4];
@@ -73,9 +73,9 @@ void print_words(const uint32_t *words, int count, bool is_float);
 /** Prints `channels` of every fetch. */
 void print_fetches(uint32_t (*out)[4], int count, int channels, bool is_float);
 
-void print_textures(void); /* table_textures.cu */
-void print_surfaces(void); /* table_surfaces.cu */
-void print_errors(void);   /* table_errors.cu */
+void print_textures(void);    /* table_textures.cu */
+void print_surfaces(void);    /* table_surfaces.cu */
+void print_errors(void);      /* table_errors.cu */
 void probe(const char *what); /* table_probe.cu */
 
 #endif

@@ -1,5 +1,5 @@
 // Texture fetches: address modes, filters, formats, weights, roundings, layers, gathers.
-#include "common/simt/textures/table.h"
+#include "common/simt/texture/table/table.h"
 
 #include <math.h>
 #include <string.h>
@@ -10,13 +10,62 @@ static const char *const address_names[] = {"wrap", "clamp", "mirror", "border"}
 
 // Coordinates in texels of a texture of that width: on borders, beside them, far away, no numbers.
 static int edge_places(struct coordinate *at, float width, bool normalised) {
-    const float places[] = {
-        -INFINITY, -3e38f, -1e30f, -1e9f, -2.5f * width, -width - 0.5f, -width, -3.5f, -1, -0.75f,
-        -0.5f, -0.25f, -1 / 512.0f, -1e-20f, -0.0f, 0, 1e-20f, 1 / 512.0f, 0.25f, 0.5f,
-        0.5f + 1 / 1024.0f, 0.5f + 1 / 512.0f, 0.5f + 3 / 1024.0f, 0.75f, 0.999999f, 1, 1.25f, 1.5f,
-        1.7f, 2, 2.499999f, 2.5f, 3, 3.3f, 4, 4.2f, 4.5f, width - 0.5f, width - 0.25f, width - 1e-6f,
-        width, width + 0.25f, width + 0.5f, width + 1, width + 2.6f, 2 * width, 2 * width + 0.5f,
-        2.5f * width, 3 * width, 7.7f * width, 65535.5f, 1e9f, 1e30f, 3e38f, INFINITY, NAN};
+    const float places[] = {-INFINITY,
+                            -3e38f,
+                            -1e30f,
+                            -1e9f,
+                            -2.5f * width,
+                            -width - 0.5f,
+                            -width,
+                            -3.5f,
+                            -1,
+                            -0.75f,
+                            -0.5f,
+                            -0.25f,
+                            -1 / 512.0f,
+                            -1e-20f,
+                            -0.0f,
+                            0,
+                            1e-20f,
+                            1 / 512.0f,
+                            0.25f,
+                            0.5f,
+                            0.5f + 1 / 1024.0f,
+                            0.5f + 1 / 512.0f,
+                            0.5f + 3 / 1024.0f,
+                            0.75f,
+                            0.999999f,
+                            1,
+                            1.25f,
+                            1.5f,
+                            1.7f,
+                            2,
+                            2.499999f,
+                            2.5f,
+                            3,
+                            3.3f,
+                            4,
+                            4.2f,
+                            4.5f,
+                            width - 0.5f,
+                            width - 0.25f,
+                            width - 1e-6f,
+                            width,
+                            width + 0.25f,
+                            width + 0.5f,
+                            width + 1,
+                            width + 2.6f,
+                            2 * width,
+                            2 * width + 0.5f,
+                            2.5f * width,
+                            3 * width,
+                            7.7f * width,
+                            65535.5f,
+                            1e9f,
+                            1e30f,
+                            3e38f,
+                            INFINITY,
+                            NAN};
     int count = sizeof places / sizeof *places;
     for (int n = 0; n < count; n++) {
         float x = normalised ? places[n] / width : places[n];
@@ -80,8 +129,8 @@ static const struct format kinds[] = {
 
 // A format with all channels fetched, also those that it does not have; border included.
 static void print_format(struct format format, bool normalised_float, bool linear) {
-    struct coordinate at[] = {{0.5f, 0.5f, 0, 0}, {1.3f, 0.9f, 0, 0}, {3.5f, 2.5f, 0, 0},
-                              {2.8125f, 1.4453125f, 0, 0}, {-5, 1, 0, 0}, {0.2f, 1.6f, 0, 0}};
+    struct coordinate at[] = {{0.5f, 0.5f, 0, 0},          {1.3f, 0.9f, 0, 0}, {3.5f, 2.5f, 0, 0},
+                              {2.8125f, 1.4453125f, 0, 0}, {-5, 1, 0, 0},      {0.2f, 1.6f, 0, 0}};
     uint32_t out[6][4];
     struct texture t = {format, 4, 3, 0};
     t.address = cudaAddressModeBorder;
@@ -116,31 +165,25 @@ static void print_formats(void) {
 }
 
 // Every value of a small format as a float.
-static void print_values(struct format format, bool srgb) {
+static void print_values(struct format format) {
     static struct coordinate at[256];
     static uint32_t out[256][4];
     uint16_t wide[256];
-    unsigned char narrow[4 * 256];
+    unsigned char narrow[256];
     struct texture t = {format, 256, 0, 0};
     for (int n = 0; n < 256; n++) {
         wide[n] = (uint16_t)(n < 128 ? n * 257 : n * 331 - 7);
-        for (int c = 0; c < format.channels; c++) {
-            narrow[n * format.channels + c] = (unsigned char)n;
-        }
+        narrow[n] = (unsigned char)n;
         at[n].x = n + 0.5f;
     }
     t.texels = format.bits == 8 ? (void *)narrow : (void *)wide;
     t.normalised_float = true;
-    t.srgb = srgb;
     t.address = cudaAddressModeClamp;
     t.filter = cudaFilterModePoint;
     texture_make(&t);
     fetch_all(&t, FETCH_1D, at, 256, out);
-    printf("values %sx%d%s\n", format.name, format.channels, srgb ? " srgb" : "");
+    printf("values %s\n", format.name);
     print_fetches(out, 256, 1, true);
-    if (srgb) {
-        print_words(&out[200][0], 4, true);
-    }
     texture_free(&t);
 }
 
@@ -176,8 +219,9 @@ static void print_weights(int dimensions) {
     int edge = dimensions == 2 ? 1 : 7;
     int count = 49 * edge;
     for (int n = 0; n < count; n++) {
-        at[n] = (struct coordinate){0.5f + fractions[n % 7] / 256, 0.5f + fractions[n / 7 % 7] / 256,
-                                    0.5f + fractions[n / 49] / 256, 0};
+        at[n] =
+            (struct coordinate){0.5f + fractions[n % 7] / 256, 0.5f + fractions[n / 7 % 7] / 256,
+                                0.5f + fractions[n / 49] / 256, 0};
     }
     for (int corner = 0; corner < 1 << dimensions; corner++) {
         float texels[8] = {0};
@@ -227,7 +271,8 @@ static void print_normalised(int width, enum cudaTextureAddressMode address,
     t.filter = filter;
     t.normalised = true;
     for (int n = 0; n < COUNT; n++) {
-        at[n].x = n < 32 ? next_float(&state, -1.5f, 2.5f) : (float)(next_bits(&state) % width) / width;
+        at[n].x =
+            n < 32 ? next_float(&state, -1.5f, 2.5f) : (float)(next_bits(&state) % width) / width;
     }
     texture_make(&t);
     fetch_all(&t, FETCH_1D, at, COUNT, out);
@@ -296,7 +341,8 @@ static __global__ void fetch_index(cudaTextureObject_t t, float4 *out) {
     out[threadIdx.x] = tex1Dfetch<float4>(t, (int)threadIdx.x - 3);
 }
 
-static __global__ void fetch_pitched(cudaTextureObject_t t, const struct coordinate *at, float4 *out) {
+static __global__ void fetch_pitched(cudaTextureObject_t t, const struct coordinate *at,
+                                     float4 *out) {
     out[threadIdx.x] = tex2D<float4>(t, at[threadIdx.x].x, at[threadIdx.x].y);
 }
 
@@ -355,7 +401,8 @@ static void print_pitched_memory(void) {
         memset(&desc, 0, sizeof desc);
         for (int n = 0; n < 64; n++) {
             float x = (n % 8 - 1) * 0.9f, y = (n / 8 - 1) * 0.8f;
-            at[n] = (struct coordinate){normalised ? x / WIDTH : x, normalised ? y / HEIGHT : y, 0, 0};
+            at[n] =
+                (struct coordinate){normalised ? x / WIDTH : x, normalised ? y / HEIGHT : y, 0, 0};
         }
         NEED(cudaMemcpy(d_at, at, sizeof at, cudaMemcpyHostToDevice));
         resource.resType = cudaResourceTypePitch2D;
@@ -371,8 +418,8 @@ static void print_pitched_memory(void) {
         NEED(cudaCreateTextureObject(&object, &resource, &desc, NULL));
         fetch_pitched<<<1, 64>>>(object, d_at, d_out);
         NEED(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
-        printf("pitched memory %s %s %s\n", address_names[mode % 4],
-               mode & 4 ? "linear" : "point", normalised ? "normalised" : "texels");
+        printf("pitched memory %s %s %s\n", address_names[mode % 4], mode & 4 ? "linear" : "point",
+               normalised ? "normalised" : "texels");
         print_fetches(out, 64, 1, true);
         NEED(cudaDestroyTextureObject(object));
     }
@@ -413,9 +460,8 @@ void print_textures(void) {
     print_axes();
     print_formats();
     for (int n = 0; n < 4; n++) {
-        print_values(kinds[n], false);
+        print_values(kinds[n]);
     }
-    print_values((struct format){"u8", 8, 4, cudaChannelFormatKindUnsigned}, true);
     print_weights_1d(2, 0);
     print_weights_1d(4096, 1000);
     print_weights_1d(16384, 16000);

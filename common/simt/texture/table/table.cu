@@ -1,8 +1,8 @@
 // table: prints what this GPU returns for texture fetches and surface accesses, as bits.
 //
-//   table          what is compared with the record (recorded_h200.txt)
+//   table          what is compared with the record (recorded_h100.txt)
 //   table probe    also what simt takes for a mistake of the program
-#include "common/simt/textures/table.h"
+#include "common/simt/texture/table/table.h"
 
 #include <string.h>
 
@@ -67,12 +67,13 @@ static void *make_texels(struct format format, size_t count) {
 }
 
 void texture_make(struct texture *t) {
-    size_t count = (size_t)t->width * (t->height > 0 ? t->height : 1) * (t->depth > 0 ? t->depth : 1);
+    size_t count =
+        (size_t)t->width * (t->height > 0 ? t->height : 1) * (t->depth > 0 ? t->depth : 1);
     void *made = t->texels == NULL ? make_texels(t->format, count) : NULL;
-    t->array = array_make(t->format, t->width, t->height, t->depth,
-                          (t->layered ? cudaArrayLayered : 0) |
-                              (t->gathered ? cudaArrayTextureGather : 0),
-                          made != NULL ? made : t->texels);
+    t->array =
+        array_make(t->format, t->width, t->height, t->depth,
+                   (t->layered ? cudaArrayLayered : 0) | (t->gathered ? cudaArrayTextureGather : 0),
+                   made != NULL ? made : t->texels);
     free(made);
     struct cudaResourceDesc resource;
     struct cudaTextureDesc desc;
@@ -85,7 +86,6 @@ void texture_make(struct texture *t) {
     }
     desc.filterMode = t->filter;
     desc.readMode = t->normalised_float ? cudaReadModeNormalizedFloat : cudaReadModeElementType;
-    desc.sRGB = t->srgb;
     desc.normalizedCoords = t->normalised;
     memcpy(desc.borderColor, t->border, sizeof desc.borderColor);
     t->object = 0;

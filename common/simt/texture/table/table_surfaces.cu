@@ -1,5 +1,5 @@
 // Surface accesses: boundary modes, sizes of an access against sizes of an element, queries.
-#include "common/simt/textures/table.h"
+#include "common/simt/texture/table/table.h"
 
 #include <string.h>
 
@@ -23,7 +23,8 @@ static cudaArray_t numbered(int dimensions, bool layered) {
     for (int n = 0; n < TEXELS; n++) {
         texels[n] = n + 1;
     }
-    return array_make(u32, WIDTH, dimensions > 1 ? HEIGHT : 0, dimensions > 2 || layered ? DEPTH : 0,
+    return array_make(u32, WIDTH, dimensions > 1 ? HEIGHT : 0,
+                      dimensions > 2 || layered ? DEPTH : 0,
                       cudaArraySurfaceLoadStore | (layered ? cudaArrayLayered : 0), texels);
 }
 
@@ -51,7 +52,8 @@ static __device__ unsigned read_at(cudaSurfaceObject_t s, int how, int x, int y,
 }
 
 template <enum cudaSurfaceBoundaryMode M>
-static __device__ void write_at(cudaSurfaceObject_t s, int how, int x, int y, int z, unsigned value) {
+static __device__ void write_at(cudaSurfaceObject_t s, int how, int x, int y, int z,
+                                unsigned value) {
     switch (how) {
     case 0:
         surf1Dwrite(value, s, x, M);
@@ -160,8 +162,7 @@ static __global__ void round_trip(cudaSurfaceObject_t from, cudaSurfaceObject_t 
 }
 
 // Elements go through a kernel from one array to another of the same format.
-template <class T>
-static void print_round_trip(struct format format) {
+template <class T> static void print_round_trip(struct format format) {
     unsigned char bytes[16 * 8], back[16 * 8];
     size_t row = 4 * format_bytes(format);
     for (size_t n = 0; n < sizeof bytes; n++) {
