@@ -24,11 +24,12 @@ struct simt_cost;
 
 struct runtime;
 
-/** What nvcc leaves in the program for each translation unit. */
+/** What nvcc leaves in the program for each translation unit; with -rdc=true, once for all of them.
+ */
 struct fatbin_wrapper {
     uint32_t magic, version;
     const void *data;
-    void *unused;
+    const void *const *files; /**< version 2: the fat binaries of the files, and NULL */
 };
 
 struct kernel {
@@ -57,6 +58,7 @@ struct module {
     struct simt_module *core; /**< NULL until loaded */
     cudaError_t failure;      /**< of an attempt to load it */
     unsigned architecture;    /**< of the PTX in use */
+    size_t without_ptx;       /**< -rdc=true: files that had none */
     struct fatbin_code code;  /**< machine code for about this GPU; bytes NULL: none */
     struct kernel *kernels;
     struct variable *variables;
