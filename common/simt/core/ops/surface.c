@@ -83,6 +83,19 @@ static void fail_outside(const struct access *a, uint32_t lane, const struct spo
     hint_bytes(a);
 }
 
+/* An access begins at a multiple of its size. */
+static void check_alignment(const struct access *a, uint32_t lane, int64_t x) {
+    char text[SIMT_HANDLE_TEXT];
+    if (x % a->bytes == 0 || a->warp->block->run->check == SIMT_CHECK_OFF) {
+        return;
+    }
+    simt_texture_text(a->surface, text, sizeof text);
+    simt_fail(a->warp, a->instruction, lane, SIMT_FAULT_MISALIGNED, (uint64_t)x,
+              "%s %u bytes at byte %" PRId64 " of a row of %s, which is not a multiple of %u",
+              is_store(a->instruction) ? "writes" : "reads", a->bytes, x, text, a->bytes);
+    hint_bytes(a);
+}
+
 static bool is_within(int64_t at, int64_t last) {
     return at >= 0 && at <= last;
 }
@@ -101,6 +114,7 @@ static bool find_address(const struct access *a, uint32_t lane, uint64_t *addres
     uint32_t last_layer = image->layers > 0 ? image->layers - 1 : 0;
     uint32_t layer = (uint32_t)spot.layer < last_layer ? (uint32_t)spot.layer : last_layer;
     bool inside = layer == (uint32_t)spot.layer;
+    check_alignment(a, lane, spot.at[0]);
     *address = image->address + layer * image->slice;
     for (uint32_t axis = 0; axis < image->dimensions; axis++) {
         inside = inside && is_within(spot.at[axis], last[axis]);

@@ -1,5 +1,6 @@
 #include "common/simt/runtime/kernel/modules.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -193,8 +194,11 @@ static enum status read_files(const struct runtime *runtime, struct module *modu
         if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
             return status;
         }
+        struct fatbin_packed newer; /* nvcc adds the runtime of the device, for the newest GPU */
+        bool none = status == STATUS_NOT_FOUND &&
+                    !fatbin_find_packed(*data, fatbin_bytes(*data), UINT_MAX, &newer);
         files->count += status == STATUS_OK;
-        module->without_ptx += status == STATUS_NOT_FOUND;
+        module->without_ptx += none;
     }
     return files->count > 0 ? STATUS_OK : STATUS_NOT_FOUND;
 }
@@ -279,7 +283,7 @@ static void say_of_symbol(const char *line) {
 /** Where something is missing, so may be the PTX of its file. */
 static void say_what_is_missing(const struct module *module, const char *line) {
     if (module->without_ptx > 0 && strstr(line, "defined in no file") != NULL) {
-        runtime_say("a file of the program has no PTX for this GPU and was left out; build all "
+        runtime_say("a file of the program has no PTX and was left out; build all "
                     "with -gencode arch=compute_%u,code=compute_%u",
                     module->architecture, module->architecture);
     }
