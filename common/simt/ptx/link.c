@@ -107,12 +107,12 @@ static enum status add_symbol(struct linker *l, const struct symbol *symbol) {
 /* Two modules have a symbol: a definition stands for a declaration, .visible for .weak. */
 static enum status merge(struct linker *l, struct symbol *known, const struct symbol *symbol) {
     uint32_t number = *ptx_map_find(&l->by_name, key_of(symbol->name), 0);
-    if (known->linkage == PTX_LINKAGE_VISIBLE && symbol->linkage == PTX_LINKAGE_VISIBLE) {
-        return fail_twice(l, known, symbol);
-    }
     if (known->function != symbol->function) {
         return error_set(l->error, STATUS_BAD_FORMAT, "%s: a function and a variable",
                          symbol->name);
+    }
+    if (known->linkage == PTX_LINKAGE_VISIBLE && symbol->linkage == PTX_LINKAGE_VISIBLE) {
+        return fail_twice(l, known, symbol);
     }
     if (symbol->linkage > known->linkage) {
         *known = *symbol;

@@ -5,7 +5,6 @@
  * They bring their own copy of the runtime and their kernels as machine code, and speak to the
  * driver. Their own errors only say that there is no driver.
  */
-#define _GNU_SOURCE
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
