@@ -47,8 +47,7 @@ static bool parse_directive(struct ptx_parser *parser) {
         return ptx_parse_variables(parser, PTX_LINKAGE_LOCAL);
     }
     if (ptx_at_word(parser, ".extern")) {
-        return ptx_advance(parser) &&
-               ptx_parse_variables(parser, PTX_LINKAGE_EXTERN);
+        return ptx_advance(parser) && ptx_parse_variables(parser, PTX_LINKAGE_EXTERN);
     }
     if (ptx_at_word(parser, ".loc")) {
         return ptx_advance(parser) && ptx_parse_loc(parser);

@@ -1,6 +1,6 @@
 // table: prints what this GPU returns for texture fetches and surface accesses, as bits.
 //
-//   table          what is compared with the record (recorded_h100.txt)
+//   table          what is compared with recorded_h100.txt, which an NVIDIA H100 80GB HBM3 printed
 //   table probe    also what simt takes for a mistake of the program
 #include "common/simt/texture/table/table.h"
 

@@ -104,20 +104,13 @@ static void print_textures_of(struct format format) {
     NEED(cudaFreeArray(array));
 }
 
-static void print_bad_textures(void) {
-    struct cudaResourceDesc resource, other;
+static void print_textures_of_memory(void) {
+    struct cudaResourceDesc other;
     struct cudaTextureDesc desc;
     float *d_memory;
-    cudaArray_t array =
-        good(&resource, &desc, (struct format){"f32", 32, 1, cudaChannelFormatKindFloat});
+    memset(&desc, 0, sizeof desc);
+    desc.addressMode[0] = desc.addressMode[1] = cudaAddressModeClamp;
     NEED(cudaMalloc((void **)&d_memory, 4096));
-    print_texture("texture without a resource", NULL, &desc);
-    print_texture("texture without a description", &resource, NULL);
-    other = resource;
-    other.res.array.array = NULL;
-    print_texture("texture of no array", &other, &desc);
-    other.resType = (enum cudaResourceType)9;
-    print_texture("texture of an unknown resource", &other, &desc);
     memset(&other, 0, sizeof other);
     other.resType = cudaResourceTypeLinear;
     other.res.linear.desc = desc_of(32, 0, 0, 0, cudaChannelFormatKindFloat);
@@ -148,7 +141,22 @@ static void print_bad_textures(void) {
     other.res.pitch2D.pitchInBytes = 20;
     print_texture("texture of a pitch of 20", &other, &desc);
     NEED(cudaFree(d_memory));
+}
+
+static void print_bad_textures(void) {
+    struct cudaResourceDesc resource, other;
+    struct cudaTextureDesc desc;
+    cudaArray_t array =
+        good(&resource, &desc, (struct format){"f32", 32, 1, cudaChannelFormatKindFloat});
+    print_texture("texture without a resource", NULL, &desc);
+    print_texture("texture without a description", &resource, NULL);
+    other = resource;
+    other.res.array.array = NULL;
+    print_texture("texture of no array", &other, &desc);
+    other.resType = (enum cudaResourceType)9;
+    print_texture("texture of an unknown resource", &other, &desc);
     NEED(cudaFreeArray(array));
+    print_textures_of_memory();
 }
 
 static void print_surfaces_made(void) {

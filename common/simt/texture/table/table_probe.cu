@@ -173,22 +173,7 @@ static void print_formatted(struct format format) {
     printf("\n");
 }
 
-void probe(const char *what) {
-    enum cudaChannelFormatKind u = cudaChannelFormatKindUnsigned, s = cudaChannelFormatKindSigned,
-                               f = cudaChannelFormatKindFloat;
-    static const struct format formats[] = {{"f32", 32, 4, f}, {"f32", 32, 1, f}, {"u8", 8, 4, u},
-                                            {"s8", 8, 1, s},   {"u16", 16, 2, u}, {"s16", 16, 1, s},
-                                            {"f16", 16, 4, f}, {"u32", 32, 1, u}};
-    int number = atoi(what);
-    if (number < 8) {
-        print_mixed(formats[number], false);
-    } else if (number < 12) {
-        print_mixed(formats[number - 6], true);
-    } else if (number < 16) {
-        print_fetch_beyond((enum cudaTextureAddressMode)(number - 12));
-    } else if (number < 24) {
-        print_formatted(formats[number - 16]);
-    }
+static void probe_access(int number) {
     switch (number) {
     case 24:
         print_sizes();
@@ -223,6 +208,25 @@ void probe(const char *what) {
     default:
         break;
     }
+}
+
+void probe(const char *what) {
+    enum cudaChannelFormatKind u = cudaChannelFormatKindUnsigned, s = cudaChannelFormatKindSigned,
+                               f = cudaChannelFormatKindFloat;
+    static const struct format formats[] = {{"f32", 32, 4, f}, {"f32", 32, 1, f}, {"u8", 8, 4, u},
+                                            {"s8", 8, 1, s},   {"u16", 16, 2, u}, {"s16", 16, 1, s},
+                                            {"f16", 16, 4, f}, {"u32", 32, 1, u}};
+    int number = atoi(what);
+    if (number < 8) {
+        print_mixed(formats[number], false);
+    } else if (number < 12) {
+        print_mixed(formats[number - 6], true);
+    } else if (number < 16) {
+        print_fetch_beyond((enum cudaTextureAddressMode)(number - 12));
+    } else if (number < 24) {
+        print_formatted(formats[number - 16]);
+    }
+    probe_access(number);
     if (number > 33) {
         exit(1);
     }

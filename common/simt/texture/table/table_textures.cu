@@ -8,67 +8,70 @@ static const struct format f32 = {"f32", 32, 1, cudaChannelFormatKindFloat};
 
 static const char *const address_names[] = {"wrap", "clamp", "mirror", "border"};
 
-// Coordinates in texels of a texture of that width: on borders, beside them, far away, no numbers.
+// Places in texels, as factors of the width and what is added: on borders, beside them, far away,
+// no numbers.
+static const float edges[][2] = {{0, -INFINITY},
+                                 {0, -3e38f},
+                                 {0, -1e30f},
+                                 {0, -1e9f},
+                                 {-2.5f, 0},
+                                 {-1, -0.5f},
+                                 {-1, 0},
+                                 {0, -3.5f},
+                                 {0, -1},
+                                 {0, -0.75f},
+                                 {0, -0.5f},
+                                 {0, -0.25f},
+                                 {0, -1 / 512.0f},
+                                 {0, -1e-20f},
+                                 {0, -0.0f},
+                                 {0, 0},
+                                 {0, 1e-20f},
+                                 {0, 1 / 512.0f},
+                                 {0, 0.25f},
+                                 {0, 0.5f},
+                                 {0, 0.5f + 1 / 1024.0f},
+                                 {0, 0.5f + 1 / 512.0f},
+                                 {0, 0.5f + 3 / 1024.0f},
+                                 {0, 0.75f},
+                                 {0, 0.999999f},
+                                 {0, 1},
+                                 {0, 1.25f},
+                                 {0, 1.5f},
+                                 {0, 1.7f},
+                                 {0, 2},
+                                 {0, 2.499999f},
+                                 {0, 2.5f},
+                                 {0, 3},
+                                 {0, 3.3f},
+                                 {0, 4},
+                                 {0, 4.2f},
+                                 {0, 4.5f},
+                                 {1, -0.5f},
+                                 {1, -0.25f},
+                                 {1, -1e-6f},
+                                 {1, 0},
+                                 {1, 0.25f},
+                                 {1, 0.5f},
+                                 {1, 1},
+                                 {1, 2.6f},
+                                 {2, 0},
+                                 {2, 0.5f},
+                                 {2.5f, 0},
+                                 {3, 0},
+                                 {7.7f, 0},
+                                 {0, 65535.5f},
+                                 {0, 1e9f},
+                                 {0, 1e30f},
+                                 {0, 3e38f},
+                                 {0, INFINITY},
+                                 {0, NAN}};
+
 static int edge_places(struct coordinate *at, float width, bool normalised) {
-    const float places[] = {-INFINITY,
-                            -3e38f,
-                            -1e30f,
-                            -1e9f,
-                            -2.5f * width,
-                            -width - 0.5f,
-                            -width,
-                            -3.5f,
-                            -1,
-                            -0.75f,
-                            -0.5f,
-                            -0.25f,
-                            -1 / 512.0f,
-                            -1e-20f,
-                            -0.0f,
-                            0,
-                            1e-20f,
-                            1 / 512.0f,
-                            0.25f,
-                            0.5f,
-                            0.5f + 1 / 1024.0f,
-                            0.5f + 1 / 512.0f,
-                            0.5f + 3 / 1024.0f,
-                            0.75f,
-                            0.999999f,
-                            1,
-                            1.25f,
-                            1.5f,
-                            1.7f,
-                            2,
-                            2.499999f,
-                            2.5f,
-                            3,
-                            3.3f,
-                            4,
-                            4.2f,
-                            4.5f,
-                            width - 0.5f,
-                            width - 0.25f,
-                            width - 1e-6f,
-                            width,
-                            width + 0.25f,
-                            width + 0.5f,
-                            width + 1,
-                            width + 2.6f,
-                            2 * width,
-                            2 * width + 0.5f,
-                            2.5f * width,
-                            3 * width,
-                            7.7f * width,
-                            65535.5f,
-                            1e9f,
-                            1e30f,
-                            3e38f,
-                            INFINITY,
-                            NAN};
-    int count = sizeof places / sizeof *places;
+    int count = sizeof edges / sizeof *edges;
     for (int n = 0; n < count; n++) {
-        float x = normalised ? places[n] / width : places[n];
+        float place = edges[n][0] * width + edges[n][1];
+        float x = normalised ? place / width : place;
         at[n] = (struct coordinate){x, x, x, 0};
     }
     return count;
@@ -377,55 +380,65 @@ static void print_linear_memory(void) {
     NEED(cudaFree(d_out));
 }
 
-static void print_pitched_memory(void) {
-    enum { WIDTH = 5, HEIGHT = 4 };
-    struct coordinate at[64], *d_at;
-    uint32_t out[64][4];
-    float values[HEIGHT][WIDTH], *d_memory;
+enum { PITCHED_WIDTH = 5, PITCHED_HEIGHT = 4, PITCHED_PLACES = 64 };
+
+static cudaTextureObject_t pitched_object(float *d_memory, size_t pitch, int mode) {
+    struct cudaResourceDesc resource;
+    struct cudaTextureDesc desc;
+    cudaTextureObject_t object = 0;
+    memset(&resource, 0, sizeof resource);
+    memset(&desc, 0, sizeof desc);
+    resource.resType = cudaResourceTypePitch2D;
+    resource.res.pitch2D.devPtr = d_memory;
+    resource.res.pitch2D.width = PITCHED_WIDTH;
+    resource.res.pitch2D.height = PITCHED_HEIGHT;
+    resource.res.pitch2D.pitchInBytes = pitch;
+    resource.res.pitch2D.desc = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
+    desc.addressMode[0] = desc.addressMode[1] = (enum cudaTextureAddressMode)(mode % 4);
+    desc.filterMode = mode & 4 ? cudaFilterModeLinear : cudaFilterModePoint;
+    desc.normalizedCoords = mode >= 8;
+    desc.borderColor[0] = 32;
+    NEED(cudaCreateTextureObject(&object, &resource, &desc, NULL));
+    return object;
+}
+
+static void print_pitched(float *d_memory, size_t pitch, int mode) {
+    struct coordinate at[PITCHED_PLACES], *d_at;
+    uint32_t out[PITCHED_PLACES][4];
     float4 *d_out;
-    size_t pitch;
-    for (int n = 0; n < WIDTH * HEIGHT; n++) {
-        values[n / WIDTH][n % WIDTH] = n + 0.125f * n * n;
+    bool normalised = mode >= 8;
+    for (int n = 0; n < PITCHED_PLACES; n++) {
+        float x = (n % 8 - 1) * 0.9f, y = (n / 8 - 1) * 0.8f;
+        at[n] = (struct coordinate){normalised ? x / PITCHED_WIDTH : x,
+                                    normalised ? y / PITCHED_HEIGHT : y, 0, 0};
     }
-    NEED(cudaMallocPitch((void **)&d_memory, &pitch, sizeof *values, HEIGHT));
-    NEED(cudaMemcpy2D(d_memory, pitch, values, sizeof *values, sizeof *values, HEIGHT,
-                      cudaMemcpyHostToDevice));
+    cudaTextureObject_t object = pitched_object(d_memory, pitch, mode);
     NEED(cudaMalloc((void **)&d_at, sizeof at));
     NEED(cudaMalloc((void **)&d_out, sizeof out));
-    for (int mode = 0; mode < 16; mode++) {
-        struct cudaResourceDesc resource;
-        struct cudaTextureDesc desc;
-        cudaTextureObject_t object;
-        bool normalised = mode >= 8;
-        memset(&resource, 0, sizeof resource);
-        memset(&desc, 0, sizeof desc);
-        for (int n = 0; n < 64; n++) {
-            float x = (n % 8 - 1) * 0.9f, y = (n / 8 - 1) * 0.8f;
-            at[n] =
-                (struct coordinate){normalised ? x / WIDTH : x, normalised ? y / HEIGHT : y, 0, 0};
-        }
-        NEED(cudaMemcpy(d_at, at, sizeof at, cudaMemcpyHostToDevice));
-        resource.resType = cudaResourceTypePitch2D;
-        resource.res.pitch2D.devPtr = d_memory;
-        resource.res.pitch2D.width = WIDTH;
-        resource.res.pitch2D.height = HEIGHT;
-        resource.res.pitch2D.pitchInBytes = pitch;
-        resource.res.pitch2D.desc = cudaCreateChannelDesc(32, 0, 0, 0, cudaChannelFormatKindFloat);
-        desc.addressMode[0] = desc.addressMode[1] = (enum cudaTextureAddressMode)(mode % 4);
-        desc.filterMode = mode & 4 ? cudaFilterModeLinear : cudaFilterModePoint;
-        desc.normalizedCoords = normalised;
-        desc.borderColor[0] = 32;
-        NEED(cudaCreateTextureObject(&object, &resource, &desc, NULL));
-        fetch_pitched<<<1, 64>>>(object, d_at, d_out);
-        NEED(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
-        printf("pitched memory %s %s %s\n", address_names[mode % 4], mode & 4 ? "linear" : "point",
-               normalised ? "normalised" : "texels");
-        print_fetches(out, 64, 1, true);
-        NEED(cudaDestroyTextureObject(object));
-    }
-    NEED(cudaFree(d_memory));
+    NEED(cudaMemcpy(d_at, at, sizeof at, cudaMemcpyHostToDevice));
+    fetch_pitched<<<1, PITCHED_PLACES>>>(object, d_at, d_out);
+    NEED(cudaMemcpy(out, d_out, sizeof out, cudaMemcpyDeviceToHost));
+    printf("pitched memory %s %s %s\n", address_names[mode % 4], mode & 4 ? "linear" : "point",
+           normalised ? "normalised" : "texels");
+    print_fetches(out, PITCHED_PLACES, 1, true);
+    NEED(cudaDestroyTextureObject(object));
     NEED(cudaFree(d_at));
     NEED(cudaFree(d_out));
+}
+
+static void print_pitched_memory(void) {
+    float values[PITCHED_HEIGHT][PITCHED_WIDTH], *d_memory;
+    size_t pitch;
+    for (int n = 0; n < PITCHED_WIDTH * PITCHED_HEIGHT; n++) {
+        values[n / PITCHED_WIDTH][n % PITCHED_WIDTH] = n + 0.125f * n * n;
+    }
+    NEED(cudaMallocPitch((void **)&d_memory, &pitch, sizeof *values, PITCHED_HEIGHT));
+    NEED(cudaMemcpy2D(d_memory, pitch, values, sizeof *values, sizeof *values, PITCHED_HEIGHT,
+                      cudaMemcpyHostToDevice));
+    for (int mode = 0; mode < 16; mode++) {
+        print_pitched(d_memory, pitch, mode);
+    }
+    NEED(cudaFree(d_memory));
 }
 
 // Levels and gradients of a texture that has no mipmap.
