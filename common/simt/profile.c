@@ -24,6 +24,7 @@ void simt_profile_set_occupancy(struct simt_profile *p, const struct simt_proces
     uint64_t wanted = divide_up(p->blocks, processors);
     p->processors = processors;
     p->busy = p->blocks < processors ? (uint32_t)p->blocks : processors;
+    p->even = wanted > 0 ? (double)p->blocks / (double)(wanted * processors) : 0;
     p->at_a_time = at_a_time;
     p->most_warps = processor->threads / WARP;
     p->warps = (uint32_t)(warps * (wanted < at_a_time ? wanted : at_a_time));

@@ -51,18 +51,21 @@ struct simt_profile {
     char kernel[192]; /**< as the source spells it, with its parameters */
     bool modelled;    /**< by simt; else nothing but shape and occupancy is known */
     uint32_t grid[3], block[3];
-    uint32_t registers;            /**< a thread; of PTX alone an estimate */
-    uint64_t shared;               /**< bytes a block, static and dynamic */
-    uint64_t blocks;               /**< of the grid */
-    uint32_t processors;           /**< multiprocessors of the GPU */
-    uint32_t busy;                 /**< multiprocessors with at least one block */
-    uint32_t warps;                /**< resident on the busiest multiprocessor */
-    uint32_t most_warps;           /**< that a multiprocessor takes */
-    uint32_t at_a_time;            /**< blocks that fit on a multiprocessor */
-    uint32_t limit;                /**< enum simt_occupancy_limit */
-    uint32_t unit;                 /**< enum simt_unit: what limits it */
-    double nanoseconds;            /**< of the launch */
-    double overhead;               /**< nanoseconds of them before the work begins */
+    uint32_t registers;  /**< a thread; of PTX alone an estimate */
+    uint64_t shared;     /**< bytes a block, static and dynamic */
+    uint64_t blocks;     /**< of the grid */
+    uint32_t processors; /**< multiprocessors of the GPU */
+    uint32_t busy;       /**< multiprocessors that have work: modelled, for more than a
+                              tenth of the time; else those with a block */
+    double even;         /**< mean time that a multiprocessor has blocks, as a share of the
+                              longest; not modelled: mean blocks over most */
+    uint32_t warps;      /**< resident on the busiest multiprocessor */
+    uint32_t most_warps; /**< that a multiprocessor takes */
+    uint32_t at_a_time;  /**< blocks that fit on a multiprocessor */
+    uint32_t limit;      /**< enum simt_occupancy_limit */
+    uint32_t unit;       /**< enum simt_unit: what limits it */
+    double nanoseconds;  /**< of the launch */
+    double overhead;     /**< nanoseconds of them before the work begins */
     double share[SIMT_UNIT_COUNT]; /**< of the work's time that each unit of the busiest
                                         multiprocessor is busy, 0 to 1 */
     struct simt_counters counters;

@@ -75,13 +75,6 @@ static double ratio(double part, double whole) {
     return whole > 0.0 ? part / whole : 0.0;
 }
 
-/* Blocks of the busiest multiprocessor over their mean; 1: all have as many. */
-static double imbalance(const struct simt_profile *p) {
-    double most =
-        p->processors > 0 ? (double)((p->blocks + p->processors - 1) / p->processors) : 0.0;
-    return ratio(most * p->processors, (double)p->blocks);
-}
-
 static bool is_short(const struct simt_profile *p) {
     return p->unit == SIMT_UNIT_LAUNCH;
 }
@@ -91,7 +84,7 @@ static bool has_idle_processors(const struct simt_profile *p) {
 }
 
 static bool has_tail(const struct simt_profile *p) {
-    return p->blocks > p->processors && imbalance(p) > 1.3;
+    return p->blocks > p->processors && p->even * 1.3 < 1.0;
 }
 
 static bool spills(const struct simt_profile *p) {
@@ -209,17 +202,18 @@ static const struct advice advices[] = {
 
 static void print_idle(const struct simt_profile *p, char *text, size_t size) {
     snprintf(text, size,
-             "%.0f%% of the multiprocessors have no block: spread the work over more blocks "
+             "%.0f%% of the multiprocessors have nothing to do: spread the work over more blocks "
              "(smaller tiles, split-K, fewer rows a block)",
              100.0 * (1.0 - ratio(p->busy, p->processors)));
 }
 
 static void print_tail(const struct simt_profile *p, char *text, size_t size) {
-    uint64_t most = (p->blocks + p->processors - 1) / p->processors;
-    snprintf(text, size,
-             "the busiest multiprocessor has %llu blocks where the mean is %.1f: another tile size "
-             "spreads them more evenly over %u",
-             (unsigned long long)most, ratio((double)p->blocks, p->processors), p->processors);
+    snprintf(
+        text, size,
+        "multiprocessors have blocks for %.0f%% of the time, on average, then they wait for the "
+        "last one: another tile size, or long blocks first, spreads the work more evenly over "
+        "%u",
+        100.0 * p->even, p->processors);
 }
 
 static void print_advice(const struct advice *advice, const struct simt_profile *p, char *text,

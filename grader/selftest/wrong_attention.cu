@@ -1,7 +1,8 @@
 /*
  * Wrong submissions to lab 07. $WRONG_ATTENTION names one; each must be caught by the parity test,
  * with a message that leads to the mistake. "right" is the control: it must pass. It is a softmax
- * that goes along with the keys, a thread a query, and must miss the speedup.
+ * that goes along with the keys, a thread a query, and must miss the speedup; so must
+ * "idle_blocks", the same beside idle blocks.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -12,6 +13,7 @@
 
 #define MISTAKES(X)                                                                    \
     X(right)                                                                           \
+    X(idle_blocks)   /* right, beside many blocks that do nothing */                   \
     X(empty)         /* does nothing */                                                \
     X(zeros)         /* writes zeros */                                                \
     X(no_mask)       /* ignores the mask */                                            \
@@ -153,8 +155,10 @@ static enum status run(const struct attention_problem *p, device_stream stream,
     if (status != STATUS_OK || queries * p->HS == 0 || mistake == MISTAKE_empty || p->q == NULL) {
         return status;
     }
-    query_kernel<<<(unsigned)((queries + THREADS - 1) / THREADS), THREADS, 0, stream>>>(*p,
-                                                                                        mistake);
+    enum { IDLE = 132 * 64 };
+    unsigned idle = mistake == MISTAKE_idle_blocks ? IDLE : 0;
+    query_kernel<<<(unsigned)((queries + THREADS - 1) / THREADS) + idle, THREADS, 0, stream>>>(
+        *p, mistake);
     return device_launched("query_kernel", error);
 }
 

@@ -1,7 +1,8 @@
 /*
  * Wrong submissions to lab 09. $WRONG_KV_CACHE names one; each must be caught by the parity test,
  * with a message that leads to the mistake. "right" is the control: it must pass. It keeps a cache,
- * but has a thread a row and a thread a channel, and must miss the speedup of products;
+ * but has a thread a row and a thread a channel, and must miss the speedup of products, also as
+ * "idle_blocks", the same beside idle blocks;
  * "recomputes", which is the starter, those of a late token and of decoding.
  */
 #include <stdlib.h>
@@ -14,6 +15,7 @@
 #define MISTAKES(X)                                                                       \
     X(right)                                                                              \
     X(recomputes)     /* keys and values of all earlier tokens, each time: right */       \
+    X(idle_blocks)    /* right, products beside many blocks that do nothing */            \
     X(empty)          /* does nothing */                                                  \
     X(zeros)          /* writes zeros */                                                  \
     X(no_norm_weight) /* divides by the root mean square, and no more */                  \
@@ -112,7 +114,9 @@ enum status kv_linear(const struct kv_linear *linear, device_stream stream, stru
     if (linear->N == 0 || linear->out == NULL || mistake == MISTAKE_empty) {
         return STATUS_OK;
     }
-    linear_kernel<<<blocks_for(linear->N), THREADS, 0, stream>>>(*linear, mistake);
+    enum { IDLE = 132 * 64 };
+    unsigned idle = mistake == MISTAKE_idle_blocks ? IDLE : 0;
+    linear_kernel<<<blocks_for(linear->N) + idle, THREADS, 0, stream>>>(*linear, mistake);
     if (mistake == MISTAKE_changes_input && linear->K > 0) {
         spoil_kernel<<<1, 1, 0, stream>>>(linear->in);
     }

@@ -1,7 +1,7 @@
 /*
  * Wrong submissions to lab 05. $WRONG_ROWS names one; each must be caught by the parity test, with
  * a message that leads to the mistake. "right" is the control: it must pass. "slow" is right, too,
- * and must miss the speedup.
+ * and must miss the speedup; so must those that hide few busy blocks or warps among idle ones.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -14,6 +14,9 @@
 #define MISTAKES(X)                                                            \
     X(right)                                                                   \
     X(slow)           /* one thread a row */                                   \
+    X(idle_blocks)    /* a thread a row, in few blocks beside idle ones */     \
+    X(idle_warps)     /* a thread a row, in one warp of 32 */                  \
+    X(one_in_132)     /* a thread a row, idle blocks between the others */     \
     X(empty)          /* does nothing */                                       \
     X(zeros)          /* writes zeros */                                       \
     X(no_eps)         /* forgets epsilon */                                    \
@@ -59,7 +62,8 @@ template <typename T> struct row {
     size_t number;
     const T *x;
     T *y;
-    size_t C; /* columns that are looked at */
+    size_t C;           /* columns that are looked at */
+    size_t first, step; /* columns of a thread */
 };
 
 template <typename T> static __device__ float element(const row<T> &r, size_t c) {
@@ -77,9 +81,13 @@ template <typename T> static __device__ float element(const row<T> &r, size_t c)
     return to_float(r.x[c]);
 }
 
-/* Over the block, in every thread: a sum, or the largest. */
-static __device__ float together(float x, bool maximum, enum mistake mistake) {
+/* Over the threads of a row, in each of them: a sum, or the largest. */
+template <typename T> static __device__ float together(float x, bool maximum, const row<T> &r) {
     __shared__ float all[THREADS];
+    const enum mistake mistake = r.mistake;
+    if (r.step == 1) {
+        return x;
+    }
     all[threadIdx.x] = x;
     if (mistake != MISTAKE_no_barrier) {
         __syncthreads();
@@ -95,11 +103,11 @@ static __device__ float together(float x, bool maximum, enum mistake mistake) {
 /* Sum of x, or of (x - mean)^2. */
 template <typename T> static __device__ float sum_of(const row<T> &r, bool squares, float mean) {
     float sum = 0.0f;
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float x = element(r, c) - mean;
         sum += squares ? x * x : x;
     }
-    return together(sum, false, r.mistake);
+    return together(sum, false, r);
 }
 
 template <typename T> static __device__ void norm_row(const row<T> &r) {
@@ -112,7 +120,7 @@ template <typename T> static __device__ void norm_row(const row<T> &r) {
         variance *= C / (C - 1.0f);
     }
     float scale = 1.0f / sqrtf(variance + (r.mistake == MISTAKE_no_eps ? 0.0f : r.p.eps));
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float y = (element(r, c) - mean) * scale * to_float(((const T *)r.p.weight)[c]);
         if (layernorm && r.mistake != MISTAKE_no_bias) {
             y += to_float(((const T *)r.p.bias)[c]);
@@ -123,37 +131,65 @@ template <typename T> static __device__ void norm_row(const row<T> &r) {
 
 template <typename T> static __device__ void softmax_row(const row<T> &r) {
     float largest = -INFINITY, sum = 0.0f;
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         largest = fmaxf(largest, element(r, c));
     }
-    largest = together(largest, true, r.mistake);
+    largest = together(largest, true, r);
     bool none = largest == -INFINITY && r.mistake != MISTAKE_all_hidden;
     float shift = none || r.mistake == MISTAKE_unstable ? 0.0f : largest;
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float e = expf(element(r, c) - shift);
         sum += e;
         if (r.mistake == MISTAKE_in_place) {
             store(r.y + c, e, false);
         }
     }
-    sum = together(sum, false, r.mistake);
-    for (size_t c = threadIdx.x; c < r.C; c += blockDim.x) {
+    sum = together(sum, false, r);
+    for (size_t c = r.first; c < r.C; c += r.step) {
         float e = sum == 0.0f && none ? 0.0f : expf(element(r, c) - shift) / sum;
         store(r.y + c, r.mistake == MISTAKE_zeros ? 0.0f : e, r.mistake == MISTAKE_truncates);
     }
+}
+
+template <typename T> static __device__ void do_row(const row<T> &r) {
+    if (r.p.op == ROWS_SOFTMAX) {
+        softmax_row(r);
+    } else {
+        norm_row(r);
+    }
+}
+
+/* Rows 32 at a time, by the first warp of every `every`th block; all else is idle. */
+template <typename T>
+static __global__ void hidden_kernel(struct rows_problem p, enum mistake mistake, unsigned every) {
+    size_t number = (size_t)(blockIdx.x / every) * 32 + threadIdx.x;
+    if (blockIdx.x % every == 0 && threadIdx.x < 32 && number < p.rows) {
+        const row<T> r = {
+            p,   mistake, number, (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
+            p.C, 0,       1};
+        do_row(r);
+    }
+}
+
+template <typename T>
+static void launch_hidden(const struct rows_problem *p, enum mistake mistake,
+                          device_stream stream) {
+    enum { IDLE = 132 * 16, EVERY = 132, WARPS = 32 };
+    unsigned busy = (unsigned)((p->rows + 31) / 32);
+    bool warps = mistake == MISTAKE_idle_warps, between = mistake == MISTAKE_one_in_132;
+    unsigned blocks = warps ? busy : between ? busy * EVERY : busy + IDLE;
+    hidden_kernel<T>
+        <<<blocks, warps ? 32 * WARPS : 32, 0, stream>>>(*p, mistake, between ? EVERY : 1);
 }
 
 template <typename T>
 static __global__ void rows_kernel(struct rows_problem p, enum mistake mistake) {
     size_t number = mistake == MISTAKE_grid ? blockIdx.y : blockIdx.x;
     size_t C = mistake == MISTAKE_odd && p.C % 2 == 1 ? p.C - 1 : p.C;
-    const row<T> r = {p, mistake, number, (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
-                      C};
-    if (p.op == ROWS_SOFTMAX) {
-        softmax_row(r);
-    } else {
-        norm_row(r);
-    }
+    const row<T> r = {
+        p, mistake,     number,    (const T *)p.in + number * p.C, (T *)p.out + number * p.C,
+        C, threadIdx.x, blockDim.x};
+    do_row(r);
     bool first = number == 0 && threadIdx.x == 0;
     if (mistake == MISTAKE_behind && first) {
         store((T *)p.out + p.rows * p.C, 0.0f, false);
@@ -172,6 +208,11 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
     }
     if (p->rows == 0 || mistake == MISTAKE_empty) {
         return STATUS_OK;
+    }
+    if (mistake == MISTAKE_idle_blocks || mistake == MISTAKE_idle_warps ||
+        mistake == MISTAKE_one_in_132) {
+        FOR_ELEMENT_TYPE(p->type, (launch_hidden<E>(p, mistake, stream)));
+        return device_launched("hidden_kernel", error);
     }
     dim3 grid((unsigned)p->rows);
     if (mistake == MISTAKE_grid) {

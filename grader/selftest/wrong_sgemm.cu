@@ -1,7 +1,7 @@
 /*
  * Wrong submissions to lab 04. $WRONG_SGEMM names one; each must be caught by the parity test, with
  * a message that leads to the mistake. "right" is the control: it must pass. It is a plain tile in
- * shared memory, and must miss the speedup.
+ * shared memory, and must miss the speedup; so must "idle_blocks", the same beside idle blocks.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
@@ -11,6 +11,7 @@
 
 #define MISTAKES(X)                                                               \
     X(right)                                                                      \
+    X(idle_blocks)      /* right, beside many blocks that do nothing */           \
     X(empty)            /* does nothing */                                        \
     X(zeros)            /* writes zeros */                                        \
     X(other_form)       /* takes B for what it is in the other form */            \
@@ -128,7 +129,8 @@ static enum status run(const struct sgemm_problem *problem, void *workspace, dev
     if (tiles == 0 || mistake == MISTAKE_empty) {
         return STATUS_OK;
     }
-    dim3 grid((unsigned)tiles);
+    enum { IDLE = 132 * 64 };
+    dim3 grid((unsigned)tiles + (mistake == MISTAKE_idle_blocks ? IDLE : 0));
     if (mistake == MISTAKE_grid) {
         grid = dim3(1, (unsigned)tiles * TILE); /* as for tiles of one row */
     }

@@ -1,11 +1,11 @@
 /*
- * calibrate [fit|more] [--once|--twice]
+ * calibrate [fit|more|uneven] [--once|--twice]
  *
- * Runs the kernels the model was fitted to, or those it is judged on, and
- * prints one JSON line each: name and the median time of CUDA events. On a GPU
- * that is measured time; on simt, which this program knows nothing of, modelled
- * time. `--once` runs each once, for a profiler; `--twice` once more, before it
- * is timed, so that caches hold what they can.
+ * Runs the kernels the model was fitted to, those it is judged on, or those
+ * whose blocks differ, and prints one JSON line each: name and the median time of CUDA events. On a
+ * GPU that is measured time; on simt, which this program knows nothing of, modelled time. `--once`
+ * runs each once, for a profiler; `--twice` once more, before it is timed, so that caches hold what
+ * they can.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 #include "common/simt/calibration/kernels.h"
 
-/* One of the two sets of kernels. */
+/* One of the sets of kernels. */
 struct set {
     const struct calibration_kernel *kernels;
     size_t count;
@@ -91,6 +91,7 @@ static void run_set(const struct set *set, struct effort effort) {
 int main(int argc, char **argv) {
     const struct set fit = {calibration_fit, CALIBRATION_FIT};
     const struct set more = {calibration_more, CALIBRATION_MORE};
+    const struct set uneven = {calibration_uneven, CALIBRATION_UNEVEN};
     const struct set *set = &fit;
     struct effort effort = {WARM_UPS, RUNS};
     for (int i = 1; i < argc; i++) {
@@ -100,8 +101,11 @@ int main(int argc, char **argv) {
             effort = (struct effort){1, 1};
         } else if (strcmp(argv[i], "more") == 0) {
             set = &more;
+        } else if (strcmp(argv[i], "uneven") == 0) {
+            set = &uneven;
         } else if (strcmp(argv[i], "fit") != 0) {
-            fprintf(stderr, "calibrate: what is %s? Usage: calibrate [fit|more] [--once|--twice]\n",
+            fprintf(stderr,
+                    "calibrate: what is %s? Usage: calibrate [fit|more|uneven] [--once|--twice]\n",
                     argv[i]);
             return 2;
         }

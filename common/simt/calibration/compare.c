@@ -1,12 +1,13 @@
 /*
- * compare MEASURED MODELLED [--least=SHARE]
+ * compare MEASURED MODELLED [--least=SHARE [--close=KERNELS]]
  *
  * Puts times of the same kernels side by side, as a Markdown table. Both files
  * have lines {"kernel": "name", "ms": 1.5}; of a kernel that is there several
  * times the middle one counts. Below the table: of all pairs that differ by 1.3
  * times or more as measured, the share that the model orders as the GPU does;
  * and how many kernels are off by no more than half. Exit status 1 when the
- * share is below SHARE, 2 when a file is not as it should be.
+ * share is below SHARE or fewer than KERNELS are so near, 2 when a file is not
+ * as it should be.
  */
 #include <math.h>
 #include <stdio.h>
@@ -128,8 +129,10 @@ int main(int argc, char **argv) {
     struct times modelled = {.count = 0};
     double measured_ms[MOST_KERNELS], modelled_ms[MOST_KERNELS];
     double least = 0;
-    if (argc < 3 || (argc > 3 && sscanf(argv[3], "--least=%lf", &least) != 1)) {
-        fprintf(stderr, "usage: compare MEASURED MODELLED [--least=SHARE]\n");
+    int close = 0;
+    if (argc < 3 || (argc > 3 && sscanf(argv[3], "--least=%lf", &least) != 1) ||
+        (argc > 4 && sscanf(argv[4], "--close=%d", &close) != 1)) {
+        fprintf(stderr, "usage: compare MEASURED MODELLED [--least=SHARE [--close=KERNELS]]\n");
         return 2;
     }
     read_times(argv[1], &measured);
@@ -148,5 +151,5 @@ int main(int argc, char **argv) {
     printf("\nOrdered as measured: %d of %d pairs that differ by %.1f times or more (%.1f%%). "
            "Within %.1f times: %d of %d kernels.\n",
            score.right, score.pairs, APART, 100 * share, CLOSE, score.close, measured.count);
-    return share >= least ? 0 : 1;
+    return share >= least && score.close >= close ? 0 : 1;
 }

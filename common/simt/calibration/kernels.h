@@ -21,13 +21,16 @@ struct calibration_kernel {
     void (*launch)(float *out, const float *x, const float *y);
 };
 
-enum { CALIBRATION_FIT = 18, CALIBRATION_MORE = 24 };
+enum { CALIBRATION_FIT = 18, CALIBRATION_MORE = 24, CALIBRATION_UNEVEN = 11 };
 
 /** Those that the model of time was fitted to. */
 extern const struct calibration_kernel calibration_fit[CALIBRATION_FIT];
 
 /** Those on which it is judged; none of its constants was fitted to them. */
 extern const struct calibration_kernel calibration_more[CALIBRATION_MORE];
+
+/** Ten whose blocks differ, one of them in two orders. */
+extern const struct calibration_kernel calibration_uneven[CALIBRATION_UNEVEN];
 
 /** Launches a kernel that does nothing. @param stream a cudaStream_t */
 void more_kernels_empty(void *stream);

@@ -13,6 +13,9 @@
 extern "C" {
 #endif
 
+/** Cycles of a load of global memory, where chains of waiting are compared. */
+enum { SIMT_LOAD_NOMINAL = 500 };
+
 /**
  * A request is one warp instruction; a sector is 32 aligned bytes; a shared
  * wavefront is one cycle of the 32 banks of 4 bytes (a request without
@@ -48,6 +51,11 @@ struct simt_counters {
     uint64_t followed_warps;       /**< warps whose chain of waiting was followed; see timeline.h */
     uint64_t chain_cycles;         /**< of these warps: cycles of arithmetic and shared memory */
     uint64_t chain_loads;          /**< of these warps: loads one after the other */
+    uint64_t chain_squares;        /**< of these warps: square of their chain / 256, of cycles with
+                                        SIMT_LOAD_NOMINAL a load */
+    uint64_t followed_machine;     /**< of these warps: machine instructions */
+    uint64_t followed_loads;       /**< of these warps: loads in all */
+    uint64_t longest_warps; /**< machine instructions of each block's longest warp, over blocks */
     /** @} */
 };
 

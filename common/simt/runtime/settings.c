@@ -104,6 +104,8 @@ enum status simt_settings_read(struct simt_settings *settings, struct error *err
     TRY(read_choice("SIMT_REPORT", REPORTS, 3, &report, error));
     TRY(read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error));
     TRY(read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error));
+    settings->seed = 0;
+    TRY(read_number("SIMT_SEED", 0, UINT64_MAX, &settings->seed, error));
     TRY(read_gpu(&settings->gpu, error));
     TRY(read_xray(settings->xray, error));
     settings->check = (enum simt_check)check;

@@ -8,6 +8,7 @@
  *     SIMT_GPU=NAME                  h200
  *     SIMT_REPORT=text|json          none
  *     SIMT_XRAY=FILE                 none: the HTML page to write at the end
+ *     SIMT_SEED=N                    0; draws the warps whose chains of waiting are followed
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
@@ -27,6 +28,7 @@ struct simt_settings {
     uint64_t instruction_limit;
     const struct simt_gpu *gpu;
     enum simt_report_format report;
+    uint64_t seed;
     char xray[PATH_MAX]; /**< absolute; empty: no page */
 };
 

@@ -7,7 +7,7 @@
 static enum status read_with(const char *name, const char *value, struct simt_settings *settings,
                              struct error *error) {
     static const char *const NAMES[] = {"SIMT_CHECK", "SIMT_THREADS", "SIMT_INSTRUCTION_LIMIT",
-                                        "SIMT_GPU", "SIMT_REPORT"};
+                                        "SIMT_GPU",   "SIMT_REPORT",  "SIMT_SEED"};
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         unsetenv(NAMES[i]);
     }
@@ -40,6 +40,8 @@ C_TEST(settings, are_what_the_environment_says) {
     EXPECT_INT_EQ(7, settings.threads);
     ASSERT_OK(read_with("SIMT_INSTRUCTION_LIMIT", "0", &settings, &error));
     EXPECT_INT_EQ(0, settings.instruction_limit);
+    ASSERT_OK(read_with("SIMT_SEED", "18446744073709551615", &settings, &error));
+    EXPECT_TRUE(settings.seed == UINT64_MAX);
     ASSERT_OK(read_with("SIMT_GPU", "rtx4090", &settings, &error));
     EXPECT_INT_EQ(128, settings.gpu->multiprocessors);
     ASSERT_OK(read_with("SIMT_REPORT", "json", &settings, &error));
@@ -52,7 +54,7 @@ C_TEST(settings, name_what_is_wrong) {
         {"SIMT_THREADS", "-1"},       {"SIMT_THREADS", "2x"},
         {"SIMT_THREADS", " 2"},       {"SIMT_THREADS", "99999999999999999999"},
         {"SIMT_GPU", "H200"},         {"SIMT_INSTRUCTION_LIMIT", "1e6"},
-        {"SIMT_REPORT", "text,json"},
+        {"SIMT_REPORT", "text,json"}, {"SIMT_SEED", "0x1"},
     };
     for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
         struct simt_settings settings;

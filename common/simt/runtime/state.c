@@ -7,21 +7,29 @@
 
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/array/array.h"
-#include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/stream/stream.h"
 #include "common/simt/runtime/xray/xray_page.h"
-#include "common/simt/simt.h"
 
 static struct runtime *the_runtime(void) {
-    static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP, .next_id = 1};
+    static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+                                     .mirror_lock = PTHREAD_MUTEX_INITIALIZER,
+                                     .next_id = 1};
     return &runtime;
 }
 
 cudaError_t *runtime_last_error(void) {
     static _Thread_local cudaError_t last = cudaSuccess;
     return &last;
+}
+
+uint64_t *runtime_thread(void) {
+    static _Thread_local uint64_t thread;
+    if (thread == 0) {
+        thread = (uint64_t)pthread_self();
+    }
+    return &thread;
 }
 
 void runtime_give_up(const char *line) {
@@ -209,8 +217,7 @@ static void write_xray(const struct runtime *runtime) {
     }
 }
 
-/** At the end of the process: prints leaks and the report, writes the x-ray page. */
-__attribute__((destructor)) static void finish(void) {
+void runtime_finish(void) {
     struct runtime *runtime = runtime_lock();
     if (runtime->ready) {
         fflush(stdout);
@@ -222,59 +229,6 @@ __attribute__((destructor)) static void finish(void) {
     runtime_unlock(runtime);
 }
 
-/* ---- The four functions beside CUDA's that the library exports; see common/simt/simt.h ---- */
-
-const char *simt_gpu_key(void);
-void simt_read_totals(struct simt_totals *totals);
-void simt_read_limits(struct simt_limits *limits);
-bool simt_take_longest(struct simt_profile *profile);
-
-const char *simt_gpu_key(void) {
-    struct runtime *runtime = runtime_enter();
-    const char *key = runtime->settings.gpu->key;
-    runtime_unlock(runtime);
-    return key;
-}
-
-void simt_read_totals(struct simt_totals *totals) {
-    struct runtime *runtime = runtime_enter();
-    const struct report *report = &runtime->report;
-    *totals = (struct simt_totals){
-        .copies_to_device = report->copies_to_device,
-        .copies_to_host = report->copies_to_host,
-        .copies_on_device = report->copies_on_device,
-        .sets = report->sets,
-        .bytes_to_device = report->bytes_to_device,
-        .bytes_to_host = report->bytes_to_host,
-        .bytes_on_device = report->bytes_on_device,
-        .bytes_set = report->bytes_set,
-        .nanoseconds = runtime->clock,
-    };
-    for (const struct kernel_total *kernel = report->kernels; kernel != NULL;
-         kernel = kernel->next) {
-        totals->launches += kernel->launches;
-        simt_counters_add(&totals->counters, &kernel->counters);
-    }
-    runtime_unlock(runtime);
-}
-
-void simt_read_limits(struct simt_limits *limits) {
-    struct runtime *runtime = runtime_enter();
-    simt_model_limits(limits, runtime->settings.gpu);
-    runtime_unlock(runtime);
-}
-
-bool simt_take_longest(struct simt_profile *profile) {
-    struct runtime *runtime = runtime_enter();
-    *profile = runtime->longest;
-    runtime->longest = (struct simt_profile){.nanoseconds = 0};
-    runtime_unlock(runtime);
-    return profile->nanoseconds > 0;
-}
-
-bool simt_name(const void *pointer, const char *name) {
-    struct runtime *runtime = runtime_enter();
-    enum status status = simt_memory_name(runtime->memory, (uint64_t)(uintptr_t)pointer, name);
-    runtime_unlock(runtime);
-    return status == STATUS_OK;
+__attribute__((destructor)) static void finish(void) {
+    runtime_finish();
 }

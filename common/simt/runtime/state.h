@@ -24,6 +24,7 @@
 
 #include "common/simt/memory/race/shadow.h"
 #include "common/simt/memory/space/memory.h"
+#include "common/simt/runtime/remote/names.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
 #include "common/simt/runtime/xray/xray_record.h"
@@ -32,6 +33,7 @@ struct module;
 struct host_block;
 struct object_desc;
 struct simt_textures;
+struct program;
 
 struct runtime {
     pthread_mutex_t lock;
@@ -59,6 +61,9 @@ struct runtime {
     struct report report;
     struct xray xray;  /**< only with SIMT_XRAY */
     bool managed_note; /**< the note on managed memory has been printed */
+
+    struct program *program;     /**< that the device serves; NULL: it is in this process */
+    pthread_mutex_t mirror_lock; /**< guards host_blocks while a kernel runs */
 };
 
 /**
@@ -80,6 +85,9 @@ struct runtime *runtime_enter(void);
 /** Records the thread's last error, unlocks. @return @p error */
 cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error);
 
+/** At the end of the program: prints leaks and the report, writes the x-ray page. */
+void runtime_finish(void);
+
 /** What a synchronising call does first: finds the fault of an earlier kernel. */
 void runtime_synchronize(struct runtime *runtime);
 
@@ -88,6 +96,9 @@ void runtime_reset(struct runtime *runtime);
 
 /** The calling thread's last error. */
 cudaError_t *runtime_last_error(void);
+
+/** @return the program's thread that makes the call; a device process sets it. */
+uint64_t *runtime_thread(void);
 
 /** Prints one line on stderr about a feature that simt lacks, at every level of checks. */
 void runtime_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
@@ -102,6 +113,10 @@ void runtime_give_up(const char *line) __attribute__((noreturn));
 
 /** @return the CUDA error that a status of the core is reported as. */
 cudaError_t runtime_error_of(enum status status);
+
+/** A function that is always done in the program, and exported as it is: it has no row in
+ *  remote/calls.h. */
+#define EXPORTED __attribute__((visibility("default")))
 
 /** Returns from the function with the error of a call that fails. */
 #define CUDA_TRY(call)               \

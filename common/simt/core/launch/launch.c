@@ -25,8 +25,9 @@ struct crew {
     struct simt_global_shadow *shadow; /* NULL: races in global memory are not looked for */
     pthread_mutex_t lock;              /* guards the members below */
     struct simt_counters counters;
-    struct simt_site *sites; /* (site_count) */
-    struct simt_xray *xray;  /* NULL: no record */
+    struct simt_block_costs *costs; /* NULL: not wanted */
+    struct simt_site *sites;        /* (site_count) */
+    struct simt_xray *xray;         /* NULL: no record */
     struct simt_fault fault;
     enum status status;
 };
@@ -80,9 +81,13 @@ static void note_status(struct crew *crew, enum status status) {
 }
 
 /* Adds a host thread's counts to the total; sums do not depend on the order. */
-static void note_counts(struct crew *crew, const struct simt_block_counts *counts) {
+static void note_counts(struct crew *crew, const struct simt_block_counts *counts,
+                        const struct simt_block_costs *costs) {
     pthread_mutex_lock(&crew->lock);
     simt_counters_add(&crew->counters, counts->counters);
+    if (crew->costs != NULL && !simt_block_costs_add(crew->costs, costs)) {
+        crew->status = STATUS_OUT_OF_MEMORY;
+    }
     for (uint32_t n = 0; n < crew->site_count && counts->sites != NULL; n++) {
         simt_site_add(&crew->sites[n], &counts->sites[n]);
     }
@@ -103,9 +108,25 @@ static uint64_t blocks_at_a_time(uint64_t blocks, uint64_t host_threads) {
     return each < 1 ? 1 : each < MOST ? each : MOST;
 }
 
+/* A block is finished. @param costs NULL: not wanted */
+static enum status end_block(struct simt_block_run *block, struct simt_block_costs *costs) {
+    const struct simt_counters *own = simt_block_end(block);
+    return costs == NULL || simt_block_costs_note(costs, block->block.order, own)
+               ? STATUS_OK
+               : STATUS_OUT_OF_MEMORY;
+}
+
+/* What a host thread works with. */
+struct member {
+    struct simt_block_counts counts;
+    struct simt_block_costs costs;
+    struct simt_block_run *block;
+};
+
 /* Runs some blocks, but none after one with a fault. */
-static enum status run_some(struct crew *crew, struct simt_block_run *block, uint64_t first,
+static enum status run_some(struct crew *crew, struct member *member, uint64_t first,
                             uint64_t end) {
+    struct simt_block_run *block = member->block;
     for (uint64_t order = first; order < end && order <= atomic_load(&crew->worst); order++) {
         TRY(simt_block_begin(block, order));
         while (!simt_block_go(block)) {
@@ -114,14 +135,17 @@ static enum status run_some(struct crew *crew, struct simt_block_run *block, uin
             note_fault(crew, &block->block.fault);
             simt_block_run_on(block);
         }
+        TRY(end_block(block, crew->costs != NULL ? &member->costs : NULL));
     }
     return STATUS_OK;
 }
 
-/* Runs blocks until none is left. The caller frees `block` and what `counts` holds, on failure too.
- */
-static enum status run_until_none_left(struct crew *crew, struct simt_block_counts *counts,
-                                       struct simt_block_run **block) {
+/* Runs blocks until none is left. The caller frees what `member` holds, on failure too. */
+static enum status run_until_none_left(struct crew *crew, struct member *member) {
+    struct simt_block_counts *counts = &member->counts;
+    if (crew->costs != NULL && !simt_block_costs_begin(&member->costs, crew->blocks)) {
+        return STATUS_OUT_OF_MEMORY;
+    }
     if (crew->site_count > 0) {
         counts->sites = calloc(crew->site_count, sizeof *counts->sites);
         if (counts->sites == NULL) {
@@ -133,14 +157,14 @@ static enum status run_until_none_left(struct crew *crew, struct simt_block_coun
         simt_xray_free(counts->xray);
         return STATUS_OUT_OF_MEMORY;
     }
-    TRY(simt_block_create(block, &crew->shape, counts));
+    TRY(simt_block_create(&member->block, &crew->shape, counts));
     for (;;) {
         uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
         if (first >= crew->blocks || first > atomic_load(&crew->worst)) {
             return STATUS_OK;
         }
         uint64_t left = crew->blocks - first;
-        TRY(run_some(crew, *block, first,
+        TRY(run_some(crew, member, first,
                      first + (left < crew->at_a_time ? left : crew->at_a_time)));
     }
 }
@@ -150,18 +174,18 @@ static void *work(void *argument) {
     struct crew *crew = argument;
     struct simt_counters counters = {0};
     struct simt_xray xray = {0};
-    struct simt_block_counts counts = {.counters = &counters,
-                                       .xray = crew->xray != NULL ? &xray : NULL,
-                                       .watch =
-                                           watch_of(crew, atomic_fetch_add(&crew->members, 1))};
-    struct simt_block_run *block = NULL;
-    enum status status = run_until_none_left(crew, &counts, &block);
-    simt_block_free(block);
+    struct member member = {
+        .counts = {.counters = &counters,
+                   .xray = crew->xray != NULL ? &xray : NULL,
+                   .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))}};
+    enum status status = run_until_none_left(crew, &member);
+    simt_block_free(member.block);
     if (status != STATUS_OK) {
         note_status(crew, status);
     }
-    note_counts(crew, &counts);
-    free(counts.sites);
+    note_counts(crew, &member.counts, &member.costs);
+    free(member.counts.sites);
+    simt_block_costs_free(&member.costs);
     simt_xray_free(&xray);
     return NULL;
 }
@@ -185,6 +209,7 @@ static enum status take_turns(struct crew *crew, struct simt_block_run **blocks)
             if (blocks[n]->block.fault.kind != SIMT_FAULT_NONE) {
                 note_fault(crew, &blocks[n]->block.fault);
             }
+            TRY(end_block(blocks[n], crew->costs));
             simt_block_free(blocks[n]);
             blocks[n] = NULL;
             left--;
@@ -249,13 +274,28 @@ static uint64_t most_of(const uint64_t *atomic_lines) {
     return most;
 }
 
-/* Counts the sectors that reached L2, and the bytes that device memory moved. */
+/* Counts the sectors that reached L2, and the bytes that device memory moved. A class of blocks has
+ * moved as large a share of these as of what would be moved without L2, and has as large a share of
+ * the busiest line's atomics as of all. */
 static void settle_caches(const struct simt_launch *launch, struct simt_l2 *l2,
                           struct simt_counters *counters) {
     enum { SECTOR_BYTES = 32 };
+    uint64_t uncached = counters->dram_bytes;
     counters->l2_sectors -= counters->l1_hit_sectors;
-    counters->dram_bytes = l2 != NULL ? simt_l2_end(l2, launch->l2_bytes, counters->dram_bytes)
+    counters->dram_bytes = l2 != NULL ? simt_l2_end(l2, launch->l2_bytes, uncached)
                                       : counters->l2_sectors * SECTOR_BYTES;
+    for (size_t n = 0; launch->costs != NULL && n < launch->costs->class_count; n++) {
+        struct simt_counters *of = &launch->costs->classes[n].sum;
+        double part = uncached > 0 ? (double)of->dram_bytes / (double)uncached : 0;
+        of->l2_sectors -= of->l1_hit_sectors;
+        of->dram_bytes = l2 != NULL ? (uint64_t)(part * (double)counters->dram_bytes)
+                                    : of->l2_sectors * SECTOR_BYTES;
+        of->atomic_hottest =
+            counters->atomic_lanes > 0
+                ? (uint64_t)((double)counters->atomic_hottest * (double)of->atomic_lanes /
+                             (double)counters->atomic_lanes)
+                : 0;
+    }
 }
 
 /* Of blocks that do not count. */
@@ -272,6 +312,17 @@ static uint32_t count_host_threads(const struct simt_launch *launch,
     threads = threads < SIMT_MOST_HOST_THREADS ? threads : SIMT_MOST_HOST_THREADS;
     threads = threads < blocks ? threads : blocks;
     return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
+}
+
+/* @return false: out of memory, the launch has failed */
+static bool begin_costs(struct crew *crew) {
+    if (crew->costs == NULL) {
+        return true;
+    }
+    simt_block_costs_free(crew->costs);
+    bool begun = simt_block_costs_begin(crew->costs, crew->blocks);
+    crew->status = begun ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    return begun;
 }
 
 /* Clears what an earlier attempt left. @return host threads that race detection can serve */
@@ -310,6 +361,9 @@ static bool has_to_find(const struct crew *crew, const struct simt_run *run) {
 static bool try_to_run(struct crew *crew, struct simt_run *run, const struct simt_launch *launch,
                        uint32_t host_threads) {
     bool again = false;
+    if (!begin_costs(crew)) {
+        return false;
+    }
     host_threads = begin(crew, run, host_threads);
     if (launch->cooperative) {
         work_together(crew);
@@ -369,9 +423,15 @@ static void tell(const struct crew *crew, const struct simt_launch *launch, stru
         if (crew->xray != NULL) {
             simt_xray_clear(crew->xray);
         }
+        if (crew->costs != NULL) {
+            simt_block_costs_free(crew->costs);
+        }
         return;
     }
     *counters = crew->counters;
+    if (crew->costs != NULL) {
+        simt_block_costs_sort(crew->costs);
+    }
     settle_caches(launch, l2, counters);
     for (uint32_t n = 0; n < crew->site_count; n++) {
         simt_site_add(&launch->sites->sites[n], &crew->sites[n]);
@@ -424,6 +484,7 @@ static struct simt_block_shape make_shape(const struct simt_run *run,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
         .local_bytes = kernel->local_bytes + extra_stack(run, kernel),
         .instruction_limit = launch->instruction_limit,
+        .seed = launch->seed,
     };
 }
 
@@ -449,6 +510,7 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     TRY(simt_sites_prepare(launch->sites, launch->module, kernel, error));
     TRY(simt_xray_prepare(launch->xray, kernel, error));
     crew.xray = launch->xray;
+    crew.costs = launch->costs;
     simt_memory_launched(launch->module->memory);
     struct simt_run run = make_run(launch, kernel, crew.blocks);
     enum status status = take_workspace(launch, &run.grid_workspace);

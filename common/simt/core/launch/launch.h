@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/simt/memory/block_costs.h"
 #include "common/simt/memory/counters.h"
 #include "common/simt/memory/fault.h"
 #include "common/simt/memory/run.h"
@@ -88,8 +89,11 @@ struct simt_launch {
     size_t l2_bytes;    /**< of the GPU; 0: no L2, then every sector comes from device memory */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
     struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
-    struct simt_xray *xray;   /**< zeros: receives the record of the launch, nothing when there is a
-                                   fault; simt_xray_free() it. NULL: no record */
+    uint64_t seed;            /**< draws the warps whose chains are followed */
+    struct simt_block_costs *costs; /**< zeros: receives what the blocks cost, nothing when there is
+                                         a fault; simt_block_costs_free() it. NULL: not wanted */
+    struct simt_xray *xray; /**< zeros: receives the record of the launch, nothing when there is a
+                                 fault; simt_xray_free() it. NULL: no record */
 };
 
 /**

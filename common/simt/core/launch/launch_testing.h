@@ -37,9 +37,11 @@ struct testing_launch {
     const void *parameters;               /**< laid out as the kernel declares them */
     const struct simt_textures *textures; /**< NULL: none */
     int host_threads;                     /**< 0 counts as 1 */
-    uint64_t limit;           /**< warp instructions of a block; 0 counts as four millions */
-    struct simt_sites *sites; /**< receive counts by site; NULL: none */
-    struct simt_xray *xray;   /**< receives the record; NULL: none */
+    uint64_t limit;                 /**< warp instructions of a block; 0 counts as four millions */
+    uint64_t seed;                  /**< draws the warps that are followed */
+    struct simt_block_costs *costs; /**< receives what blocks cost; NULL: not wanted */
+    struct simt_sites *sites;       /**< receive counts by site; NULL: none */
+    struct simt_xray *xray;         /**< receives the record; NULL: none */
 };
 
 /** A launch for the functions below: `LAUNCH(.kernel = "saxpy", .threads = {64})`. */

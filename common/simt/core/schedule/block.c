@@ -72,7 +72,9 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->block.run = shape->run;
     b->block.shared_bytes = shape->shared_bytes;
     b->block.local_bytes = shape->local_bytes;
-    b->block.counters = counts->counters;
+    b->seed = shape->seed;
+    b->block.counters = &b->own;
+    b->all = counts->counters;
     b->block.sites = counts->sites;
     b->block.xray = counts->xray;
     return alloc_memories(b, counts->watch);
@@ -84,9 +86,6 @@ void simt_block_free(struct simt_block_run *b) {
     }
     for (uint32_t n = 0; n < b->warp_count && b->warps != NULL; n++) {
         simt_warp_finish(&b->warps[n]);
-    }
-    if (b->block.cache != NULL) {
-        simt_access_cache_tally(b->block.cache, b->block.counters, b->block.sites);
     }
     simt_access_cache_free(b->block.cache);
     simt_l1_free(b->block.caches.l1);
@@ -109,6 +108,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.fault.race.raced = false;
     b->block.returned = 0;
     b->block.writes = 0;
+    b->own = (struct simt_counters){0};
     b->instructions = 0;
     b->is_near_limit = false;
     simt_stall_begin(b);
@@ -123,6 +123,16 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
         TRY(simt_warp_start(b, n));
     }
     return STATUS_OK;
+}
+
+const struct simt_counters *simt_block_end(struct simt_block_run *b) {
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        uint64_t machine = b->warps[n].machine;
+        b->own.longest_warps = machine > b->own.longest_warps ? machine : b->own.longest_warps;
+    }
+    simt_access_cache_tally(b->block.cache, &b->own, b->block.sites);
+    simt_counters_add(b->all, &b->own);
+    return &b->own;
 }
 
 /* Warps that wait at barrier `id`, and how many threads it wants; 0: all that are left. */

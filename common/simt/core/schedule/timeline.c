@@ -7,9 +7,10 @@
 #include "common/simt/memory/xray.h"
 
 enum {
-    FOLLOWED = 32,      /* warps of a launch, about */
-    LOAD_NOMINAL = 500, /* cycles of a load, to find the longest chain; taken out again */
-    GROUPS = 8          /* of asynchronous copies that a warp may wait for one by one */
+    WINDOWS = 32,       /* in which a warp is followed, at least, where there are blocks enough */
+    WARPS_OF_ONE = 512, /* warps of a launch for one more window */
+    LOAD_NOMINAL = SIMT_LOAD_NOMINAL, /* to find the longest chain; taken out again */
+    GROUPS = 8 /* of asynchronous copies that a warp may wait for one by one */
 };
 
 /* A point in time: cycles, the number of loads on the way to it, and what takes the time until
@@ -26,6 +27,7 @@ struct simt_timeline {
     struct moment floor;        /* nothing starts before */
     struct moment last;         /* when the latest instruction so far started */
     uint64_t machine;           /* machine instructions since the floor */
+    uint64_t loads;             /* so far, whether they wait for each other or not */
     struct moment copies;       /* when the asynchronous copies not yet in a group are done */
     struct moment done[GROUPS]; /* the same for the latest groups; [0] the newest */
     struct moment ready[];      /* (registers): when a register's value is there */
@@ -45,9 +47,22 @@ void simt_timeline_free(struct simt_timeline *timeline) {
     free(timeline);
 }
 
-bool simt_timeline_follows(uint64_t block, uint64_t blocks, uint32_t warp, uint32_t warps) {
-    uint64_t stride = blocks / FOLLOWED + 1;
-    return block % stride == 0 && block / stride % warps == warp;
+/* A number that nobody guesses who does not know the seed. */
+static uint64_t draw(uint64_t seed, uint64_t number) {
+    uint64_t mixed = seed + (number + 1) * 0x9e3779b97f4a7c15u;
+    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
+    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
+    return mixed ^ mixed >> 31;
+}
+
+bool simt_timeline_follows(const struct simt_timeline_grid *grid, uint64_t block, uint32_t warp) {
+    uint64_t windows = WINDOWS + grid->blocks / WARPS_OF_ONE * grid->warps;
+    uint64_t stride = grid->blocks / windows + 1;
+    uint64_t window = block / stride;
+    uint64_t first = window * stride;
+    uint64_t count = grid->blocks - first < stride ? grid->blocks - first : stride;
+    /* Each warp in its turn, so that the mean of unlike warps depends on no seed. */
+    return window % grid->warps == warp && first + draw(grid->seed, window) % count == block;
 }
 
 void simt_timeline_begin(struct simt_timeline *t) {
@@ -168,6 +183,7 @@ static void step_own(struct simt_timeline *t, const struct simt_code *code, uint
 void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
     const struct simt_instruction *i = &code->instructions[pc];
     struct moment before = t->last;
+    t->loads += is_load(i);
     if (code == t->code) {
         step_own(t, code, pc);
     } else {
@@ -177,8 +193,15 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     note_wait(t, code, pc, before, barrier ? SIMT_WAIT_BARRIER : t->last.cause);
 }
 
+/* Divided by 256; without overflow up to 2^36. */
+static uint64_t square_of(uint64_t cycles) {
+    return cycles >> 32 == 0 ? cycles * cycles / 256 : cycles / 16 * (cycles / 16);
+}
+
 void simt_timeline_end(const struct simt_timeline *t, struct simt_counters *counters) {
     counters->followed_warps++;
+    counters->followed_loads += t->loads;
+    counters->chain_squares += square_of(t->last.cycles);
     counters->chain_loads += t->last.loads;
     counters->chain_cycles += t->last.cycles - t->last.loads * LOAD_NOMINAL;
 }

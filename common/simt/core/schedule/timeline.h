@@ -8,8 +8,9 @@
  * shared memory, and loads of global memory that wait for each other. The model
  * of time needs it: few warps cannot hide it.
  *
- * Following every warp would cost too much, so some are followed: which ones
- * depends on the launch's shape alone.
+ * Following every warp would cost too much, so some are followed: one warp of a block in each of
+ * some windows of the grid. Which block that is, a seed draws, so that a program cannot tell; of
+ * blocks that are alike any will do.
  */
 #ifndef WARPBOOK_COMMON_SIMT_CORE_SCHEDULE_TIMELINE_H_
 #define WARPBOOK_COMMON_SIMT_CORE_SCHEDULE_TIMELINE_H_
@@ -29,8 +30,15 @@ struct simt_timeline *simt_timeline_create(const struct simt_code *code, struct 
 
 void simt_timeline_free(struct simt_timeline *timeline);
 
+/** What decides which warps of a launch are followed. */
+struct simt_timeline_grid {
+    uint64_t blocks;
+    uint32_t warps; /**< of a block */
+    uint64_t seed;
+};
+
 /** @return true when warp @p warp of block @p block is to be followed. */
-bool simt_timeline_follows(uint64_t block, uint64_t blocks, uint32_t warp, uint32_t warps);
+bool simt_timeline_follows(const struct simt_timeline_grid *grid, uint64_t block, uint32_t warp);
 
 /** A warp begins. */
 void simt_timeline_begin(struct simt_timeline *timeline);

@@ -11,8 +11,7 @@ enum { ELEMENTS = 4096 };
  * Runs the only kernel, "k", of a body; %a0 is the address of ELEMENTS zeros of 32 bits, %r0 is 8.
  * @return what was counted; zeros when it did not run
  */
-static struct simt_counters count(const char *body, uint32_t blocks, uint32_t threads,
-                                  int host_threads) {
+static struct simt_counters count_with(const char *body, const struct testing_launch *shape) {
     char text[8192];
     static const uint32_t zeros[ELEMENTS];
     struct launch_testing t;
@@ -29,12 +28,21 @@ static struct simt_counters count(const char *body, uint32_t blocks, uint32_t th
              body);
     if (launch_testing_open_text(&t, text)) {
         parameters.data = launch_testing_upload(&t, zeros, sizeof zeros);
-        launch_testing_run_clean(&t, LAUNCH(.kernel = "k", .grid = {blocks}, .threads = {threads},
-                                            .parameters = &parameters, .bounds_only = true,
-                                            .host_threads = host_threads, .limit = 100000));
+        struct testing_launch launch = *shape;
+        launch.kernel = "k";
+        launch.parameters = &parameters;
+        launch.bounds_only = true;
+        launch.limit = 100000;
+        launch_testing_run_clean(&t, &launch);
     }
     launch_testing_close(&t);
     return t.counters;
+}
+
+static struct simt_counters count(const char *body, uint32_t blocks, uint32_t threads,
+                                  int host_threads) {
+    return count_with(body,
+                      LAUNCH(.grid = {blocks}, .threads = {threads}, .host_threads = host_threads));
 }
 
 static uint64_t loads_in_chain(const char *body) {
@@ -125,7 +133,73 @@ C_TEST(timeline, arithmetic_takes_its_time) {
     EXPECT_TRUE(wide > none);
 }
 
-/* Which warps are followed depends on the shape of the launch alone. */
+/* A loop of %ctaid.x % 8 turns: blocks differ. */
+static const char uneven[] = "mov.u32 %r1, %ctaid.x;\nand.b32 %r1, %r1, 7;\nmov.u32 %r2, 0;\n"
+                             "loop:\nadd.u32 %r2, %r2, 1;\nsetp.le.u32 %p1, %r2, %r1;\n"
+                             "@%p1 bra loop;\nst.global.u32 [%a0], %r2;\n";
+
+static struct simt_counters count_seeded(const char *body, uint64_t seed) {
+    return count_with(body, LAUNCH(.grid = {1000}, .threads = {128}, .seed = seed));
+}
+
+/* Another seed follows other blocks, as many; where blocks are alike that makes no difference. */
+C_TEST(timeline, seed_draws_blocks) {
+    static const char even[] = "ld.global.u32 %r1, [%a0];\nadd.u32 %r1, %r1, 1;\n";
+    struct simt_counters first = count_seeded(uneven, 1);
+    bool differs = false;
+    for (uint64_t seed = 2; seed < 8; seed++) {
+        struct simt_counters other = count_seeded(uneven, seed);
+        EXPECT_INT_EQ(first.followed_warps, other.followed_warps);
+        differs = differs || other.chain_cycles != first.chain_cycles;
+        EXPECT_INT_EQ(count_seeded(even, 1).chain_cycles, count_seeded(even, seed).chain_cycles);
+    }
+    EXPECT_TRUE(differs);
+    EXPECT_INT_EQ(first.chain_cycles, count_seeded(uneven, 1).chain_cycles);
+}
+
+/* What a launch's blocks cost, with one host thread or some. */
+static void expect_costs(int host_threads, bool cooperative, struct simt_block_costs *costs) {
+    struct simt_counters sum = {0};
+    struct simt_counters all =
+        count_with(uneven, LAUNCH(.grid = {96}, .threads = {64}, .host_threads = host_threads,
+                                  .cooperative = cooperative, .costs = costs));
+    ASSERT_TRUE(costs->class_count > 4 && costs->span_count >= 90);
+    for (size_t n = 0; n < costs->class_count; n++) {
+        simt_counters_add(&sum, &costs->classes[n].sum);
+    }
+    EXPECT_INT_EQ(all.machine_instructions, sum.machine_instructions);
+    EXPECT_INT_EQ(all.global_store_sectors, sum.global_store_sectors);
+    EXPECT_INT_EQ(all.longest_warps, sum.longest_warps);
+    EXPECT_INT_EQ(all.machine_instructions, 2 * all.longest_warps); /* two equal warps a block */
+    EXPECT_INT_EQ(all.followed_warps, sum.followed_warps);
+}
+
+C_TEST(timeline, blocks_have_their_own_costs) {
+    struct simt_block_costs one = {0}, three = {0}, together = {0};
+    expect_costs(1, false, &one);
+    expect_costs(3, false, &three);
+    expect_costs(1, true, &together);
+    ASSERT_TRUE(one.span_count == three.span_count && one.span_count == together.span_count);
+    for (size_t n = 0; n < one.span_count; n++) {
+        EXPECT_INT_EQ(one.spans[n].of, three.spans[n].of);
+        EXPECT_INT_EQ(one.spans[n].of, together.spans[n].of);
+    }
+    simt_block_costs_free(&one);
+    simt_block_costs_free(&three);
+    simt_block_costs_free(&together);
+}
+
+/* An idle warp is not the longest: that of the other is what the block takes. */
+C_TEST(timeline, longest_warp_is_known) {
+    static const char half[] = "mov.u32 %r1, %tid.x;\nsetp.lt.u32 %p1, %r1, 32;\n@%p1 bra end;\n"
+                               "sqrt.rn.f32 %f1, %f1;\nsqrt.rn.f32 %f1, %f1;\n"
+                               "sqrt.rn.f32 %f1, %f1;\nsqrt.rn.f32 %f1, %f1;\nend:\n";
+    struct simt_counters c = count(half, 10, 64, 1);
+    EXPECT_TRUE(10 * c.longest_warps > 6 * c.machine_instructions);
+    EXPECT_TRUE(c.longest_warps < c.machine_instructions);
+}
+
+/* Which warps are followed depends on the shape of the launch and the seed alone. */
 C_TEST(timeline, does_not_depend_on_host_threads) {
     static const char body[] = "mov.u32 %r1, %tid.x;\nmul.wide.u32 %a1, %r1, 4;\n"
                                "add.u64 %a1, %a1, %a0;\nld.global.u32 %r2, [%a1];\n"

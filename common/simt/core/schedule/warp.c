@@ -33,8 +33,10 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     w->fragments[0] = (struct simt_fragment){.mask = members, .frame = frame};
     w->fragment_count = 1;
     const uint32_t *grid = run->grid;
-    if (simt_timeline_follows(block->block.order, (uint64_t)grid[0] * grid[1] * grid[2], index,
-                              block->warp_count)) {
+    const struct simt_timeline_grid all = {.blocks = (uint64_t)grid[0] * grid[1] * grid[2],
+                                           .warps = block->warp_count,
+                                           .seed = block->seed};
+    if (simt_timeline_follows(&all, block->block.order, index)) {
         w->timeline = block->timeline;
         simt_timeline_begin(w->timeline);
     }
@@ -678,6 +680,7 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
             w->state = SIMT_WARP_DONE;
             if (w->timeline != NULL) {
                 simt_timeline_end(w->timeline, b->block.counters);
+                b->own.followed_machine += w->machine;
             }
             return;
         }
@@ -686,7 +689,9 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
             settle(w);
             return;
         }
+        uint64_t before = b->own.machine_instructions;
         uint64_t used = run_fragment(b, w, f, budget);
+        w->machine += b->own.machine_instructions - before;
         b->instructions += used;
         budget -= used < budget ? used : budget;
     }

@@ -69,6 +69,7 @@ struct simt_warp_run {
     struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
+    uint64_t machine; /**< machine instructions so far */
 };
 
 enum { SIMT_BARRIERS = 16 };
@@ -92,11 +93,14 @@ struct simt_stall {
 struct simt_block_run {
     struct simt_block block;
     const struct simt_code *code;
+    struct simt_counters own;  /**< what this block counts; `block.counters` points here */
+    struct simt_counters *all; /**< of the host thread */
     struct simt_warp_run *warps;
     uint32_t warp_count;
     struct simt_barrier barriers[SIMT_BARRIERS];
     uint64_t instructions;      /**< warp instructions so far */
     uint64_t instruction_limit; /**< 0: none */
+    uint64_t seed;              /**< see simt_timeline_follows() */
     bool is_near_limit;         /**< loops are asked for */
     struct simt_stall stall;
     size_t dynamic_shared_bytes;
@@ -166,6 +170,7 @@ struct simt_block_shape {
     size_t shared_bytes, dynamic_shared_bytes;
     size_t local_bytes; /**< of one thread, a multiple of 16 */
     uint64_t instruction_limit;
+    uint64_t seed; /**< draws the warps that are followed */
 };
 
 /** Counters and race detection of the blocks of one host thread. */
@@ -181,7 +186,7 @@ MUST_CHECK enum status simt_block_create(struct simt_block_run **block,
                                          const struct simt_block_shape *shape,
                                          const struct simt_block_counts *counts);
 
-/** Adds the blocks' counts to the counters, and frees them. */
+/** Frees all. */
 void simt_block_free(struct simt_block_run *block);
 
 /** Starts block number @p order of the grid. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
@@ -192,6 +197,9 @@ MUST_CHECK enum status simt_block_begin(struct simt_block_run *block, uint64_t o
  * @return true when it is finished: all threads have exited, or block.fault is set
  */
 bool simt_block_go(struct simt_block_run *block);
+
+/** A block is finished: adds its counts to those of the host thread. @return them */
+const struct simt_counters *simt_block_end(struct simt_block_run *block);
 
 /** After a race while its other side is looked for (witness.h): lets the other warps run on for a
  *  while, to see whether they execute the same line. The fault stays. */

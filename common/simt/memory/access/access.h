@@ -33,8 +33,8 @@ void simt_access_cache_reset(struct simt_access_cache *cache);
  * @brief Adds the counts of accesses so far to counters and sites.
  *
  * A request only adds one to the uses of its pattern; its sectors, wavefronts
- * and the like are added for all uses at once, here or when the pattern makes
- * room for another.
+ * and the like are added for all uses at once, here (at the end of each block) or
+ * when the pattern makes room for another.
  *
  * @param sites by number of the site, or NULL
  */

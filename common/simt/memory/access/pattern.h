@@ -36,6 +36,7 @@ struct simt_pattern {
     uint32_t least;               /**< the same if the addresses lay side by side */
     enum simt_shape shape;
     uint32_t site;    /**< of the instruction */
+    bool listed;      /**< among those that were used since they were counted last */
     uint64_t uses[4]; /**< requests since it was built, by sector of the first address in its line:
                            everything that is counted follows from these */
     struct simt_word_map words; /**< full checks; worked out when they are asked for */
@@ -46,7 +47,7 @@ enum { SIMT_PATTERN_SLOTS = 512, SIMT_EXTENT_SLOTS = 64 };
 struct simt_access_cache {
     struct simt_pattern patterns[SIMT_PATTERN_SLOTS];
     struct simt_extent extents[SIMT_EXTENT_SLOTS];
-    uint32_t used[SIMT_PATTERN_SLOTS]; /**< slots that hold a pattern, `used_count` of them */
+    uint16_t used[SIMT_PATTERN_SLOTS]; /**< slots used since they were counted, `used_count` */
     uint32_t used_count;
 };
 

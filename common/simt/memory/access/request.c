@@ -227,8 +227,6 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     struct simt_pattern *pattern = &cache->patterns[slot];
     if (pattern->key != 0) {
         simt_pattern_tally(pattern, block->counters, block->sites);
-    } else {
-        cache->used[cache->used_count++] = (uint32_t)slot;
     }
     pattern->key = key;
     pattern->site = request->instruction->site;
@@ -250,8 +248,11 @@ void simt_access_cache_free(struct simt_access_cache *cache) {
 void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,
                              struct simt_site *sites) {
     for (uint32_t n = 0; n < cache->used_count; n++) {
-        simt_pattern_tally(&cache->patterns[cache->used[n]], counters, sites);
+        struct simt_pattern *pattern = &cache->patterns[cache->used[n]];
+        simt_pattern_tally(pattern, counters, sites);
+        pattern->listed = false;
     }
+    cache->used_count = 0;
 }
 
 void simt_access_cache_reset(struct simt_access_cache *cache) {

@@ -241,7 +241,13 @@ SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space sp
 void simt_request_cache(const struct simt_request *request);
 
 SIMT_HOT void simt_request_count(const struct simt_request *request, enum ptx_space space) {
-    request->pattern->uses[request->first / 32 % 4]++;
+    struct simt_pattern *pattern = request->pattern;
+    pattern->uses[request->first / 32 % 4]++;
+    if (!SIMT_LIKELY(pattern->listed)) {
+        struct simt_access_cache *cache = request->warp->block->cache;
+        pattern->listed = true;
+        cache->used[cache->used_count++] = (uint16_t)(pattern - cache->patterns);
+    }
     if (space == PTX_GLOBAL && request->warp->block->caches.modelled) {
         simt_request_cache(request);
     }

@@ -24,6 +24,7 @@ struct record {
     uint64_t end;      /* end of the bytes taken, rounded up */
     uint64_t released; /* number of its release: old ones are forgotten first */
     bool complete;
+    unsigned char *place; /* of host memory: where its contents lie; NULL: at its address */
 };
 
 /* Records by ascending address; they never overlap. */
@@ -40,6 +41,8 @@ struct simt_memory {
     size_t limit, used;
     uint64_t top; /* first address never handed out */
     struct table device, host;
+    void (*wanted)(void *context, uint64_t address); /* NULL: nobody watches */
+    void *context;
     uint64_t serial, releases;
     size_t remembered; /* freed records in `device` */
     struct simt_l2 *l2;
@@ -381,9 +384,33 @@ static bool in_window(const struct simt_memory *memory, uint64_t address) {
     return address - memory->window < memory->reserved;
 }
 
+/* Host memory: at its own address, unless that is another process's. */
+static void *place_of(const struct simt_memory *memory, uint64_t address) {
+    const struct record *record =
+        memory->wanted != NULL ? record_below(&memory->host, address) : NULL;
+    if (!holds(record, address) || record->place == NULL) {
+        return (void *)(uintptr_t)address;
+    }
+    memory->wanted(memory->context, address);
+    return record->place + (address - record->allocation.address);
+}
+
 void *simt_memory_host(const struct simt_memory *memory, uint64_t address) {
     return in_window(memory, address) ? memory->memory + (address - memory->window)
-                                      : (void *)(uintptr_t)address;
+                                      : place_of(memory, address);
+}
+
+void simt_memory_place_host(struct simt_memory *memory, void *host, void *place) {
+    struct record *record = record_below(&memory->host, (uint64_t)(uintptr_t)host);
+    if (record != NULL && record->allocation.address == (uint64_t)(uintptr_t)host) {
+        record->place = place;
+    }
+}
+
+void simt_memory_watch_host(struct simt_memory *memory,
+                            void (*wanted)(void *context, uint64_t address), void *context) {
+    memory->wanted = wanted;
+    memory->context = context;
 }
 
 enum status simt_memory_name(struct simt_memory *memory, uint64_t address, const char *name) {

@@ -72,6 +72,15 @@ MUST_CHECK enum status simt_memory_register_host(struct simt_memory *memory, voi
                                                  size_t bytes, const char *what);
 MUST_CHECK enum status simt_memory_unregister_host(struct simt_memory *memory, void *host);
 
+/** The contents of registered memory lie at @p place, not at its address, which is that of another
+ *  process. */
+void simt_memory_place_host(struct simt_memory *memory, void *host, void *place);
+
+/** Calls @p wanted before memory that was placed so is used, with an address in it; several host
+ *  threads may do so at the same time. */
+void simt_memory_watch_host(struct simt_memory *memory,
+                            void (*wanted)(void *context, uint64_t address), void *context);
+
 /**
  * @brief Finds the allocation that @p address lies in.
  *

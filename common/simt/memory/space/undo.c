@@ -130,7 +130,7 @@ static void save_piece(struct simt_undo *undo, uint64_t address) {
     }
     struct host_piece **bucket = &undo->host[address / PAGE % BUCKETS];
     *piece = (struct host_piece){.next = *bucket, .address = begin, .bytes = end - begin};
-    memcpy(piece->copy, (const void *)(uintptr_t)begin, end - begin);
+    memcpy(piece->copy, simt_memory_host(undo->memory, begin), end - begin);
     *bucket = piece;
 }
 
@@ -187,7 +187,7 @@ enum status simt_undo_roll_back(struct simt_undo *undo) {
     }
     for (size_t n = 0; n < BUCKETS && status == STATUS_OK; n++) {
         for (const struct host_piece *piece = undo->host[n]; piece != NULL; piece = piece->next) {
-            memcpy((void *)(uintptr_t)piece->address, piece->copy, piece->bytes);
+            memcpy(simt_memory_host(undo->memory, piece->address), piece->copy, piece->bytes);
         }
     }
     simt_undo_commit(undo);

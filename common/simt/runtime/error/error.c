@@ -10,17 +10,17 @@
 
 static const char *const UNKNOWN = "unrecognized error code";
 
-cudaError_t cudaGetLastError(void) {
+EXPORTED cudaError_t cudaGetLastError(void) {
     cudaError_t error = *runtime_last_error();
     *runtime_last_error() = cudaSuccess;
     return error;
 }
 
-cudaError_t cudaPeekAtLastError(void) {
+EXPORTED cudaError_t cudaPeekAtLastError(void) {
     return *runtime_last_error();
 }
 
-const char *cudaGetErrorName(cudaError_t error) {
+EXPORTED const char *cudaGetErrorName(cudaError_t error) {
     switch ((int)error) {
 #define NAME_CASE(name, text) \
     case name:                \
@@ -32,7 +32,7 @@ const char *cudaGetErrorName(cudaError_t error) {
     }
 }
 
-const char *cudaGetErrorString(cudaError_t error) {
+EXPORTED const char *cudaGetErrorString(cudaError_t error) {
     switch ((int)error) {
 #define TEXT_CASE(name, text) \
     case name:                \
@@ -45,7 +45,7 @@ const char *cudaGetErrorString(cudaError_t error) {
 }
 
 int unsupported_call(const char *name, bool *said) {
-    struct runtime *runtime = runtime_enter();
+    struct runtime *runtime = runtime_lock(); /* there may be no device in this process */
     if (!*said) {
         *said = true;
         fflush(stdout);

@@ -1,6 +1,7 @@
 #include "common/simt/runtime/gpu/model.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 /** Nanoseconds before the work itself begins; measured on an H200. */
 static const double LAUNCH_OVERHEAD = 3500;
@@ -21,6 +22,13 @@ static const double BLOCK_CYCLES = 800;      /* of a warp's start and end */
 /* Fitted on histogram_global: lanes of atomics on one line of L2, a nanosecond. */
 static const double ATOMICS_OF_A_LINE = 1.35;
 
+/** Blocks are taken for alike where it makes no more of a difference than this. */
+static const double EVEN = 0.02;
+/** So near a number of multiprocessors is not worth placing blocks once more. */
+static const double CLOSE_ENOUGH = 0.01;
+/** A multiprocessor that has blocks for no more of the time counts as idle. */
+static const double IDLE = 0.1;
+
 enum {
     LANES = 32,
     SCHEDULERS = 4,
@@ -28,8 +36,7 @@ enum {
     SECTOR_BYTES = 32,
     SPECIAL_LANES = 16,
     FILL_BYTES = 64, /* from L2 into L1, a cycle and multiprocessor */
-    L1_LATENCY = 40, /* cycles */
-    ROUNDS = 100     /* of the iteration for a queueing network: far more than it needs */
+    L1_LATENCY = 40  /* cycles */
 };
 
 enum {
@@ -43,14 +50,6 @@ enum {
     MEMORY = SIMT_STATION_MEMORY,
     ATOMICS = SIMT_STATION_ATOMICS,
     STATIONS = SIMT_STATION_COUNT
-};
-
-/** A launch as a closed queueing network, seen from the busiest multiprocessor. */
-struct network {
-    double demand[STATIONS]; /**< cycles that a warp needs of each unit */
-    double chain, loads;     /**< cycles in which a warp needs none: it waits for its own results */
-    double warps;            /**< of a block */
-    double together;         /**< warps that move as one, as barriers make them */
 };
 
 static double least(double a, double b) {
@@ -67,11 +66,6 @@ static double share(double part, double whole) {
 
 static double clock_of(const struct simt_gpu *gpu) {
     return gpu->clock_khz / 1e6; /* cycles a nanosecond */
-}
-
-/** Multiprocessors that have a block. */
-static double processors_used(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    return least((double)gpu->multiprocessors, (double)cost->blocks);
 }
 
 static double missed_sectors(const struct simt_counters *c) {
@@ -96,40 +90,62 @@ static double tensor_flops(const struct simt_counters *c) {
     return c->instructions[SIMT_CLASS_TENSOR] > 0 ? largest((double)c->flops - others, 0) : 0;
 }
 
-static double l2_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    const struct simt_counters *c = cost->counters;
+/** Counts of blocks that are taken for alike: of a class, or of the launch. */
+struct alike {
+    const struct simt_counters *counters;
+    double blocks;
+    double threads; /* of a block */
+};
+
+/** Multiprocessors among which each unit of the whole GPU is divided. */
+struct sharers {
+    double l2, memory, atomics;
+};
+
+static double warps_of(const struct alike *alike) {
+    return ceil((alike->threads > 0 ? alike->threads : 1.0) / LANES);
+}
+
+/** Warps of a block that would have as much to do as its longest: idle ones do not count. */
+static double busy_warps(const struct alike *alike) {
+    double machine = (double)alike->counters->machine_instructions;
+    double longest = (double)alike->counters->longest_warps;
+    double warps = warps_of(alike);
+    return longest > 0 ? largest(least(machine / longest, warps), 1) : warps;
+}
+
+/** Cycles that a multiprocessor takes of L2, of which it gets its share; and no more than its port
+ * lets through. */
+static double l2_cycles(const struct simt_gpu *gpu, const struct simt_counters *c, double sharers) {
     double sectors = (double)c->l2_sectors + (double)c->local_sectors;
     double asked = (double)c->global_load_sectors + (double)c->global_store_sectors;
     double requests = (double)c->global_lines * share((double)c->l2_sectors, asked);
-    double port = FILL_BYTES * clock_of(gpu) * processors_used(gpu, cost);
     double bytes = largest(sectors * SECTOR_BYTES, requests * L2_REQUEST_BYTES);
-    return largest(bytes / gpu->l2_bandwidth, sectors * SECTOR_BYTES / port);
+    return largest(bytes / gpu->l2_bandwidth * clock_of(gpu) * sharers,
+                   sectors * SECTOR_BYTES / FILL_BYTES);
 }
 
-/** Nanoseconds of all used multiprocessors become cycles of one for a warp. */
-static double cycles_a_warp(const struct simt_gpu *gpu, const struct simt_cost *cost, double warps,
-                            double nanoseconds) {
-    return nanoseconds * clock_of(gpu) * processors_used(gpu, cost) / warps;
+static double float_cycles(const struct simt_gpu *gpu, const struct simt_counters *c) {
+    return (double)c->instructions[SIMT_CLASS_FLOAT] * LANES / gpu->float_lanes;
 }
 
-static void set_demands(struct network *n, const struct simt_gpu *gpu,
-                        const struct simt_cost *cost) {
-    const struct simt_counters *c = cost->counters;
+/** Cycles of the units that all these blocks take; `atomics`: share of the launch's. */
+static void set_cycles(double cycles[STATIONS], const struct simt_gpu *gpu,
+                       const struct simt_counters *c, const struct sharers *sharers) {
     const uint64_t *of = c->instructions;
-    double warps = n->warps * (double)cost->blocks;
     double special = (double)of[SIMT_CLASS_SPECIAL] + (double)of[SIMT_CLASS_CONVERT] / 2;
     double memory = (double)c->dram_bytes / (gpu->bandwidth * BANDWIDTH_REACHED);
     double atomics = (double)c->atomic_hottest / ATOMICS_OF_A_LINE;
     double lanes = gpu->float_lanes;
-    n->demand[ISSUE] = (double)c->machine_instructions / SCHEDULERS / warps;
-    n->demand[L1] = l1_cycles(gpu, c) / warps;
-    n->demand[FLOAT] = (double)of[SIMT_CLASS_FLOAT] * (LANES / lanes - 1.0 / SCHEDULERS) / warps;
-    n->demand[DOUBLE] = (double)of[SIMT_CLASS_DOUBLE] * LANES * gpu->double_ratio / lanes / warps;
-    n->demand[SPECIAL] = special * LANES / SPECIAL_LANES / warps;
-    n->demand[TENSOR] = tensor_flops(c) / gpu->tensor_flops / warps;
-    n->demand[L2] = cycles_a_warp(gpu, cost, warps, l2_nanoseconds(gpu, cost));
-    n->demand[MEMORY] = cycles_a_warp(gpu, cost, warps, memory);
-    n->demand[ATOMICS] = cycles_a_warp(gpu, cost, warps, atomics);
+    cycles[ISSUE] = (double)c->machine_instructions / SCHEDULERS;
+    cycles[L1] = l1_cycles(gpu, c);
+    cycles[FLOAT] = float_cycles(gpu, c) - (double)of[SIMT_CLASS_FLOAT] / SCHEDULERS;
+    cycles[DOUBLE] = (double)of[SIMT_CLASS_DOUBLE] * LANES * gpu->double_ratio / lanes;
+    cycles[SPECIAL] = special * LANES / SPECIAL_LANES;
+    cycles[TENSOR] = tensor_flops(c) / gpu->tensor_flops;
+    cycles[L2] = l2_cycles(gpu, c, sharers->l2);
+    cycles[MEMORY] = memory * clock_of(gpu) * sharers->memory;
+    cycles[ATOMICS] = atomics * clock_of(gpu) * sharers->atomics;
 }
 
 /** Cycles of a load, as many of them as hit L1, L2 or neither. */
@@ -141,70 +157,68 @@ static double load_latency(const struct simt_gpu *gpu, const struct simt_counter
     return in_l1 * L1_LATENCY + (1 - in_l1) * beyond;
 }
 
-static void set_wait(struct network *n, const struct simt_gpu *gpu, const struct simt_counters *c) {
-    double followed = c->followed_warps > 0 ? (double)c->followed_warps : 1;
-    double chain = (double)c->chain_cycles / followed; /* its own issue is part of it */
-    n->chain = largest(chain - n->demand[ISSUE], 0);
-    n->loads = (double)c->chain_loads / followed * load_latency(gpu, c);
+static double ratio(double part, double whole, double otherwise) {
+    return whole > 0 ? part / whole : otherwise;
 }
 
 /**
- * @brief Mean value analysis, Schweitzer's approximation.
- * @param blocks resident on the multiprocessor
- * @param stay   (STATIONS) receives the cycles of a round at each unit
- * @return cycles in which one warp comes round, over the warps that go round at a time
+ * @brief How much longer the chains of followed warps are, each weighted with its own length, than
+ * on average: n if one of n warps alone has a chain, 1 if all have the same.
+ *
+ * A block waits for the one that waits longest, whatever the others do meanwhile.
  */
-static double cycles_between_warps(const struct network *n, double blocks, double stay[STATIONS]) {
-    double customers = blocks * n->warps / n->together;
-    double queue[STATIONS] = {0};
-    double round = 0;
-    for (int i = 0; i < ROUNDS; i++) {
-        round = BLOCK_CYCLES + n->chain + n->loads;
-        for (int s = 0; s < STATIONS; s++) {
-            double others = queue[s] * largest(customers - 1, 0) / customers;
-            stay[s] = n->demand[s] * n->together * (1 + others);
-            round += stay[s];
-        }
-        for (int s = 0; s < STATIONS; s++) {
-            queue[s] = customers * stay[s] / round;
-        }
-    }
-    return round / (blocks * n->warps);
+static double spread_of(const struct simt_counters *c) {
+    double sum = (double)c->chain_cycles + (double)c->chain_loads * SIMT_LOAD_NOMINAL;
+    double squares = 256.0 * (double)c->chain_squares * (double)c->followed_warps;
+    return largest(ratio(squares, sum * sum, 1), 1);
 }
 
-static struct network network_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    struct network n = {.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES),
-                        .together = 1};
-    if (cost->counters->barriers > 0) {
-        n.together = sqrt(n.warps);
-    }
-    set_demands(&n, gpu, cost);
-    set_wait(&n, gpu, cost->counters);
-    return n;
-}
-
-/** Blocks of the busiest multiprocessor run in full waves and a last one. */
-struct waves {
-    double blocks, resident, full, rest;
+/** The chain of waiting of a block's longest warp: cycles and loads. */
+struct chain {
+    double cycles, loads;
 };
 
-static struct waves waves_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    struct waves w = {.blocks = ceil((double)cost->blocks / gpu->multiprocessors)};
-    w.resident = least(cost->resident > 0 ? cost->resident : 1, w.blocks);
-    w.full = floor(w.blocks / w.resident);
-    w.rest = w.blocks - w.full * w.resident;
-    return w;
+/**
+ * @brief From the warps of these blocks that were followed, as long as the longest is than they
+ * are.
+ *
+ * Where none was, or only such as have much less to do, their instructions wait as those of the
+ * whole launch; and their loads as often, all of them if no load was followed at all.
+ */
+static struct chain chain_of(const struct alike *alike, const struct simt_counters *launch) {
+    const struct simt_counters *c = alike->counters;
+    double machine = (double)c->machine_instructions / alike->blocks / busy_warps(alike);
+    double followed = ratio((double)c->followed_machine, (double)c->followed_warps, 0);
+    if (followed > 0 && 2 * followed >= machine) {
+        double longer = largest(machine / followed, spread_of(c));
+        return (struct chain){.cycles =
+                                  (double)c->chain_cycles / (double)c->followed_warps * longer,
+                              .loads = (double)c->chain_loads / (double)c->followed_warps * longer};
+    }
+    double loads =
+        (double)c->global_load_requests + (double)c->local_requests + (double)c->atomic_requests;
+    double waiting = ratio((double)launch->chain_loads, (double)launch->followed_loads, 1);
+    double cycles = ratio((double)launch->chain_cycles, (double)launch->followed_machine, 1);
+    return (struct chain){.cycles = machine * cycles,
+                          .loads = loads / alike->blocks / busy_warps(alike) * least(waiting, 1)};
 }
 
-static double run_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
-    const struct network n = network_of(gpu, cost);
-    const struct waves w = waves_of(gpu, cost);
-    double stay[STATIONS];
-    double cycles = w.full * w.resident * n.warps * cycles_between_warps(&n, w.resident, stay);
-    if (w.rest > 0) {
-        cycles += w.rest * n.warps * cycles_between_warps(&n, w.rest, stay);
+static struct simt_need need_of(const struct simt_gpu *gpu, const struct alike *alike,
+                                const struct simt_counters *launch, const struct sharers *sharers) {
+    struct simt_need need = {.warps = busy_warps(alike), .together = 1};
+    struct chain chain = chain_of(alike, launch);
+    double cycles[STATIONS];
+    if (alike->counters->barriers > 0) {
+        need.together = sqrt(need.warps);
     }
-    return cycles / clock_of(gpu);
+    set_cycles(cycles, gpu, alike->counters, sharers);
+    for (int s = 0; s < STATIONS; s++) {
+        need.demand[s] = cycles[s] / alike->blocks / need.warps;
+    }
+    need.wait[SIMT_LATENCY_BLOCK] = BLOCK_CYCLES;
+    need.wait[SIMT_LATENCY_CHAIN] = largest(chain.cycles - need.demand[ISSUE], 0);
+    need.wait[SIMT_LATENCY_LOADS] = chain.loads * load_latency(gpu, alike->counters);
+    return need;
 }
 
 static double bus_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
@@ -213,13 +227,18 @@ static double bus_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost
     return cost->pageable ? PAGEABLE_OVERHEAD + bus + bytes / HOST_COPY : COPY_OVERHEAD + bus;
 }
 
+static double launch_overhead(const struct simt_cost *cost) {
+    return cost->graph ? GRAPH_NODE_OVERHEAD : LAUNCH_OVERHEAD;
+}
+
 static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
     double memory = (double)cost->bytes / (gpu->bandwidth * BANDWIDTH_REACHED);
     double overhead = cost->graph ? GRAPH_NODE_OVERHEAD : DEVICE_OVERHEAD;
+    struct simt_explanation e;
     switch (cost->kind) {
     case SIMT_COST_LAUNCH:
-        overhead = cost->graph ? GRAPH_NODE_OVERHEAD : LAUNCH_OVERHEAD;
-        return cost->blocks > 0 ? overhead + run_nanoseconds(gpu, cost) : overhead;
+        simt_model_explain(&e, gpu, cost, NULL);
+        return e.nanoseconds;
     case SIMT_COST_BUS_COPY:
         return bus_nanoseconds(gpu, cost);
     case SIMT_COST_DEVICE_COPY: /* read and written */
@@ -230,54 +249,164 @@ static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost 
     return 0;
 }
 
-/** Adds the rounds of @p times batches of @p blocks, each warp's time counted. */
-static void add_rounds(struct simt_explanation *e, const struct network *n, double times,
-                       double blocks) {
-    double stay[STATIONS];
-    if (times * blocks > 0) {
-        (void)cycles_between_warps(n, blocks, stay);
-        for (int s = 0; s < STATIONS; s++) {
-            e->stay[s] += times * blocks * stay[s];
-        }
-        e->chain += times * blocks * n->chain;
-        e->loads += times * blocks * n->loads;
-        e->block += times * blocks * BLOCK_CYCLES;
+/** A launch as it is placed: what its blocks need, in their order. */
+struct plan {
+    struct simt_need *needs; /* (classes) */
+    size_t classes;
+    struct simt_need even;        /* of the mean block */
+    struct simt_block_span whole; /* all blocks, alike */
+    struct simt_blocks blocks;
+};
+
+/** Whether it matters that blocks differ: one that is longer than the mean could end that much
+ * later than all are done otherwise. */
+static bool is_uneven(const struct plan *plan, const struct simt_cost *cost) {
+    const struct simt_block_costs *costs = cost->costs;
+    double places =
+        least((double)plan->blocks.processors * plan->blocks.slots, (double)cost->blocks);
+    double longest = 0, sum = 0;
+    for (size_t n = 0; n < plan->classes; n++) {
+        double cycles = simt_batch_cycles(&plan->needs[n], plan->blocks.slots);
+        longest = largest(longest, cycles);
+        sum += cycles * (double)costs->classes[n].blocks;
+    }
+    return longest - sum / (double)cost->blocks > EVEN * sum / places;
+}
+
+static void make_plan(struct plan *plan, const struct simt_gpu *gpu, const struct simt_cost *cost,
+                      const struct sharers *sharers) {
+    const struct simt_block_costs *costs = cost->costs;
+    struct alike alike = {cost->counters, (double)cost->blocks, cost->threads};
+    double slots = least(cost->resident > 0 ? cost->resident : 1, SIMT_MOST_RESIDENT);
+    plan->even = need_of(gpu, &alike, cost->counters, sharers);
+    plan->whole = (struct simt_block_span){.blocks = cost->blocks};
+    plan->blocks = (struct simt_blocks){.needs = &plan->even,
+                                        .spans = &plan->whole,
+                                        .span_count = 1,
+                                        .processors = (uint32_t)gpu->multiprocessors,
+                                        .slots = (uint32_t)slots};
+    for (size_t n = 0; n < plan->classes; n++) {
+        alike.counters = &costs->classes[n].sum;
+        alike.blocks = (double)costs->classes[n].blocks;
+        plan->needs[n] = need_of(gpu, &alike, cost->counters, sharers);
+    }
+    if (plan->classes > 1 && is_uneven(plan, cost)) {
+        plan->blocks.needs = plan->needs;
+        plan->blocks.spans = costs->spans;
+        plan->blocks.span_count = costs->span_count;
     }
 }
 
-static void make_shares(struct simt_explanation *e) {
-    double all = e->chain + e->loads + e->block;
+/** Among how many multiprocessors a unit is divided, as seen from the one that uses it most. */
+static double sharers_of(const struct simt_placement *placement, int station, double otherwise) {
+    double all = 0, most = 0;
+    for (size_t n = 0; n < placement->count; n++) {
+        double work = placement->lanes[n].work[station];
+        all += work * placement->lanes[n].processors;
+        most = largest(most, work);
+    }
+    return ratio(all, most, otherwise);
+}
+
+static bool is_near(double a, double b) {
+    return fabs(a - b) <= CLOSE_ENOUGH * b;
+}
+
+/** Places the blocks; where units of the whole GPU turn out to be divided among fewer
+ * multiprocessors than have a block, again. @return false: out of memory */
+static bool place(struct simt_placement *placement, struct plan *plan, const struct simt_gpu *gpu,
+                  const struct simt_cost *cost, bool periods) {
+    double used = least((double)gpu->multiprocessors, (double)cost->blocks);
+    const struct sharers first = {used, used, used};
+    make_plan(plan, gpu, cost, &first);
+    if (!simt_place(placement, &plan->blocks, periods)) {
+        return false;
+    }
+    const struct sharers found = {sharers_of(placement, L2, used),
+                                  sharers_of(placement, MEMORY, used),
+                                  sharers_of(placement, ATOMICS, used)};
+    if (is_near(found.l2, used) && is_near(found.memory, used) && is_near(found.atomics, used)) {
+        return true;
+    }
+    simt_placement_free(placement);
+    make_plan(plan, gpu, cost, &found);
+    return simt_place(placement, &plan->blocks, periods);
+}
+
+/** Shares of the time of the warps of the multiprocessor that ends last. */
+static void set_stay(struct simt_explanation *e, const struct simt_lane *lane) {
+    double all = 0;
     for (int s = 0; s < STATIONS; s++) {
-        all += e->stay[s];
+        all += lane->stay[s];
+    }
+    for (int w = 0; w < SIMT_LATENCY_COUNT; w++) {
+        all += lane->wait[w];
     }
     for (int s = 0; s < STATIONS; s++) {
-        e->stay[s] = share(e->stay[s], all);
+        e->stay[s] = share(lane->stay[s], all);
     }
-    e->chain = share(e->chain, all);
-    e->loads = share(e->loads, all);
-    e->block = share(e->block, all);
+    e->block = share(lane->wait[SIMT_LATENCY_BLOCK], all);
+    e->chain = share(lane->wait[SIMT_LATENCY_CHAIN], all);
+    e->loads = share(lane->wait[SIMT_LATENCY_LOADS], all);
+}
+
+static void explain_lane(struct simt_explanation *e, const struct simt_gpu *gpu,
+                         const struct simt_cost *cost, const struct simt_lane *lane) {
+    const struct simt_counters *c = cost->counters;
+    for (int s = 0; s < STATIONS; s++) {
+        e->busy[s] = share(lane->work[s], lane->end);
+    }
+    /* The network has only what goes beyond issue. */
+    double all = share(float_cycles(gpu, c) * SCHEDULERS, (double)c->machine_instructions);
+    e->busy[FLOAT] = largest(e->busy[FLOAT], share(all * lane->work[ISSUE], lane->end));
+    e->blocks = lane->blocks;
+    set_stay(e, lane);
+}
+
+/** How the others do beside the multiprocessor that ends last. */
+static void explain_others(struct simt_explanation *e, const struct simt_gpu *gpu,
+                           const struct simt_placement *placement, double end) {
+    double all = 0;
+    for (size_t n = 0; n < placement->count; n++) {
+        const struct simt_lane *lane = &placement->lanes[n];
+        all += lane->end * lane->processors;
+        e->processors += lane->end > IDLE * end ? lane->processors : 0;
+    }
+    e->even = share(all, end * gpu->multiprocessors);
+}
+
+/** One block after the other: what a launch takes where there is no memory to place them. */
+static double alone_cycles(const struct simt_gpu *gpu, const struct simt_cost *cost) {
+    const struct sharers one = {1, 1, 1};
+    const struct alike alike = {cost->counters, (double)cost->blocks, cost->threads};
+    const struct simt_need need = need_of(gpu, &alike, cost->counters, &one);
+    return (double)cost->blocks * simt_batch_cycles(&need, 1);
 }
 
 void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
-                        const struct simt_cost *cost) {
-    const struct network n = network_of(gpu, cost);
-    const struct waves w = waves_of(gpu, cost);
-    double run = run_nanoseconds(gpu, cost);
-    double stay[STATIONS];
-    *e = (struct simt_explanation){.nanoseconds = nanoseconds_of(gpu, cost),
-                                   .blocks = (uint64_t)w.blocks,
-                                   .resident = (uint32_t)least(w.resident, SIMT_MOST_RESIDENT)};
-    e->overhead = e->nanoseconds - run;
-    for (uint32_t b = 0; b < e->resident; b++) {
-        double blocks = b + 1;
-        e->batch[b] = blocks * n.warps * cycles_between_warps(&n, blocks, stay) / clock_of(gpu);
+                        const struct simt_cost *cost, struct simt_placement *placement) {
+    struct simt_placement own = {.count = 0};
+    struct simt_placement *used = placement != NULL ? placement : &own;
+    struct plan plan = {.classes = cost->costs != NULL ? cost->costs->class_count : 0};
+    *e = (struct simt_explanation){.overhead = launch_overhead(cost)};
+    e->nanoseconds = e->overhead;
+    *used = own;
+    if (cost->blocks == 0) {
+        return;
     }
-    for (int s = 0; s < STATIONS; s++) {
-        e->busy[s] = share(n.demand[s] * n.warps * w.blocks, run * clock_of(gpu));
+    plan.needs = calloc(plan.classes + 1, sizeof *plan.needs);
+    if (plan.needs != NULL && place(used, &plan, gpu, cost, placement != NULL)) {
+        const struct simt_lane *last = simt_placement_last(used);
+        e->nanoseconds += last->end / clock_of(gpu);
+        e->resident =
+            (uint32_t)least(plan.blocks.slots, ceil((double)cost->blocks / gpu->multiprocessors));
+        explain_lane(e, gpu, cost, last);
+        explain_others(e, gpu, used, last->end);
+    } else {
+        e->nanoseconds += alone_cycles(gpu, cost) / clock_of(gpu);
     }
-    add_rounds(e, &n, w.full, w.resident);
-    add_rounds(e, &n, 1, w.rest);
-    make_shares(e);
+    free(plan.needs);
+    simt_placement_free(&own);
 }
 
 void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu) {
@@ -301,31 +430,19 @@ static enum simt_unit unit_of(enum simt_station station) {
     return UNITS[station];
 }
 
-/** Shares of the busiest multiprocessor's time in which each unit works. */
-static void set_shares(struct simt_profile *profile, const struct simt_gpu *gpu,
-                       const struct simt_cost *cost) {
-    struct network n = {.warps = ceil((cost->threads > 0 ? cost->threads : 1.0) / LANES)};
-    double warps = ceil((double)cost->blocks / gpu->multiprocessors) * n.warps;
-    double cycles = (profile->nanoseconds - profile->overhead) * clock_of(gpu);
-    set_demands(&n, gpu, cost);
-    /* The network has only what goes beyond issue. */
-    n.demand[FLOAT] = (double)cost->counters->instructions[SIMT_CLASS_FLOAT] * LANES /
-                      gpu->float_lanes / (n.warps * (double)cost->blocks);
-    for (int s = 0; s < STATIONS; s++) {
-        profile->share[unit_of((enum simt_station)s)] = share(n.demand[s] * warps, cycles);
-    }
-}
-
-void simt_model_profile(struct simt_profile *profile, const struct simt_gpu *gpu,
-                        const struct simt_cost *cost, double nanoseconds) {
-    profile->nanoseconds = nanoseconds;
-    profile->overhead = cost->graph ? GRAPH_NODE_OVERHEAD : LAUNCH_OVERHEAD;
+void simt_model_profile(struct simt_profile *profile, const struct simt_explanation *e) {
+    profile->nanoseconds = e->nanoseconds;
+    profile->overhead = e->overhead;
     profile->unit = SIMT_UNIT_LAUNCH;
-    if (cost->blocks == 0) {
+    if (e->blocks == 0) {
         return;
     }
-    set_shares(profile, gpu, cost);
-    if (nanoseconds < 2 * profile->overhead) {
+    profile->busy = e->processors;
+    profile->even = e->even;
+    for (int s = 0; s < STATIONS; s++) {
+        profile->share[unit_of((enum simt_station)s)] = e->busy[s];
+    }
+    if (e->nanoseconds < 2 * e->overhead) {
         return;
     }
     profile->unit = SIMT_UNIT_LATENCY;

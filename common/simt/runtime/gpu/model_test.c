@@ -47,6 +47,7 @@ static struct simt_counters copy_counters(void) {
         .dram_bytes = 1 << 27,
         .machine_instructions = 1 << 23,
         .followed_warps = 100,
+        .followed_machine = 1600,
         .chain_cycles = 4000,
         .chain_loads = 100,
     };
@@ -126,6 +127,8 @@ static double time_with_more(const struct simt_gpu *gpu, size_t place, uint64_t 
     struct simt_cost cost = launch_of(&counters);
     uint64_t *counter = (uint64_t *)(void *)((char *)&counters + place);
     *counter += more;
+    counters.followed_machine =
+        counters.followed_warps * counters.machine_instructions / (8 * cost.blocks);
     if (place == offsetof(struct simt_counters, global_load_sectors)) {
         counters.l2_sectors += more;
         counters.dram_bytes += 32 * more;
@@ -210,8 +213,10 @@ GPU_TEST(arithmetic_has_the_rate_of_its_unit) {
 
 static uint32_t unit_of(const struct simt_gpu *gpu, const struct simt_cost *cost,
                         struct simt_profile *profile) {
+    struct simt_explanation explanation;
     *profile = (struct simt_profile){.modelled = true};
-    simt_model_profile(profile, gpu, cost, time_of(gpu, cost));
+    simt_model_explain(&explanation, gpu, cost, NULL);
+    simt_model_profile(profile, &explanation);
     return profile->unit;
 }
 
@@ -281,6 +286,114 @@ GPU_TEST(empty_counters_are_no_trouble) {
     }
 }
 
+/* A block of eight warps with as much to do, of which 1 in 16 blocks has followed warps. */
+static struct simt_counters busy_block(void) {
+    return (struct simt_counters){.machine_instructions = 80000,
+                                  .longest_warps = 10000,
+                                  .global_load_requests = 8000,
+                                  .global_load_sectors = 32000,
+                                  .global_lines = 8000,
+                                  .l2_sectors = 32000,
+                                  .dram_bytes = 1024000,
+                                  .followed_warps = 1,
+                                  .followed_machine = 10000,
+                                  .followed_loads = 1000,
+                                  .chain_cycles = 20000,
+                                  .chain_loads = 250};
+}
+
+static struct simt_counters idle_block(void) {
+    return (struct simt_counters){.machine_instructions = 80,
+                                  .longest_warps = 10,
+                                  .followed_warps = 1,
+                                  .followed_machine = 10,
+                                  .chain_cycles = 50};
+}
+
+/* Time of a launch with `busy` busy blocks and `idle` idle ones behind them. */
+static double time_beside(const struct simt_gpu *gpu, uint64_t busy, uint64_t idle,
+                          const struct simt_counters *block) {
+    struct simt_counters all = {0};
+    struct simt_block_costs costs;
+    struct simt_cost cost = launch_of(&all);
+    cost.blocks = busy + idle;
+    cost.costs = &costs;
+    if (!simt_block_costs_begin(&costs, cost.blocks)) {
+        TEST_FAIL("out of memory");
+        return 0;
+    }
+    for (uint64_t b = 0; b < cost.blocks; b++) {
+        struct simt_counters own = b < busy ? *block : idle_block();
+        EXPECT_TRUE(simt_block_costs_note(&costs, b, &own));
+        simt_counters_add(&all, &own);
+    }
+    simt_block_costs_sort(&costs);
+    double time = time_of(gpu, &cost);
+    simt_block_costs_free(&costs);
+    return time;
+}
+
+GPU_TEST(idle_blocks_hide_no_work) {
+    const struct simt_counters block = busy_block();
+    double alone = time_beside(gpu, 20, 0, &block);
+    double beside = time_beside(gpu, 20, 3000, &block);
+    EXPECT_TRUE(beside > 0.98 * alone && beside < 1.3 * alone);
+}
+
+/* Whether one of the busy blocks was followed decides little: else they are taken to wait for
+ * loads as all that were followed, or for each. */
+GPU_TEST(blocks_that_nobody_followed_are_no_bargain) {
+    struct simt_counters block = busy_block();
+    double followed = time_beside(gpu, 20, 3000, &block);
+    block.followed_warps = block.followed_machine = block.followed_loads = 0;
+    block.chain_cycles = block.chain_loads = 0;
+    EXPECT_TRUE(time_beside(gpu, 20, 3000, &block) >= followed);
+}
+
+/* 64 bytes a cycle and multiprocessor at most, however fast memory is. */
+GPU_TEST(few_multiprocessors_do_not_draw_all_bandwidth) {
+    struct simt_counters block = busy_block();
+    block.global_load_sectors = block.l2_sectors = 1 << 22;
+    block.global_lines = 1 << 20;
+    block.dram_bytes = (uint64_t)32 << 22;
+    double least = (double)block.dram_bytes / 64 / (gpu->clock_khz / 1e6);
+    double one = time_beside(gpu, 1, 3000, &block);
+    EXPECT_TRUE(one > least && one < 5 * least);
+    double four = time_beside(gpu, 4, 3000, &block);
+    EXPECT_TRUE(four < 2.5 * one);
+}
+
+/* Blocks in which one warp of eight works have the time of that warp. */
+GPU_TEST(idle_warps_hide_no_work) {
+    struct simt_counters counters = {.machine_instructions = 1 << 24,
+                                     .followed_warps = 64,
+                                     .followed_machine = 64 << 15,
+                                     .chain_cycles = 64 << 17};
+    struct simt_cost cost = launch_of(&counters);
+    cost.blocks = 64;
+    counters.longest_warps = 1 << 21; /* all eight work */
+    double all = time_of(gpu, &cost);
+    counters.longest_warps = 1 << 24;
+    EXPECT_TRUE(time_of(gpu, &cost) > 4 * all);
+}
+
+/* One warp of eight waits for loads; that the others compute as many instructions meanwhile does
+ * not make it wait less. */
+GPU_TEST(busy_warps_hide_no_waiting) {
+    struct simt_counters counters = {.machine_instructions = 1 << 20,
+                                     .longest_warps = 1 << 17,
+                                     .followed_warps = 64,
+                                     .followed_machine = 1 << 17,
+                                     .chain_loads = 8 * 1024,
+                                     .chain_squares = 8ull * 1024 * 1024 * 500 * 500 / 256};
+    struct simt_cost cost = launch_of(&counters);
+    cost.blocks = 64;
+    double hidden = time_of(gpu, &cost);
+    counters.chain_loads = 64 * 1024; /* all eight wait as long */
+    counters.chain_squares *= 8;
+    EXPECT_NEAR(time_of(gpu, &cost), hidden, 0.02 * hidden);
+}
+
 C_TEST(model, knows_its_gpus) {
     char keys[128];
     EXPECT_STR_EQ("t4, l4, rtx3060, rtx3090, rtx4090, rtx5090, a100, h100, h200, b200",
@@ -307,7 +420,8 @@ GPU_TEST(explanations_add_up) {
     launch.blocks =
         (uint64_t)gpu->multiprocessors * 10; /* two full waves of four blocks, and two */
     struct simt_explanation e;
-    simt_model_explain(&e, gpu, &launch);
+    struct simt_placement placement;
+    simt_model_explain(&e, gpu, &launch, &placement);
     double all = e.chain + e.loads + e.block;
     for (int s = 0; s < SIMT_STATION_COUNT; s++) {
         all += e.stay[s];
@@ -317,6 +431,13 @@ GPU_TEST(explanations_add_up) {
     EXPECT_INT_EQ(10, e.blocks);
     EXPECT_INT_EQ(4, e.resident);
     EXPECT_NEAR(time_of(gpu, &launch), e.nanoseconds, 1e-6);
-    EXPECT_NEAR(e.nanoseconds - e.overhead, 2 * e.batch[3] + e.batch[1], 1e-6 * e.nanoseconds);
-    EXPECT_TRUE(e.batch[0] < e.batch[3] && e.batch[4] == 0);
+    ASSERT_TRUE(placement.count == 1 && placement.lanes[0].period_count == 3);
+    const struct simt_period *periods = placement.lanes[0].periods;
+    EXPECT_INT_EQ(gpu->multiprocessors, placement.lanes[0].processors);
+    EXPECT_INT_EQ(4, periods[0].blocks);
+    EXPECT_INT_EQ(2, periods[2].blocks);
+    EXPECT_NEAR(2 * periods[0].end, periods[1].end, 1e-6 * periods[1].end);
+    EXPECT_NEAR((e.nanoseconds - e.overhead) * gpu->clock_khz / 1e6, periods[2].end,
+                1e-6 * periods[2].end);
+    simt_placement_free(&placement);
 }

@@ -39,7 +39,7 @@ cudaError_t capture_allows_use(struct runtime *runtime, const struct CUstream_st
 
 cudaError_t capture_allows_call(struct runtime *runtime, bool always) {
     for (struct capture *c = runtime->captures; c != NULL; c = c->next) {
-        bool own = pthread_equal(c->thread, pthread_self()) != 0;
+        bool own = c->thread == *runtime_thread();
         if (always || c->mode == cudaStreamCaptureModeGlobal ||
             (c->mode == cudaStreamCaptureModeThreadLocal && own)) {
             return capture_spoil(c, cudaErrorStreamCaptureUnsupported);
@@ -100,7 +100,7 @@ static cudaError_t begin(struct runtime *runtime, cudaStream_t handle,
     *capture = (struct capture){.graph = graph,
                                 .origin = stream,
                                 .mode = mode,
-                                .thread = pthread_self(),
+                                .thread = *runtime_thread(),
                                 .id = runtime->next_id++,
                                 .next = runtime->captures};
     runtime->captures = capture;
@@ -211,7 +211,7 @@ cudaError_t cudaStreamGetCaptureInfo(cudaStream_t stream, enum cudaStreamCapture
     DEVICE_CALL(runtime, capture_info(runtime, stream, status, id, graph, after, edges, count));
 }
 
-cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
+EXPORTED cudaError_t cudaThreadExchangeStreamCaptureMode(enum cudaStreamCaptureMode *mode) {
     static _Thread_local enum cudaStreamCaptureMode current = cudaStreamCaptureModeGlobal;
     if (mode == NULL || (unsigned)*mode > cudaStreamCaptureModeRelaxed) {
         *runtime_last_error() = cudaErrorInvalidValue;

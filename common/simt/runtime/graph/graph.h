@@ -8,9 +8,9 @@
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_GRAPH_GRAPH_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_GRAPH_GRAPH_H_
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <cuda_runtime_api.h>
 
@@ -80,7 +80,7 @@ struct capture {
     struct CUgraph_st *graph;
     struct CUstream_st *origin;
     enum cudaStreamCaptureMode mode;
-    pthread_t thread;
+    uint64_t thread;
     bool spoiled;
     unsigned long long id;
     struct capture *next;

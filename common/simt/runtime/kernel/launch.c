@@ -135,9 +135,18 @@ static void set_caches(const struct simt_gpu *gpu, const struct kernel_work *lau
     request->resident_blocks = resident * processors;
 }
 
+/** What one launch leaves beside its results. */
+struct outcome {
+    struct simt_counters counters;
+    struct simt_block_costs costs;
+    struct simt_sites sites;
+    struct simt_xray xray;
+    struct simt_fault fault;
+};
+
 /** @return the launch as the model of time sees it. */
 static struct simt_cost cost_of(const struct runtime *runtime, const struct kernel_work *launch,
-                                bool graph, const struct simt_counters *counters) {
+                                bool graph, const struct outcome *outcome) {
     const struct simt_gpu *gpu = runtime->settings.gpu;
     uint64_t blocks = (uint64_t)launch->grid.x * launch->grid.y * launch->grid.z;
     int threads = (int)(launch->block.x * launch->block.y * launch->block.z);
@@ -147,18 +156,12 @@ static struct simt_cost cost_of(const struct runtime *runtime, const struct kern
                               .blocks = blocks,
                               .threads = (uint32_t)threads,
                               .resident = (uint32_t)resident,
-                              .counters = counters};
+                              .counters = &outcome->counters,
+                              .costs = &outcome->costs};
 }
 
-/** What one launch leaves beside its results. */
-struct outcome {
-    struct simt_counters counters;
-    struct simt_sites sites;
-    struct simt_xray xray;
-    struct simt_fault fault;
-};
-
 static void free_outcome(struct outcome *outcome) {
+    simt_block_costs_free(&outcome->costs);
     simt_sites_free(&outcome->sites);
     simt_xray_free(&outcome->xray);
 }
@@ -167,13 +170,16 @@ static void free_outcome(struct outcome *outcome) {
 static void account(struct runtime *runtime, const struct kernel_work *launch, bool graph,
                     struct xray_facts *facts, const struct outcome *outcome) {
     const struct simt_gpu *gpu = runtime->settings.gpu;
-    struct simt_cost cost = cost_of(runtime, launch, graph, &outcome->counters);
-    double time = simt_model_advance(&runtime->clock, gpu, &cost);
-    report_launch(&runtime->report, launch->kernel->readable, time, &outcome->counters,
+    bool xray = facts != NULL && outcome->fault.kind == SIMT_FAULT_NONE;
+    struct simt_cost cost = cost_of(runtime, launch, graph, outcome);
+    struct simt_explanation time;
+    simt_model_explain(&time, gpu, &cost, xray ? &facts->placement : NULL);
+    runtime->clock += time.nanoseconds;
+    report_launch(&runtime->report, launch->kernel->readable, time.nanoseconds, &outcome->counters,
                   &outcome->sites);
-    profile_note(runtime, launch, &cost, time);
-    if (facts != NULL && outcome->fault.kind == SIMT_FAULT_NONE) {
-        simt_model_explain(&facts->time, gpu, &cost);
+    profile_note(runtime, launch, &cost, &time);
+    if (xray) {
+        facts->time = time;
         xray_add(&runtime->xray, facts, &outcome->counters, &outcome->sites, &outcome->xray);
     }
 }
@@ -197,6 +203,8 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
         .stack_bytes = runtime->limits[cudaLimitStackSize],
+        .seed = settings->seed,
+        .costs = &outcome.costs,
         .sites = settings->report != SIMT_REPORT_NONE || xray ? &outcome.sites : NULL,
         .xray = xray ? &outcome.xray : NULL,
     };

@@ -6,15 +6,11 @@
 
 #include "common/simt/fatbin/elf.h"
 #include "common/simt/fatbin/fatbin.h"
+#include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
-enum {
-    WRAPPER_MAGIC = 0x466243b1,
-    WRAPPER_FILE = 1,   /* of one translation unit */
-    WRAPPER_LINKED = 2, /* of all, for nvcc -rdc=true */
-    FATBIN_HEADER = 16,
-    MOST_FILES = 4096
-};
+enum { FATBIN_HEADER = 16 };
 
 struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *wrapper) {
     struct module *module = calloc(1, sizeof *module);
@@ -26,10 +22,11 @@ struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *
     return module;
 }
 
-void module_add_kernel(struct module *module, const void *host, const char *name) {
+void module_add_kernel(struct module *module, const void *host, const char *name,
+                       const char *spelt) {
     struct kernel *kernel = calloc(1, sizeof *kernel);
     char *copy = strdup(name);
-    char *readable = report_source_name(name);
+    char *readable = spelt != NULL ? strdup(spelt) : report_source_name(name);
     if (kernel == NULL || copy == NULL || readable == NULL) {
         free(kernel);
         free(copy);
@@ -63,16 +60,26 @@ void module_add_variable(struct module *module, const void *host, void **managed
     module->variables = variable;
 }
 
+/** The program has no use for a managed variable of a module that is unloaded. */
+static void withdraw_managed(struct runtime *runtime, struct variable *v) {
+    struct host_block *block = v->memory != NULL ? host_block_find(runtime, v->memory) : NULL;
+    if (block != NULL) {
+        host_block_release(runtime, block);
+        program_release(runtime, v->memory, v->bytes);
+    } else if (v->memory != NULL) {
+        enum status status = simt_memory_unregister_host(runtime->memory, v->memory);
+        (void)status; /* it may never have been registered */
+    }
+    v->memory = NULL;
+}
+
 /** Unloads a module from the core; its kernels stay registered. */
 static void unload(struct runtime *runtime, struct module *module) {
     if (module->core == NULL) {
         return;
     }
     for (struct variable *v = module->variables; v != NULL; v = v->next) {
-        if (v->managed != NULL && *v->managed != NULL) {
-            enum status status = simt_memory_unregister_host(runtime->memory, *v->managed);
-            (void)status; /* it may never have been registered */
-        }
+        withdraw_managed(runtime, v);
     }
     for (struct kernel *k = module->kernels; k != NULL; k = k->next) {
         k->known = false;
@@ -101,6 +108,11 @@ void module_remove(struct runtime *runtime, struct module *module) {
         free(variable->name);
         free(variable);
     }
+    free(module->copy);
+    for (size_t n = 0; n < module->file_count; n++) {
+        free(module->file_copies[n]);
+    }
+    free(module->file_copies);
     free(module);
 }
 
@@ -115,7 +127,7 @@ struct module *module_find(struct runtime *runtime, const void *handle) {
 struct kernel *kernel_find(struct runtime *runtime, const void *function) {
     for (struct module *m = runtime->modules; m != NULL; m = m->next) {
         for (struct kernel *k = m->kernels; k != NULL; k = k->next) {
-            if (k->host == function || k == function) {
+            if (k->host == function) {
                 return k;
             }
         }
@@ -174,7 +186,7 @@ static enum status read_fatbin(const struct runtime *runtime, const void *data,
 
 /** The modules of a program that nvcc -rdc=true linked. */
 struct parsed_files {
-    struct ptx_module *modules[MOST_FILES];
+    struct ptx_module *modules[MODULE_MOST_FILES];
     size_t count;
 };
 
@@ -185,9 +197,9 @@ struct parsed_files {
 static enum status read_files(const struct runtime *runtime, struct module *module,
                               struct parsed_files *files, struct error *error) {
     for (const void *const *data = module->wrapper->files; *data != NULL; data++) {
-        if (files->count == MOST_FILES) {
+        if (files->count == MODULE_MOST_FILES) {
             return error_set(error, STATUS_UNSUPPORTED, "a program of more than %d files",
-                             MOST_FILES);
+                             MODULE_MOST_FILES);
         }
         enum status status =
             read_fatbin(runtime, *data, module, &files->modules[files->count], error);
@@ -226,18 +238,18 @@ static enum status link_files(const struct runtime *runtime, struct module *modu
 static enum status read_wrapper(const struct runtime *runtime, struct module *module,
                                 struct ptx_module **parsed, struct error *error) {
     const struct fatbin_wrapper *wrapper = module->wrapper;
-    if (wrapper->magic != WRAPPER_MAGIC) {
+    if (wrapper->magic != FATBIN_WRAPPER_MAGIC) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the program's device code begins with 0x%x, not 0x%x",
-                         (unsigned)wrapper->magic, (unsigned)WRAPPER_MAGIC);
+                         (unsigned)wrapper->magic, (unsigned)FATBIN_WRAPPER_MAGIC);
     }
-    if (wrapper->version != WRAPPER_FILE && wrapper->version != WRAPPER_LINKED) {
+    if (wrapper->version != FATBIN_WRAPPER_FILE && wrapper->version != FATBIN_WRAPPER_LINKED) {
         return error_set(error, STATUS_UNSUPPORTED, "device code of version %u, not 1 or 2",
                          (unsigned)wrapper->version);
     }
     fatbin_find_code(wrapper->data, fatbin_bytes(wrapper->data), highest_architecture(runtime),
                      &module->code);
-    return wrapper->version == WRAPPER_LINKED
+    return wrapper->version == FATBIN_WRAPPER_LINKED
                ? link_files(runtime, module, parsed, error)
                : read_fatbin(runtime, wrapper->data, module, parsed, error);
 }
@@ -253,8 +265,18 @@ static enum status load(struct runtime *runtime, struct module *module, struct e
     return simt_module_load(&module->core, parsed, runtime->memory, error);
 }
 
-/** A managed variable is the emulator's own mapping of its memory: the host may use that. */
-static void publish_managed(struct runtime *runtime, const struct module *module) {
+/** Gives the program memory of its own for a managed variable. @return it, or NULL */
+static void *mirror_managed(struct runtime *runtime, void *device, size_t bytes) {
+    void *memory = program_allocate(runtime, bytes);
+    if (memory == NULL || !program_write(runtime, memory, device, bytes) ||
+        host_block_add_variable(runtime, memory, bytes, device) != cudaSuccess) {
+        return NULL;
+    }
+    return memory;
+}
+
+/** In one process a managed variable is the emulator's own mapping of its memory. */
+static void publish_managed(struct runtime *runtime, struct module *module) {
     for (struct variable *v = module->variables; v != NULL; v = v->next) {
         uint64_t address = 0;
         size_t bytes = 0;
@@ -263,16 +285,28 @@ static void publish_managed(struct runtime *runtime, const struct module *module
             continue;
         }
         simt_memory_mark(runtime->memory, address, bytes);
-        *v->managed = simt_memory_host(runtime->memory, address);
-        enum status status =
-            simt_memory_register_host(runtime->memory, *v->managed, bytes, "__managed__ variable");
-        (void)status; /* without it kernels cannot use the host's address, but still the variable */
+        v->memory = simt_memory_host(runtime->memory, address);
+        if (runtime->program != NULL) {
+            v->memory = mirror_managed(runtime, v->memory, bytes);
+        } else {
+            enum status status = simt_memory_register_host(runtime->memory, v->memory, bytes,
+                                                           "__managed__ variable");
+            (void)status; /* kernels cannot use the host's address, but still the variable */
+        }
+        (void)program_write(runtime, v->managed, &v->memory, sizeof v->memory);
     }
 }
 
-/** Says a line that begins with the name of a symbol, which is made readable. */
-static void say_of_symbol(const char *line) {
+/** Says a line that begins with the name of a symbol, which is made readable: a kernel's as the
+ *  module knows it, another's where this program can tell. */
+static void say_of_symbol(const struct module *module, const char *line) {
     size_t length = strcspn(line, " :");
+    for (const struct kernel *k = module->kernels; k != NULL; k = k->next) {
+        if (strlen(k->name) == length && strncmp(k->name, line, length) == 0) {
+            runtime_say("%s%s", k->readable, line + length);
+            return;
+        }
+    }
     char *mangled = strndup(line, length);
     char *name = mangled != NULL ? report_source_name(mangled) : NULL;
     runtime_say("%s%s", name != NULL ? name : "", name != NULL ? line + length : line);
@@ -296,7 +330,7 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     struct error error = {0};
     enum status status = load(runtime, module, &error);
     if (status != STATUS_OK) {
-        say_of_symbol(error_text(&error, status));
+        say_of_symbol(module, error_text(&error, status));
         say_what_is_missing(module, error_text(&error, status));
         module->failure = status == STATUS_UNSUPPORTED && module->architecture == 0
                               ? cudaErrorNoKernelImageForDevice
@@ -316,7 +350,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
     enum status status =
         simt_kernel_info(kernel->module->core, kernel->name, &kernel->info, &explanation);
     if (status != STATUS_OK) {
-        say_of_symbol(error_text(&explanation, status));
+        say_of_symbol(kernel->module, error_text(&explanation, status));
         return runtime_error_of(status);
     }
     if (kernel->module->code.bytes != NULL) { /* the count of ptxas is better than an estimate */
@@ -331,7 +365,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
 static struct variable *find_variable(struct runtime *runtime, const void *symbol) {
     for (struct module *m = runtime->modules; m != NULL; m = m->next) {
         for (struct variable *v = m->variables; v != NULL; v = v->next) {
-            if (v->host == symbol || (v->managed != NULL && *v->managed == symbol)) {
+            if (v->host == symbol || (v->managed != NULL && v->memory == symbol)) {
                 return v;
             }
         }

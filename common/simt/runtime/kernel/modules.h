@@ -17,20 +17,14 @@
 #include "common/simt/core/launch/launch.h"
 #include "common/simt/fatbin/fatbin.h"
 #include "common/simt/runtime/gpu/gpu.h"
+#include "common/simt/runtime/remote/calls.h"
 #include "common/simt/runtime/stream/work.h"
 #include "common/simt/runtime/xray/xray_record.h"
 
 struct simt_cost;
+struct simt_explanation;
 
 struct runtime;
-
-/** What nvcc leaves in the program for each translation unit; with -rdc=true, once for all of them.
- */
-struct fatbin_wrapper {
-    uint32_t magic, version;
-    const void *data;
-    const void *const *files; /**< version 2: the fat binaries of the files, and NULL */
-};
 
 struct kernel {
     struct module *module;
@@ -47,14 +41,23 @@ struct kernel {
 struct variable {
     struct module *module;
     const void *host; /**< address of the host's shadow: the symbol in API calls */
-    void **managed;   /**< managed variables: the host's pointer to set; else NULL */
+    void **managed;   /**< managed variables: the program's pointer to set; else NULL */
+    void *memory;     /**< what it is set to; NULL until the module is loaded */
     char *name;
     size_t bytes;
     struct variable *next;
 };
 
+/** Files of a program that nvcc -rdc=true linked. */
+enum { MODULE_MOST_FILES = 4096 };
+
 struct module {
     const struct fatbin_wrapper *wrapper;
+    struct fatbin_wrapper copied; /**< of a program in another process: behind `wrapper` */
+    void *copy;                   /**< the data of `copied`; owned */
+    void **file_copies;           /**< its files, with -rdc=true, and NULL; owned */
+    size_t file_count;
+    struct module *remote;    /**< handle of the device process that has it, too; or NULL */
     struct simt_module *core; /**< NULL until loaded */
     cudaError_t failure;      /**< of an attempt to load it */
     unsigned architecture;    /**< of the PTX in use */
@@ -68,8 +71,10 @@ struct module {
 /** @return a module without kernels, or NULL without memory. */
 struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *wrapper);
 
-/** Adds a kernel or a variable; @p name is copied. Without memory they are not found later. */
-void module_add_kernel(struct module *module, const void *host, const char *name);
+/** Adds a kernel or a variable; names are copied. Without memory they are not found later.
+ *  @param spelt the kernel's name as the source spells it; NULL: this program can tell */
+void module_add_kernel(struct module *module, const void *host, const char *name,
+                       const char *spelt);
 void module_add_variable(struct module *module, const void *host, void **managed, const char *name,
                          size_t bytes);
 
@@ -153,10 +158,10 @@ int occupancy_blocks(const struct simt_gpu *gpu, const struct kernel *kernel, in
 /**
  * @brief Keeps a launch's profile if it is the longest so far, of its kernel or since
  *        simt_take_longest(). Follows report_launch().
- * @param nanoseconds of the launch, as simt_model_advance() gave them
+ * @param time of the launch, as the model explains it
  */
 void profile_note(struct runtime *runtime, const struct kernel_work *launch,
-                  const struct simt_cost *cost, double nanoseconds);
+                  const struct simt_cost *cost, const struct simt_explanation *time);
 
 /** Registers of a multiprocessor. */
 enum { OCCUPANCY_REGISTERS = 65536 };

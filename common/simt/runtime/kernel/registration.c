@@ -9,6 +9,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/remote/client.h"
 #include "common/simt/runtime/state.h"
 
 /** Configurations pushed by `<<< >>>` and not yet taken by the launch, innermost last. */
@@ -41,38 +42,44 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaS
 cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
                                        cudaStream_t *stream);
 cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function);
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream);
 
-void **__cudaRegisterFatBinary(const struct fatbin_wrapper *wrapper) {
+EXPORTED void **__cudaRegisterFatBinary(const struct fatbin_wrapper *wrapper) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_add(runtime, wrapper);
     runtime_unlock(runtime);
     return (void **)module;
 }
 
-void __cudaRegisterFatBinaryEnd(void **handle) {
-    (void)handle;
-}
-
-void __cudaUnregisterFatBinary(void **handle) {
+EXPORTED void __cudaRegisterFatBinaryEnd(void **handle) {
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
-    if (module != NULL) {
-        module_remove(runtime, module);
-    }
     runtime_unlock(runtime);
+    if (module != NULL) {
+        client_add_module(module);
+    }
 }
 
-void __cudaRegisterFunction(void **handle, const void *host, char *device, const char *name,
-                            int thread_limit, void *tid, void *bid, void *block, void *grid,
-                            int *warp_size) {
+EXPORTED void __cudaUnregisterFatBinary(void **handle) {
+    struct runtime *runtime = runtime_lock();
+    struct module *module = module_find(runtime, handle);
+    runtime_unlock(runtime);
+    if (module != NULL) {
+        client_drop_module(module);
+        runtime = runtime_lock();
+        module_remove(runtime, module);
+        runtime_unlock(runtime);
+    }
+}
+
+EXPORTED void __cudaRegisterFunction(void **handle, const void *host, char *device,
+                                     const char *name, int thread_limit, void *tid, void *bid,
+                                     void *block, void *grid, int *warp_size) {
     (void)device, (void)thread_limit, (void)tid, (void)bid, (void)block, (void)grid;
     (void)warp_size;
     struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
     if (module != NULL) {
-        module_add_kernel(module, host, name);
+        module_add_kernel(module, host, name, NULL);
     }
     runtime_unlock(runtime);
 }
@@ -87,31 +94,41 @@ static void register_variable(void **handle, const void *host, void **managed, c
     runtime_unlock(runtime);
 }
 
-void __cudaRegisterVar(void **handle, const void *host, char *device, const char *name,
-                       int external, size_t bytes, int constant, int global) {
+EXPORTED void __cudaRegisterVar(void **handle, const void *host, char *device, const char *name,
+                                int external, size_t bytes, int constant, int global) {
     (void)device, (void)external, (void)constant, (void)global;
     register_variable(handle, host, NULL, name, bytes);
 }
 
-void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
-                              int external, size_t bytes, int constant, int global) {
+EXPORTED void __cudaRegisterManagedVar(void **handle, void **host, char *device, const char *name,
+                                       int external, size_t bytes, int constant, int global) {
     (void)device, (void)external, (void)constant, (void)global;
     register_variable(handle, host, host, name, bytes);
 }
 
-char __cudaInitModule(void **handle) {
+/** Loads a module, here or in the device's process. */
+static bool load(struct module *module) {
+    if (client_is_on()) {
+        return client_load_module(module);
+    }
     struct runtime *runtime = runtime_enter();
+    cudaError_t error = module_prepare(runtime, module);
+    return runtime_leave(runtime, error) == cudaSuccess;
+}
+
+EXPORTED char __cudaInitModule(void **handle) {
+    struct runtime *runtime = runtime_lock();
     struct module *module = module_find(runtime, handle);
-    cudaError_t error = module != NULL ? module_prepare(runtime, module) : cudaErrorInvalidValue;
-    if (error != cudaSuccess) {
+    runtime_unlock(runtime);
+    if (module == NULL || !load(module)) {
         /* The host is about to follow the variable's pointer. */
         runtime_give_up("the program uses __managed__ variables of code that cannot be loaded");
     }
-    runtime_leave(runtime, error);
     return 1;
 }
 
-unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaStream_t stream) {
+EXPORTED unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared,
+                                              cudaStream_t stream) {
     struct call_stack *stack = the_call_stack();
     if (stack->count == sizeof stack->calls / sizeof *stack->calls) {
         return 1;
@@ -124,8 +141,8 @@ unsigned __cudaPushCallConfiguration(dim3 grid, dim3 block, size_t shared, cudaS
     return 0;
 }
 
-cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
-                                       cudaStream_t *stream) {
+EXPORTED cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
+                                                cudaStream_t *stream) {
     struct call_stack *stack = the_call_stack();
     if (stack->count == 0) {
         *runtime_last_error() = cudaErrorMissingConfiguration;
@@ -141,24 +158,19 @@ cudaError_t __cudaPopCallConfiguration(dim3 *grid, dim3 *block, size_t *shared,
 
 static cudaError_t get_kernel(struct runtime *runtime, cudaKernel_t *handle, const void *function) {
     struct kernel *kernel = kernel_find(runtime, function);
-    *handle = (cudaKernel_t)kernel;
+    *handle = kernel != NULL ? (cudaKernel_t)(uintptr_t)kernel->host : NULL;
     return kernel != NULL ? cudaSuccess : cudaErrorInvalidDeviceFunction;
 }
 
-cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function) {
+EXPORTED cudaError_t __cudaGetKernel(cudaKernel_t *kernel, const void *function) {
     struct runtime *runtime = runtime_lock();
     return runtime_leave(runtime, get_kernel(runtime, kernel, function));
 }
 
-cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *function) {
+EXPORTED cudaError_t cudaGetKernel(cudaKernel_t *kernel, const void *function) {
     return __cudaGetKernel(kernel, function);
 }
 
-cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
+EXPORTED cudaError_t cudaGetFuncBySymbol(cudaFunction_t *function, const void *symbol) {
     return __cudaGetKernel((cudaKernel_t *)function, symbol);
-}
-
-cudaError_t __cudaLaunchKernel(cudaKernel_t kernel, dim3 grid, dim3 block, void **arguments,
-                               size_t shared, cudaStream_t stream) {
-    return cudaLaunchKernel(kernel, grid, block, arguments, shared, stream);
 }

@@ -3,12 +3,25 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/base/checked.h"
+#include "common/simt/runtime/memory/mirror.h"
+#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
-enum { PAGE_BYTES = 4096 };
+/** Takes a block out of the list; the program's memory stays. */
+static void forget(struct runtime *runtime, struct host_block *block) {
+    struct host_block **link = &runtime->host_blocks;
+    while (*link != block) {
+        link = &(*link)->next;
+    }
+    *link = block->next;
+    /* It was registered when the block was made, so there is nothing to report. */
+    enum status status = simt_memory_unregister_host(runtime->memory, block->memory);
+    (void)status;
+    mirror_close(block);
+    free(block);
+}
 
-static cudaError_t add(struct runtime *runtime, struct host_block block) {
+static cudaError_t add(struct runtime *runtime, struct host_block block, void *variable) {
     struct host_block *entry = malloc(sizeof *entry);
     if (entry == NULL) {
         return cudaErrorMemoryAllocation;
@@ -22,24 +35,24 @@ static cudaError_t add(struct runtime *runtime, struct host_block block) {
     *entry = block;
     entry->next = runtime->host_blocks;
     runtime->host_blocks = entry;
-    return cudaSuccess;
+    cudaError_t error = mirror_open(runtime, entry, variable);
+    if (error != cudaSuccess) {
+        forget(runtime, entry);
+    }
+    return error;
 }
 
 cudaError_t host_block_allocate(struct runtime *runtime, enum host_kind kind, size_t bytes,
                                 unsigned flags, const char *what, void **memory) {
-    size_t padded;
-    if (!checked_add(bytes, PAGE_BYTES - 1, &padded)) {
-        return cudaErrorMemoryAllocation;
-    }
-    void *block = aligned_alloc(PAGE_BYTES, padded / PAGE_BYTES * PAGE_BYTES);
+    void *block = program_allocate(runtime, bytes);
     if (block == NULL) {
         return cudaErrorMemoryAllocation;
     }
     struct host_block entry = {
         .memory = block, .bytes = bytes, .kind = kind, .flags = flags, .what = what};
-    cudaError_t error = add(runtime, entry);
+    cudaError_t error = add(runtime, entry, NULL);
     if (error != cudaSuccess) {
-        free(block);
+        program_release(runtime, block, bytes);
         return error;
     }
     *memory = block;
@@ -60,7 +73,14 @@ cudaError_t host_block_register(struct runtime *runtime, void *memory, size_t by
                                .kind = HOST_REGISTERED,
                                .flags = flags,
                                .what = "cudaHostRegister"};
-    return add(runtime, entry);
+    return add(runtime, entry, NULL);
+}
+
+cudaError_t host_block_add_variable(struct runtime *runtime, void *memory, size_t bytes,
+                                    void *variable) {
+    struct host_block entry = {
+        .memory = memory, .bytes = bytes, .kind = HOST_REGISTERED, .what = "__managed__ variable"};
+    return add(runtime, entry, variable);
 }
 
 struct host_block *host_block_find(struct runtime *runtime, const void *pointer) {
@@ -73,18 +93,13 @@ struct host_block *host_block_find(struct runtime *runtime, const void *pointer)
 }
 
 void host_block_release(struct runtime *runtime, struct host_block *block) {
-    struct host_block **link = &runtime->host_blocks;
-    while (*link != block) {
-        link = &(*link)->next;
+    void *memory = block->memory;
+    size_t bytes = block->bytes;
+    bool own = block->kind != HOST_REGISTERED;
+    forget(runtime, block);
+    if (own) {
+        program_release(runtime, memory, bytes);
     }
-    *link = block->next;
-    /* It was registered when the block was made, so there is nothing to report. */
-    enum status status = simt_memory_unregister_host(runtime->memory, block->memory);
-    (void)status;
-    if (block->kind != HOST_REGISTERED) {
-        free(block->memory);
-    }
-    free(block);
 }
 
 void host_blocks_free(struct runtime *runtime) {

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_MEMORY_HOST_MEMORY_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_MEMORY_HOST_MEMORY_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include <cuda_runtime_api.h>
@@ -20,6 +21,13 @@ struct host_block {
     unsigned flags; /**< as cudaHostGetFlags() tells them */
     const char *what;
     struct host_block *next;
+
+    /** @name Of a program in another process, see mirror.h; NULL and false else
+     * @{ */
+    unsigned char *copy, *before; /**< what kernels use; as it was fetched */
+    bool variable;                /**< copy is a managed variable's device memory */
+    bool fetched;                 /**< for the work that runs */
+    /** @} */
 };
 
 /** Allocates pinned or managed memory, aligned to 4096 bytes; contents undefined. */
@@ -29,6 +37,10 @@ cudaError_t host_block_allocate(struct runtime *runtime, enum host_kind kind, si
 /** Lets kernels use the caller's memory. @return cudaErrorHostMemoryAlreadyRegistered on overlap */
 cudaError_t host_block_register(struct runtime *runtime, void *memory, size_t bytes,
                                 unsigned flags);
+
+/** Adds the program's part of a managed variable, whose device memory is at @p variable. */
+cudaError_t host_block_add_variable(struct runtime *runtime, void *memory, size_t bytes,
+                                    void *variable);
 
 /** @return the block that holds @p pointer, or NULL. */
 struct host_block *host_block_find(struct runtime *runtime, const void *pointer);

@@ -125,18 +125,33 @@ mv err first
 ends 0 --report=json --check=bounds --gpu=a100 --threads=3 "$program" leak
 cmp -s first err || fail "the report depends on the number of threads"
 
-# The x-ray page: written at the end, told in one line, the same on any number of threads.
-ends 0 --xray=page.html --check=bounds "$program" leak
-says "simt: x-ray of 1 launch: $PWD/page.html"
+# A device process can write no page.
+SIMT_DEVICE=process ends 1 --xray=page.html "$program" nothing
+says "simt: SIMT_XRAY needs the device in the program's process"
 one_line
-grep -q '"kernel":"scale(int\*, int const\*, int, int, int)","launches":1,' page.html || fail "the page has no kernel"
-mv page.html first.html
-SIMT_XRAY=page.html ends 0 --check=bounds --threads=3 "$program" leak
-cmp -s first.html page.html || fail "the page depends on the number of threads"
-ends 0 --xray=page.html --check=bounds "$program" nothing
-says "simt: x-ray of 0 launches"
-ends 1 --xray=no/such/folder/page.html "$program" nothing
-says "no/such/folder"
+
+# The x-ray page: written at the end, told in one line, the same on any number of threads.
+xray_tests() {
+    ends 0 --xray=page.html --check=bounds "$program" leak
+    says "simt: x-ray of 1 launch: $PWD/page.html"
+    one_line
+    grep -q '"kernel":"scale(int\*, int const\*, int, int, int)","launches":1,' page.html || fail "the page has no kernel"
+    mv page.html first.html
+    SIMT_XRAY=page.html ends 0 --check=bounds --threads=3 "$program" leak
+    cmp -s first.html page.html || fail "the page depends on the number of threads"
+    ends 0 --xray=page.html --check=bounds "$program" nothing
+    says "simt: x-ray of 0 launches"
+    ends 1 --xray=no/such/folder/page.html "$program" nothing
+    says "no/such/folder"
+    one_line
+}
+[ "$SIMT_DEVICE" = process ] || xray_tests
+
+# Which device.
+SIMT_DEVICE=voodoo ends 1 "$program" nothing
+says "simt: SIMT_DEVICE is one of inside, process, or a descriptor's number"
+one_line
+SIMT_DEVICE=63 ends 1 "$program" nothing
 one_line
 
 # Bad settings: one line, exit status 1.

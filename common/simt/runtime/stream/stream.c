@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
@@ -186,7 +187,7 @@ static cudaError_t add_callback(struct runtime *runtime, cudaStream_t handle,
     if (stream->capture != NULL) {
         return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
-    callback(handle, runtime->pending, data);
+    program_callback(runtime, callback, handle, data);
     return cudaSuccess;
 }
 

@@ -7,6 +7,8 @@
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
+#include "common/simt/runtime/memory/mirror.h"
+#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
 struct work work_copy_bytes(const char *call, void *to, const void *from, size_t bytes,
@@ -125,12 +127,9 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     return cudaSuccess;
 }
 
-/** @return where this process finds the byte. */
+/** @return where the emulator finds a byte that kernels may use. */
 static unsigned char *mapped(const struct runtime *runtime, const void *pointer) {
-    if (simt_memory_is_device(runtime->memory, pointer)) {
-        return simt_memory_host(runtime->memory, (uint64_t)(uintptr_t)pointer);
-    }
-    return (unsigned char *)(uintptr_t)pointer;
+    return simt_memory_host(runtime->memory, (uint64_t)(uintptr_t)pointer);
 }
 
 /** Marks rows of device memory as written, and L2 as holding them. */
@@ -196,16 +195,48 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
 }
 
+/** Within the program, which the device may not be in. */
+static void copy_in_program(struct runtime *runtime, void *to, const void *from, size_t bytes) {
+    unsigned char *between = runtime->program != NULL ? malloc(bytes) : NULL;
+    if (runtime->program == NULL) {
+        memmove(to, from, bytes);
+    } else if (between != NULL && program_read(runtime, between, from, bytes)) {
+        (void)program_write(runtime, to, between, bytes);
+    }
+    free(between);
+}
+
+/** Copies bytes that lie side by side; what the program has not got is not copied. */
+static void copy_run(struct runtime *runtime, void *to, const void *from, size_t bytes) {
+    bool to_device = simt_memory_is_device(runtime->memory, to);
+    bool from_device = simt_memory_is_device(runtime->memory, from);
+    if (to_device && from_device) {
+        memmove(mapped(runtime, to), mapped(runtime, from), bytes);
+    } else if (to_device) {
+        (void)program_read(runtime, mapped(runtime, to), from, bytes);
+    } else if (from_device) {
+        (void)program_write(runtime, to, mapped(runtime, from), bytes);
+    } else {
+        copy_in_program(runtime, to, from, bytes);
+    }
+}
+
 static void run_copy(struct runtime *runtime, const struct copy_work *copy, bool graph) {
+    const struct area *to = &copy->to;
+    const struct area *from = &copy->from;
     if (is_empty(&copy->box)) {
         return;
     }
-    unsigned char *to = mapped(runtime, copy->to.pointer);
-    const unsigned char *from = mapped(runtime, copy->from.pointer);
-    for (size_t plane = 0; plane < copy->box.depth; plane++) {
-        for (size_t row = 0; row < copy->box.height; row++) {
-            memmove(to + plane * copy->to.slice + row * copy->to.pitch,
-                    from + plane * copy->from.slice + row * copy->from.pitch, copy->box.width);
+    struct box box = copy->box;
+    if (to->pitch == box.width && from->pitch == box.width) {
+        box.width *= box.height;
+        box.height = 1;
+    }
+    for (size_t plane = 0; plane < box.depth; plane++) {
+        for (size_t row = 0; row < box.height; row++) {
+            copy_run(runtime, (char *)to->pointer + plane * to->slice + row * to->pitch,
+                     (const char *)from->pointer + plane * from->slice + row * from->pitch,
+                     box.width);
         }
     }
     mark_copy(runtime, copy);
@@ -243,25 +274,24 @@ static void run_set(struct runtime *runtime, const struct set_work *set, bool gr
 }
 
 cudaError_t work_run(struct runtime *runtime, const struct work *work, bool graph) {
+    cudaError_t error = cudaSuccess;
     if (runtime->pending != cudaSuccess) {
         return cudaSuccess; /* the next call that waits reports it */
     }
-    switch (work->kind) {
-    case WORK_COPY:
-        run_copy(runtime, &work->copy, graph);
-        break;
-    case WORK_SET:
-        run_set(runtime, &work->set, graph);
-        break;
-    case WORK_KERNEL:
-        return launch_run(runtime, &work->kernel, graph);
-    case WORK_HOST:
-        work->host.function(work->host.data);
-        break;
-    case WORK_EMPTY:
-        break;
+    if (work->kind == WORK_HOST) {
+        program_call(runtime, work->host.function, work->host.data);
+        return cudaSuccess;
     }
-    return cudaSuccess;
+    mirror_begin(runtime);
+    if (work->kind == WORK_COPY) {
+        run_copy(runtime, &work->copy, graph);
+    } else if (work->kind == WORK_SET) {
+        run_set(runtime, &work->set, graph);
+    } else if (work->kind == WORK_KERNEL) {
+        error = launch_run(runtime, &work->kernel, graph);
+    }
+    mirror_end(runtime);
+    return error;
 }
 
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {

@@ -7,11 +7,11 @@
  */
 #include "common/simt/runtime/unsupported/unsupported_list.h"
 
-#define UNSUPPORTED(name)                      \
-    int name(void);                            \
-    int name(void) {                           \
-        static bool said;                      \
-        return unsupported_call(#name, &said); \
+#define UNSUPPORTED(name)                                   \
+    int name(void);                                         \
+    __attribute__((visibility("default"))) int name(void) { \
+        static bool said;                                   \
+        return unsupported_call(#name, &said);              \
     }
 
 UNSUPPORTED_LIST(UNSUPPORTED)

@@ -471,43 +471,33 @@ function drawOccupancy(view) {
 
 /* ---- Waves ---- */
 
-/* Multiprocessors with the same number of blocks: [{count, blocks, ends: [ns], sizes}]. */
-function groupsOfProcessors(view) {
-    const {launch, page} = view, of = launch.of, all = page.device.figures.multiprocessors;
-    const blocks = product(launch.grid), floor = Math.floor(blocks / all), more = blocks % all;
-    const groups = [{count: more, blocks: floor + 1}, {count: all - more, blocks: floor}];
-    for (const group of groups) {
-        group.full = Math.floor(group.blocks / of.resident);
-        group.rest = group.blocks % of.resident;
-        group.wave = launch.batch_ns[of.resident - 1];
-        group.end = group.full * group.wave + (group.rest > 0 ? launch.batch_ns[group.rest - 1] : 0);
-    }
-    return groups.filter((group) => group.count > 0);
+/* Multiprocessors that have the same blocks at the same time: [{count, end, parts}]; the last of
+   them have none. */
+function lanesOf(view) {
+    const all = view.page.device.figures.multiprocessors;
+    const lanes = view.launch.lanes.map(({processors, blocks, ends_ns, at_a_time}) => ({
+        count: processors, blocks, end: ends_ns[ends_ns.length - 1],
+        parts: ends_ns.map((end, n) => ({begin: n > 0 ? ends_ns[n - 1] : 0, end, blocks: at_a_time[n]}))}));
+    const idle = all - sum(lanes.map((lane) => lane.count));
+    return idle > 0 ? [...lanes, {count: idle, blocks: 0, end: 0, parts: []}] : lanes;
 }
 
-function drawGroup(group, y, height, scale, resident) {
-    const MOST = 200, parts = [], width = Math.max(0.5, group.wave * scale);
-    for (let n = 0; n < Math.min(group.full, MOST); n++) {
-        parts.push({x: n * width, width, blocks: resident, wave: n});
-    }
-    if (group.full > MOST) {
-        parts.push({x: MOST * width, width: (group.full - MOST) * width, blocks: resident, wave: MOST});
-    }
-    if (group.rest > 0) {
-        parts.push({x: group.full * width, width: (group.end - group.full * group.wave) * scale,
-                    blocks: group.rest, wave: group.full});
-    }
-    return parts.map((part) => s("g", {}, s("rect", {x: part.x + 40, y, width: Math.max(0.5, part.width - 0.7), height,
-        class: "wave" + part.wave % 2, opacity: (0.35 + 0.65 * part.blocks / resident).toFixed(2)}),
-        s("title", {}, "wave " + (part.wave + 1) + ": " + plural(part.blocks, "block") + " at a time"),
-        part.width > 74 && height > 14 ? text(part.x + 46, y + Math.min(height / 2 + 4, 16),
-            plural(part.blocks, "block"), part.wave % 2 === 0 ? "lane-left" : null) : null));
+function drawLane(lane, y, height, scale, resident) {
+    return lane.parts.map((part, n) => {
+        const x = part.begin * scale + 40, width = (part.end - part.begin) * scale;
+        return s("g", {}, s("rect", {x, y, width: Math.max(0.5, width - 0.7), height,
+            class: "wave" + n % 2, opacity: (0.35 + 0.65 * part.blocks / resident).toFixed(2)}),
+            s("title", {}, micros(part.begin) + " to " + micros(part.end) + ": " +
+              plural(part.blocks, "block") + " at a time"),
+            width > 74 && height > 14 ? text(x + 6, y + Math.min(height / 2 + 4, 16),
+                plural(part.blocks, "block"), n % 2 === 0 ? "lane-left" : null) : null);
+    });
 }
 
-function sayWaves(view, groups) {
+function sayWaves(view, lanes, end) {
     const {launch, page} = view, all = page.device.figures.multiprocessors, of = launch.of;
     const blocks = product(launch.grid), places = all * of.resident;
-    const idle = 1 - sum(groups.map((g) => g.count * g.end)) / (all * groups[0].end);
+    const idle = 1 - sum(lanes.map((lane) => lane.count * lane.end)) / (all * end);
     const waves = Math.ceil(blocks / places), last = blocks - (waves - 1) * places;
     const words = blocks < all
         ? plural(blocks, "block") + " on " + all + " multiprocessors: " + (all - blocks) +
@@ -520,23 +510,25 @@ function sayWaves(view, groups) {
 }
 
 function drawWaves(view) {
-    const groups = groupsOfProcessors(view), all = view.page.device.figures.multiprocessors;
-    const width = 560, height = 170, end = groups[0].end, scale = (width - 60) / end;
+    const lanes = lanesOf(view), all = view.page.device.figures.multiprocessors;
+    const end = Math.max(...lanes.map((lane) => lane.end));
+    const width = 560, height = 170, scale = (width - 60) / end;
     const svg = s("svg", {viewBox: "0 0 " + width + " " + (height + 42), role: "img", width,
                           "aria-label": "blocks on the multiprocessors over time"});
     let y = 4;
-    for (const group of groups) {
-        const tall = height * group.count / all;
+    for (const lane of lanes) {
+        const tall = height * lane.count / all, thin = tall < 10;
         svg.append(s("rect", {x: 40, y, width: width - 60, height: tall, class: "empty"}));
-        svg.append(...drawGroup(group, y, tall - 0.7, scale, view.launch.of.resident));
-        svg.append(text(34, y + Math.min(tall, tall / 2 + 4), group.count, "soft end"));
+        svg.append(...drawLane(lane, y, thin ? tall : tall - 0.7, scale, view.launch.of.resident));
+        if (!thin || lanes.length < 4) {
+            svg.append(text(34, y + Math.min(tall, tall / 2 + 4), lane.count, "soft end"));
+        }
         y += tall;
     }
     svg.append(text(40, height + 20, "0", "soft"), text(width - 20, height + 20, micros(end), "soft end"),
-               text(40, height + 36, "Left: multiprocessors with the same number of blocks. Grey: idle.", "soft"));
-    return h("section", {}, h("h3", {}, "Waves of blocks"), sayWaves(view, groups), svg,
-        h("p", {class: "soft"}, "Modelled: a multiprocessor begins its next blocks when all of a wave " +
-          "have ended. A GPU replaces each block as it ends."));
+               text(40, height + 36, "Left: multiprocessors with the same blocks at the same time. Grey: idle.", "soft"));
+    return h("section", {}, h("h3", {}, "Waves of blocks"), sayWaves(view, lanes, end), svg,
+        h("p", {class: "soft"}, "Modelled: the next block begins where one has ended; each takes the time of its own work."));
 }
 
 /* ---- Roofline ---- */

@@ -155,17 +155,41 @@ static void print_shape(const struct xray_facts *f, FILE *stream) {
     fprintf(stream, "\"grid\":[%u,%u,%u],\"block\":[%u,%u,%u],\"of\":", f->grid[0], f->grid[1],
             f->grid[2], f->block[0], f->block[1], f->block[2]);
     PRINT_FIELDS(fields, stream);
-    fputs(",\"batch_ns\":", stream);
-    print_numbers(f->time.batch, f->time.resident, stream);
     fputs(",\"busy\":", stream);
     print_numbers(f->time.busy, SIMT_STATION_COUNT, stream);
 }
 
-static void print_launch(const struct xray_launch *launch, FILE *stream) {
+/* Multiprocessors with the same history: ends of its periods, and the blocks that are there. */
+static void print_lane(const struct simt_lane *lane, double cycle, FILE *stream) {
+    fprintf(stream, "{\"processors\":%u,\"blocks\":%llu,\"ends_ns\":[", lane->processors,
+            (unsigned long long)lane->blocks);
+    for (size_t n = 0; n < lane->period_count; n++) {
+        fprintf(stream, "%s%.6g", n > 0 ? "," : "", lane->periods[n].end * cycle);
+    }
+    fputs("],\"at_a_time\":[", stream);
+    for (size_t n = 0; n < lane->period_count; n++) {
+        fprintf(stream, "%s%u", n > 0 ? "," : "", lane->periods[n].blocks);
+    }
+    fputs("]}", stream);
+}
+
+static void print_lanes(const struct simt_placement *placement, const struct simt_gpu *gpu,
+                        FILE *stream) {
+    fputs(",\"lanes\":[", stream);
+    for (size_t n = 0; n < placement->count; n++) {
+        fputs(n > 0 ? "," : "", stream);
+        print_lane(&placement->lanes[n], 1e6 / gpu->clock_khz, stream);
+    }
+    fputc(']', stream);
+}
+
+static void print_launch(const struct xray_launch *launch, const struct simt_gpu *gpu,
+                         FILE *stream) {
     fputs("{\"kernel\":", stream);
     report_print_quoted(launch->kernel, stream);
     fprintf(stream, ",\"launches\":%llu,", (unsigned long long)launch->launches);
     print_shape(&launch->facts, stream);
+    print_lanes(&launch->facts.placement, gpu, stream);
     fputs(",\"counters\":", stream);
     report_print_counters(&launch->counters, stream);
     fputs(",\"stall\":", stream);
@@ -188,7 +212,7 @@ void xray_print_json(const struct xray *xray, const struct simt_gpu *gpu, FILE *
     xray_print_sources(xray, stream);
     fputs(",\n\"launches\":[", stream);
     for (const struct xray_launch *launch = xray->launches; launch != NULL; launch = launch->next) {
-        print_launch(launch, stream);
+        print_launch(launch, gpu, stream);
         fputs(launch->next != NULL ? ",\n" : "", stream);
     }
     fputs("]}\n", stream);

@@ -55,7 +55,7 @@ static void add_launch(struct sample *s) {
                                        .threads = 32,
                                        .resident = 32,
                                        .counters = &s->t.counters};
-        simt_model_explain(&facts.time, simt_gpu_find("h200"), &cost);
+        simt_model_explain(&facts.time, simt_gpu_find("h200"), &cost, &facts.placement);
         xray_add(&s->xray, &facts, &s->t.counters, &sites, &raw);
     }
     simt_sites_free(&sites);

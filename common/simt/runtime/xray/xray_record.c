@@ -139,6 +139,8 @@ void xray_add(struct xray *xray, const struct xray_facts *facts,
         free(launch);
         free(lines);
         free(kernel);
+        struct simt_placement placement = facts->placement;
+        simt_placement_free(&placement);
         return;
     }
     *launch = (struct xray_launch){
@@ -162,6 +164,7 @@ void xray_free(struct xray *xray) {
         xray->launches = launch->next;
         free(launch->lines);
         free(launch->kernel);
+        simt_placement_free(&launch->facts.placement);
         free(launch);
     }
     for (size_t n = 0; n < xray->file_count; n++) {

@@ -68,6 +68,7 @@ struct xray_facts {
     size_t fits; /**< blocks that a multiprocessor has room for */
     size_t by_blocks, by_threads, by_shared, by_registers; /**< the same if only that counted */
     struct simt_explanation time;
+    struct simt_placement placement; /**< with periods; xray_add() takes it */
 };
 
 struct xray_launch {

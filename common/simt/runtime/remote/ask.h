@@ -1,0 +1,48 @@
+/**
+ * @file ask.h
+ * @brief What the library asks of the device beside CUDA's functions: rows of calls.h, too.
+ *
+ * They stand for the functions of simt.h, and for what a program's library needs to know or to
+ * tell: its modules, how a kernel's arguments lie, what an address is.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_RUNTIME_REMOTE_ASK_H_
+#define WARPBOOK_COMMON_SIMT_RUNTIME_REMOTE_ASK_H_
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/remote/calls.h"
+
+cudaError_t simt_ask_totals(struct simt_totals *totals);
+cudaError_t simt_ask_limits(struct simt_limits *limits);
+/** cudaErrorNotReady when there was no launch. */
+cudaError_t simt_ask_longest(struct simt_profile *profile);
+cudaError_t simt_ask_gpu(char *key, int size);
+cudaError_t simt_ask_name(const void *pointer, const char *name);
+
+/** How the arguments of a kernel lie; loads its module. */
+cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *function);
+/** Describes an address of device memory. */
+cudaError_t simt_ask_place(struct simt_place *place, const void *address);
+
+/** Adds a module with a copy of the fat binary of @p bytes bytes at @p data in the program. */
+cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wrapper,
+                            const void *data, size_t bytes);
+/** Adds a copy of one more file to a module of version 2, which is linked of its files. */
+cudaError_t simt_add_file(simt_module_handle module, const void *data, size_t bytes);
+cudaError_t simt_drop_module(simt_module_handle module);
+/** @param spelt the name as the source spells it */
+cudaError_t simt_add_kernel(simt_module_handle module, const void *host, const char *name,
+                            const char *spelt);
+/** @param managed where the program keeps the variable's address; NULL: it is not managed */
+cudaError_t simt_add_variable(simt_module_handle module, const void *host, void **managed,
+                              const char *name, size_t bytes);
+/** Loads a module, which sets the addresses of its managed variables. */
+cudaError_t simt_load_module(simt_module_handle module);
+
+/** The program ends: says what it leaves. */
+cudaError_t simt_finish(void);
+
+#endif

@@ -1,0 +1,587 @@
+#define SIMT_CLIENT /* see names.h */
+
+#include "common/simt/runtime/remote/client.h"
+
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/remote/device_process.h"
+#include "common/simt/runtime/state.h"
+
+enum { NO_SOCKET = -1 };
+
+/** A kernel's layout, asked for once. */
+struct known_layout {
+    const void *function;
+    struct simt_kernel_layout layout;
+    struct known_layout *next;
+};
+
+/** What a library keeps for the program: names, arguments of nodes. */
+struct kept {
+    struct kept *next;
+    char bytes[];
+};
+
+/** As the runtime, a library has process state by nature: here its one connection. */
+struct client {
+    pthread_once_t once;
+    pthread_mutex_t lock; /**< recursive: host functions may make calls */
+    bool on, lost;
+    bool told; /**< the device has been told of the modules */
+    int socket;
+    uint64_t window, window_bytes; /**< of device memory, reserved here without access */
+    struct known_layout *layouts;
+    struct kept *kept;
+    struct sigaction before;
+};
+
+static struct client *the_client(void) {
+    static struct client client = {.once = PTHREAD_ONCE_INIT,
+                                   .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+                                   .socket = NO_SOCKET};
+    return &client;
+}
+
+static void lose(struct client *client, const char *line) {
+    if (!client->lost) {
+        client->lost = true;
+        fflush(stdout);
+        fprintf(stderr, "simt: %s\n", line);
+    }
+}
+
+static void add_module(struct module *module);
+
+/* ---- Starting ---- */
+
+/** Host code that follows a device pointer ends the program, and is told so. */
+static void handle_fault(int number, siginfo_t *info, void *context) {
+    struct client *client = the_client();
+    const struct sigaction *before = &client->before;
+    if ((uint64_t)(uintptr_t)info->si_addr - client->window < client->window_bytes) {
+        struct simt_place place = {""};
+        (void)simt_ask_place(&place, info->si_addr);
+        fprintf(stderr,
+                "this host code dereferences a device pointer, %p (%s): copy the data with "
+                "cudaMemcpy first\n",
+                info->si_addr, place.text);
+        _exit(1);
+    }
+    if ((before->sa_flags & SA_SIGINFO) != 0) {
+        before->sa_sigaction(number, info, context);
+    } else if (before->sa_handler != SIG_DFL && before->sa_handler != SIG_IGN) {
+        before->sa_handler(number);
+    } else {
+        signal(number, SIG_DFL); /* the instruction faults again and ends the program */
+    }
+}
+
+/** Takes the addresses of device memory, so that nothing else of the program lies there. */
+static void reserve_window(struct client *client, const struct packet *hello) {
+    void *wanted = (void *)(uintptr_t)hello->address;
+    void *got = mmap(wanted, hello->bytes, PROT_NONE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
+    if (got != wanted) {
+        runtime_give_up("no address space for the memory of the emulated GPU");
+    }
+    client->window = hello->address;
+    client->window_bytes = hello->bytes;
+    struct sigaction action = {.sa_sigaction = handle_fault, .sa_flags = SA_SIGINFO | SA_ONSTACK};
+    sigemptyset(&action.sa_mask);
+    sigaction(SIGSEGV, &action, &client->before);
+}
+
+/** @param own this program has started the device, which tells the user what is wrong */
+static void connect_device(struct client *client, bool own) {
+    struct packet *hello = malloc(sizeof *hello);
+    if (hello == NULL || client->socket == NO_SOCKET) {
+        runtime_give_up("the device process cannot be started");
+    }
+    enum status status = packet_receive(client->socket, hello);
+    if (status == STATUS_IO && own) {
+        _exit(1);
+    }
+    if (status != STATUS_OK || hello->kind != PACKET_HELLO) {
+        runtime_give_up("SIMT_DEVICE is not the descriptor of a device process");
+    }
+    reserve_window(client, hello);
+    free(hello);
+}
+
+/** The child of a fork has no connection of its own. */
+static void forget_in_child(void) {
+    struct client *client = the_client();
+    if (client->on) {
+        pthread_mutex_init(&client->lock, NULL);
+        close(client->socket);
+        client->socket = NO_SOCKET;
+        client->lost = true;
+    }
+}
+
+static void choose(void) {
+    struct client *client = the_client();
+    const char *value = getenv("SIMT_DEVICE");
+    char *end = NULL;
+    if (value == NULL || value[0] == '\0' || strcmp(value, "inside") == 0) {
+        return;
+    }
+    long number = strtol(value, &end, 10);
+    if (strcmp(value, "process") == 0) {
+        client->socket = device_process_start();
+    } else if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number < (1 << 20)) {
+        client->socket = (int)number;
+    } else {
+        runtime_give_up("SIMT_DEVICE is one of inside, process, or a descriptor's number");
+    }
+    connect_device(client, strcmp(value, "process") == 0);
+    pthread_atfork(NULL, NULL, forget_in_child);
+    client->on = true;
+}
+
+/** Oldest first. */
+static void add_modules(struct module *newest) {
+    if (newest != NULL) {
+        add_modules(newest->next);
+        add_module(newest);
+    }
+}
+
+static void tell_modules(struct client *client) {
+    pthread_mutex_lock(&client->lock);
+    if (!client->told) {
+        __atomic_store_n(&client->told, true, __ATOMIC_RELEASE);
+        struct runtime *runtime = runtime_lock();
+        add_modules(runtime->modules);
+        runtime_unlock(runtime);
+    }
+    pthread_mutex_unlock(&client->lock);
+}
+
+bool client_is_on(void) {
+    struct client *client = the_client();
+    pthread_once(&client->once, choose);
+    if (client->on && !__atomic_load_n(&client->told, __ATOMIC_ACQUIRE)) {
+        tell_modules(client);
+    }
+    return client->on;
+}
+
+/* ---- A call ---- */
+
+static void give_text(const struct packet *packet) {
+    FILE *stream = packet->call == STDERR_FILENO ? stderr : stdout;
+    if (stream == stderr) {
+        fflush(stdout);
+    }
+    fwrite(packet->data + packet->size, 1, packet->extra, stream);
+    fflush(stream);
+}
+
+/** Sends what the device asks for; where there is no such memory, this thread faults as it would
+ *  with the device in its process. */
+static enum status give_memory(struct client *client, struct packet *packet) {
+    const unsigned char *from = (const unsigned char *)(uintptr_t)packet->address;
+    uint64_t left = packet->bytes;
+    enum status status = STATUS_OK;
+    while (left > 0 && status == STATUS_OK) {
+        packet_begin(packet, PACKET_DATA);
+        packet->extra = (uint32_t)(left < PACKET_BYTES ? left : PACKET_BYTES);
+        status = packet_send(client->socket, packet, from);
+        left -= status == STATUS_OK ? packet->extra : 0;
+        from += status == STATUS_OK ? packet->extra : 0;
+    }
+    if (status == STATUS_INVALID_ARGUMENT) {
+        packet_begin(packet, PACKET_FAILED);
+        status = packet_send(client->socket, packet, NULL);
+        for (uint64_t at = 0; at < left; at += 4096) {
+            (void)*(const volatile unsigned char *)(from + at);
+        }
+    }
+    return status;
+}
+
+static enum status answer(struct client *client, uint64_t address) {
+    struct packet *packet = malloc(sizeof *packet);
+    if (packet == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    packet_begin(packet, PACKET_DONE);
+    packet->address = address;
+    enum status status = packet_send(client->socket, packet, NULL);
+    free(packet);
+    return status;
+}
+
+static enum status give_pages(struct client *client, size_t bytes) {
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return answer(client, memory == MAP_FAILED ? 0 : (uint64_t)(uintptr_t)memory);
+}
+
+static enum status call_back(struct client *client, const struct packet *packet) {
+    void *data = (void *)(uintptr_t)packet->bytes;
+    if (packet->kind == PACKET_CALLBACK) {
+        ((cudaHostFn_t)(uintptr_t)packet->address)(data);
+    } else {
+        ((cudaStreamCallback_t)(uintptr_t)packet->address)((cudaStream_t)(uintptr_t)packet->thread,
+                                                           (cudaError_t)packet->error, data);
+    }
+    return answer(client, 0);
+}
+
+/** Does what the device asks for while it works on a call. */
+static enum status serve(struct client *client, struct packet *packet) {
+    switch ((enum packet_kind)packet->kind) {
+    case PACKET_TEXT:
+        give_text(packet);
+        return STATUS_OK;
+    case PACKET_PULL:
+        return give_memory(client, packet);
+    case PACKET_PUSH:
+        memcpy((void *)(uintptr_t)packet->address, packet->data + packet->size, packet->extra);
+        return STATUS_OK;
+    case PACKET_CALLBACK:
+    case PACKET_CALLBACK_OF_STREAM:
+        return call_back(client, packet);
+    case PACKET_ALLOCATE:
+        return give_pages(client, packet->bytes);
+    case PACKET_RELEASE:
+        munmap((void *)(uintptr_t)packet->address, packet->bytes);
+        return STATUS_OK;
+    default:
+        return STATUS_BAD_FORMAT;
+    }
+}
+
+void call_begin(struct call *call, uint32_t number) {
+    struct client *client = the_client();
+    pthread_mutex_lock(&client->lock);
+    packet_begin(&call->packet, PACKET_CALL);
+    call->packet.call = number;
+    call->packet.thread = (uint64_t)pthread_self();
+    call->from = NULL;
+    call->at = 0;
+    call->failed = false;
+    call->refused = cudaSuccess;
+}
+
+static enum status exchange(struct client *client, struct call *call) {
+    struct packet *packet = &call->packet;
+    uint32_t number = packet->call;
+    enum status status = packet_send(client->socket, packet, call->from);
+    if (status == STATUS_INVALID_ARGUMENT) {
+        packet->extra = 0; /* the device asks for it, if it comes to that */
+        status = packet_send(client->socket, packet, NULL);
+    }
+    while (status == STATUS_OK) {
+        status = packet_receive(client->socket, packet);
+        if (status == STATUS_OK && packet->kind == PACKET_REPLY) {
+            return packet->call == number ? STATUS_OK : STATUS_BAD_FORMAT;
+        }
+        if (status == STATUS_OK) {
+            status = serve(client, packet);
+        }
+    }
+    return status;
+}
+
+cudaError_t call_run(struct call *call) {
+    struct client *client = the_client();
+    call->failed = true;
+    if (call->refused != cudaSuccess) {
+        return call->refused;
+    }
+    if (client->lost) {
+        return cudaErrorDevicesUnavailable;
+    }
+    if (exchange(client, call) != STATUS_OK) {
+        lose(client, "the process of the emulated GPU has ended");
+        return cudaErrorDevicesUnavailable;
+    }
+    call->failed = false;
+    if (call->packet.last != PACKET_NO_ERROR) {
+        *runtime_last_error() = (cudaError_t)call->packet.last;
+    }
+    return (cudaError_t)call->packet.error;
+}
+
+cudaError_t call_end(struct call *call, cudaError_t error) {
+    if (call->failed) {
+        *runtime_last_error() = error;
+    }
+    pthread_mutex_unlock(&the_client()->lock);
+    return error;
+}
+
+void call_put(struct call *call, const void *value, size_t bytes) {
+    if (!packet_put(&call->packet, value, bytes)) {
+        call->refused = cudaErrorInvalidValue;
+    }
+}
+
+void call_put_number(struct call *call, uint64_t number) {
+    call_put(call, &number, sizeof number);
+}
+
+void call_put_target(struct call *call, const void *target, size_t bytes) {
+    bool there = target != NULL;
+    call_put(call, &there, sizeof there);
+    if (there) {
+        call_put(call, target, bytes);
+    }
+}
+
+void call_put_source(struct call *call, const void *from, size_t bytes) {
+    const struct client *client = the_client();
+    uint64_t address = (uint64_t)(uintptr_t)from;
+    call_put_number(call, address);
+    if (from != NULL && bytes > 0 && bytes <= PACKET_ATTACHED &&
+        address - client->window >= client->window_bytes) {
+        call->from = from;
+        call->packet.address = address;
+        call->packet.extra = (uint32_t)bytes;
+    }
+}
+
+void call_take(struct call *call, void *value, size_t bytes) {
+    if (!call->failed && !packet_take(&call->packet, &call->at, value, bytes)) {
+        call->failed = true;
+    }
+}
+
+uint64_t call_take_number(struct call *call) {
+    uint64_t number = UNTOUCHED;
+    call_take(call, &number, sizeof number);
+    return call->failed ? UNTOUCHED : number;
+}
+
+/* ---- Texts, nodes, arguments ---- */
+
+void call_put_text(struct call *call, const char *text) {
+    bool there = text != NULL;
+    uint32_t length = there ? (uint32_t)strlen(text) : 0;
+    call_put(call, &there, sizeof there);
+    if (there) {
+        call_put(call, &length, sizeof length);
+        call_put(call, text, length);
+    }
+}
+
+/** @return memory that stays until the program ends, or NULL. */
+static char *keep(size_t bytes) {
+    struct client *client = the_client();
+    struct kept *kept = malloc(sizeof *kept + bytes);
+    if (kept == NULL) {
+        return NULL;
+    }
+    kept->next = client->kept;
+    client->kept = kept;
+    return kept->bytes;
+}
+
+/** The length of what follows, at most @p most. */
+static uint32_t take_length(struct call *call, size_t most) {
+    uint32_t length = 0;
+    call_take(call, &length, sizeof length);
+    call->failed = call->failed || length > most;
+    return call->failed ? 0 : length;
+}
+
+void call_take_text(struct call *call, char *text, int size) {
+    if (text != NULL && size > 0) {
+        uint32_t length = take_length(call, (size_t)size);
+        call_take(call, text, length);
+    }
+}
+
+void call_take_kept_text(struct call *call, const char **text) {
+    uint32_t length = take_length(call, PACKET_BYTES);
+    if (call->failed || length == 0) {
+        return;
+    }
+    char *copy = keep((size_t)length + 1);
+    if (copy != NULL) {
+        copy[length] = '\0';
+        call_take(call, copy, length);
+        *text = copy;
+    }
+}
+
+void call_take_nodes(struct call *call, const cudaGraphNode_t **nodes) {
+    uint32_t count = take_length(call, PACKET_BYTES / sizeof(uint64_t));
+    if (call->failed || nodes == NULL || count == UINT32_MAX) {
+        return;
+    }
+    uint64_t *copy = (uint64_t *)(void *)keep((count + 1) * sizeof *copy);
+    if (copy != NULL) {
+        call_take(call, copy, count * sizeof *copy);
+        *nodes = (const cudaGraphNode_t *)(void *)copy;
+    }
+}
+
+/** @return how a kernel's arguments lie, or NULL with an error. */
+static const struct simt_kernel_layout *layout_of(const void *function, cudaError_t *error) {
+    struct client *client = the_client();
+    struct known_layout *known = client->layouts;
+    while (known != NULL && known->function != function) {
+        known = known->next;
+    }
+    if (known != NULL) {
+        return &known->layout;
+    }
+    known = malloc(sizeof *known);
+    *error = known == NULL ? cudaErrorMemoryAllocation : simt_ask_layout(&known->layout, function);
+    if (*error != cudaSuccess || known->layout.count > SIMT_MOST_PARAMETERS ||
+        known->layout.bytes > PACKET_BYTES) {
+        free(known);
+        return NULL;
+    }
+    known->function = function;
+    known->next = client->layouts;
+    client->layouts = known;
+    return &known->layout;
+}
+
+static void forget_layouts(struct client *client) {
+    while (client->layouts != NULL) {
+        struct known_layout *known = client->layouts;
+        client->layouts = known->next;
+        free(known);
+    }
+}
+
+/** The parameter block as the kernel will see it. */
+void call_put_arguments(struct call *call, void **arguments, const void *kernel) {
+    const struct simt_kernel_layout *layout = layout_of(kernel, &call->refused);
+    bool there = arguments != NULL && layout != NULL;
+    call_put(call, &there, sizeof there);
+    if (!there) {
+        return;
+    }
+    uint32_t begin = call->packet.size + (uint32_t)sizeof layout->bytes;
+    call_put(call, &layout->bytes, sizeof layout->bytes);
+    if (layout->bytes > PACKET_BYTES - begin) {
+        call->refused = cudaErrorInvalidValue;
+        return;
+    }
+    memset(call->packet.data + begin, 0, layout->bytes);
+    for (uint32_t i = 0; i < layout->count; i++) {
+        uint32_t offset = layout->parameters[i].offset;
+        uint32_t bytes = layout->parameters[i].bytes;
+        if (offset <= layout->bytes && bytes <= layout->bytes - offset) {
+            memcpy(call->packet.data + begin + offset, arguments[i], bytes);
+        }
+    }
+    call->packet.size += layout->bytes;
+}
+
+void call_put_kernel_node(struct call *call, const struct cudaKernelNodeParams *parameters) {
+    call_put_target(call, parameters, sizeof *parameters);
+    if (parameters != NULL) {
+        call_put_arguments(call, parameters->kernelParams, parameters->func);
+    }
+}
+
+void call_put_config(struct call *call, const cudaLaunchConfig_t *config) {
+    call_put_target(call, config, sizeof *config);
+    if (config != NULL && config->attrs != NULL) {
+        call_put(call, config->attrs, config->numAttrs * sizeof *config->attrs);
+    }
+}
+
+void call_take_kernel_node(struct call *call, struct cudaKernelNodeParams *parameters) {
+    struct cudaKernelNodeParams taken;
+    uint32_t bytes = 0;
+    cudaError_t error = cudaSuccess;
+    call_take(call, &taken, sizeof taken);
+    call_take(call, &bytes, sizeof bytes);
+    const struct simt_kernel_layout *layout = !call->failed ? layout_of(taken.func, &error) : NULL;
+    if (layout == NULL || layout->bytes != bytes || parameters == NULL) {
+        return;
+    }
+    void **arguments =
+        (void **)(void *)keep((layout->count + 1) * sizeof *arguments + layout->bytes);
+    if (arguments != NULL) {
+        char *block = (char *)(arguments + layout->count + 1);
+        call_take(call, block, bytes);
+        for (uint32_t i = 0; i < layout->count; i++) {
+            arguments[i] = block + layout->parameters[i].offset;
+        }
+        taken.kernelParams = arguments;
+        *parameters = taken;
+    }
+}
+
+/* ---- Modules ---- */
+
+static size_t fatbin_bytes(const void *data) {
+    enum { HEADER = 16 };
+    uint64_t bytes;
+    memcpy(&bytes, (const char *)data + 8, sizeof bytes);
+    return (size_t)bytes + HEADER;
+}
+
+/** The files of which the device links the module; at the first it lacks it says so. */
+static void add_files(const struct module *module) {
+    const void *const *file = module->wrapper->files;
+    while (*file != NULL &&
+           simt_add_file(module->remote, *file, fatbin_bytes(*file)) == cudaSuccess) {
+        file++;
+    }
+}
+
+static void add_module(struct module *module) {
+    const struct fatbin_wrapper *wrapper = module->wrapper;
+    bool magic = wrapper->magic == FATBIN_WRAPPER_MAGIC;
+    bool linked = magic && wrapper->version == FATBIN_WRAPPER_LINKED;
+    bool known = linked || (magic && wrapper->version == FATBIN_WRAPPER_FILE);
+    size_t bytes = known ? fatbin_bytes(wrapper->data) : 0;
+    forget_layouts(the_client());
+    if (simt_add_module(&module->remote, *wrapper, wrapper->data, bytes) != cudaSuccess) {
+        return;
+    }
+    if (linked) {
+        add_files(module);
+    }
+    for (const struct kernel *k = module->kernels; k != NULL; k = k->next) {
+        (void)simt_add_kernel(module->remote, k->host, k->name, k->readable);
+    }
+    for (const struct variable *v = module->variables; v != NULL; v = v->next) {
+        (void)simt_add_variable(module->remote, v->host, v->managed, v->name, v->bytes);
+    }
+}
+
+void client_add_module(struct module *module) {
+    const struct client *client = the_client();
+    if (client->on && client->told && module->remote == NULL) {
+        add_module(module);
+    }
+}
+
+void client_drop_module(struct module *module) {
+    struct client *client = the_client();
+    if (client->on && !client->lost && module->remote != NULL) {
+        forget_layouts(client);
+        (void)simt_drop_module(module->remote);
+    }
+}
+
+bool client_load_module(struct module *module) {
+    return simt_load_module(module->remote) == cudaSuccess;
+}
+
+/** At the end of the program the device says what it leaves. */
+__attribute__((destructor)) static void finish(void) {
+    const struct client *client = the_client();
+    if (client->on && !client->lost) {
+        fflush(stdout);
+        (void)simt_finish();
+    }
+}

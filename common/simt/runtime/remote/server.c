@@ -1,0 +1,146 @@
+#include "common/simt/runtime/remote/server.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "common/simt/runtime/remote/numbers.h"
+#include "common/simt/runtime/state.h"
+
+enum { CONNECTIONS = 2 };
+
+static void send_reply(struct server *server, struct frame *frame) {
+    struct packet *reply = frame->reply;
+    reply->call = frame->request->call;
+    reply->error = (int32_t)frame->error;
+    reply->last = (int32_t)*runtime_last_error();
+    if (packet_send(server->socket, reply, NULL) != STATUS_OK) {
+        server->broken = true;
+    }
+}
+
+/** The last error is the program's: here it only shows whether the call set it. */
+static void begin_thread(const struct packet *request) {
+    *runtime_thread() = request->thread;
+    *runtime_last_error() = (cudaError_t)PACKET_NO_ERROR;
+}
+
+bool server_call(struct server *server) {
+    struct packet *request = server->requests[server->depth];
+    struct frame frame = {.server = server,
+                          .request = request,
+                          .reply = server->replies[server->depth],
+                          .good = true};
+    if (request->kind != PACKET_CALL || server->depth + 1 >= SERVER_DEPTH) {
+        return false;
+    }
+    packet_begin(frame.reply, PACKET_REPLY);
+    server->depth++;
+    begin_thread(request);
+    bool known = serve_number(&frame, request->call);
+    if (known && !frame.good) {
+        *runtime_last_error() = frame.error;
+    }
+    fflush(stdout);
+    fflush(stderr);
+    frame_free(&frame);
+    server->depth--;
+    if (!known || server->broken) {
+        return false;
+    }
+    send_reply(server, &frame);
+    return !server->broken;
+}
+
+static bool greet(const struct server *server, int socket) {
+    struct packet *hello = server->between;
+    const struct simt_extent window = simt_memory_window(server->runtime->memory);
+    packet_begin(hello, PACKET_HELLO);
+    hello->address = window.begin;
+    hello->bytes = window.end - window.begin;
+    return packet_send(socket, hello, NULL) == STATUS_OK;
+}
+
+static bool prepare(struct server *server) {
+    bool good = true;
+    for (size_t i = 0; i < SERVER_DEPTH; i++) {
+        server->requests[i] = malloc(sizeof *server->requests[i]);
+        server->replies[i] = malloc(sizeof *server->replies[i]);
+        good = good && server->requests[i] != NULL && server->replies[i] != NULL;
+    }
+    server->between = malloc(sizeof *server->between);
+    good = good && server->between != NULL &&
+           getrandom(&server->key, sizeof server->key, 0) == (ssize_t)sizeof server->key;
+    server->key |= UINT64_C(1) << 63; /* no handle is a small number */
+    server->socket = -1;
+    server_open_program(server);
+    return good;
+}
+
+/** Ends the process when nobody is left, even while a kernel runs. */
+static void *watch(void *argument) {
+    const struct pollfd *sockets = argument;
+    struct pollfd last = sockets[CONNECTIONS - 1].fd >= 0 ? sockets[CONNECTIONS - 1] : sockets[0];
+    last.events = 0;
+    while (poll(&last, 1, -1) < 0 && errno == EINTR) {
+    }
+    _exit(0);
+}
+
+static void serve_one(struct server *server, struct pollfd *socket, bool controller) {
+    server->socket = socket->fd;
+    server->controller = controller;
+    server->broken = false;
+    if (packet_receive(socket->fd, server->requests[0]) != STATUS_OK || !server_call(server)) {
+        close(socket->fd);
+        socket->fd = -1;
+    }
+    server->socket = -1;
+}
+
+static int serve_all(struct server *server, struct pollfd sockets[CONNECTIONS]) {
+    while (sockets[0].fd >= 0 || sockets[1].fd >= 0) {
+        if (poll(sockets, CONNECTIONS, -1) < 0 && errno != EINTR) {
+            return 1;
+        }
+        for (size_t i = 0; i < CONNECTIONS; i++) {
+            if (sockets[i].fd >= 0 && sockets[i].revents != 0) {
+                serve_one(server, &sockets[i], i == 1);
+            }
+        }
+    }
+    return 0;
+}
+
+int server_run(int program, int controller) {
+    static struct server server; /* the process has one */
+    static struct pollfd sockets[CONNECTIONS];
+    pthread_t watcher;
+    sockets[0] = (struct pollfd){.fd = program, .events = POLLIN};
+    sockets[1] = (struct pollfd){.fd = controller, .events = POLLIN};
+    server.runtime = runtime_enter(); /* a setting that is wrong ends the process here */
+    runtime_unlock(server.runtime);
+    if (server.runtime->settings.xray[0] != '\0') {
+        runtime_give_up("SIMT_XRAY needs the device in the program's process, which can write the "
+                        "page: leave SIMT_DEVICE away");
+    }
+    if (!prepare(&server) || !server_redirect_output(&server)) {
+        return 1;
+    }
+    server.runtime->program = &server.program;
+    if (pthread_create(&watcher, NULL, watch, sockets) != 0 || !confine()) {
+        return 1;
+    }
+    for (size_t i = 0; i < CONNECTIONS; i++) {
+        if (sockets[i].fd >= 0 && !greet(&server, sockets[i].fd)) {
+            close(sockets[i].fd);
+            sockets[i].fd = -1;
+        }
+    }
+    return serve_all(&server, sockets);
+}
