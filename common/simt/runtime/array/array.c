@@ -165,9 +165,8 @@ const struct cudaArray *array_find(const struct runtime *runtime, const char *ca
     while (array != NULL && array != handle) {
         array = array->next;
     }
-    if (array == NULL) {
-        runtime_explain(runtime, "%s: %p is no array, or one that was freed", call,
-                        (const void *)handle);
+    if (array == NULL) { /* in a device process the handle is not what the program knows it as */
+        runtime_explain(runtime, "%s: what it was given is no array, or one that was freed", call);
     }
     return array;
 }
