@@ -18,6 +18,12 @@ for threads in 1 2 4; do
         exit 1
     }
 done
+# An address of a device process is nothing for a message.
+grep -q '^simt: cudaCreateTextureObject: what it was given is no array, or one that was freed$' \
+    "$TEST_TMPDIR/err" || {
+    echo "FAILED: no line about a handle that is no array"
+    exit 1
+}
 # A value that differs is seen.
 sed '20s/3f800000/3f800001/' "$TEST_TMPDIR/table1.txt" >"$TEST_TMPDIR/changed.txt"
 if "$3" "$4" "$TEST_TMPDIR/changed.txt" >"$TEST_TMPDIR/said"; then
