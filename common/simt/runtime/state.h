@@ -31,6 +31,8 @@
 
 struct module;
 struct host_block;
+struct object_desc;
+struct simt_textures;
 struct program;
 
 struct runtime {
@@ -41,7 +43,10 @@ struct runtime {
     struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
     struct module *modules;            /**< newest first */
     struct host_block *host_blocks;    /**< pinned, registered, managed */
-    struct CUstream_st *streams;       /**< all but the default stream */
+    struct cudaArray *arrays;
+    struct simt_textures *textures;   /**< and surfaces */
+    struct object_desc *object_descs; /**< what the program said of each of them */
+    struct CUstream_st *streams;      /**< all but the default stream */
     struct CUstream_st *default_stream;
     struct CUevent_st *events;
     struct CUgraph_st *graphs;

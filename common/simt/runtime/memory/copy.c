@@ -7,6 +7,7 @@
  */
 #include <cuda_runtime_api.h>
 
+#include "common/simt/runtime/array/array.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
@@ -87,8 +88,7 @@ static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3
         return cudaErrorInvalidValue;
     }
     if (parameters->srcArray != NULL || parameters->dstArray != NULL) {
-        runtime_say("cudaMemcpy3D: arrays are not supported");
-        return cudaErrorNotSupported;
+        return array_copy_planes(runtime, parameters, stream);
     }
     struct work work = {.kind = WORK_COPY, .call = "cudaMemcpy3D"};
     work.copy = (struct copy_work){

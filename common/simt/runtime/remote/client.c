@@ -594,17 +594,34 @@ void call_take_kernel_node(struct call *call, struct cudaKernelNodeParams *param
 
 /* ---- Modules ---- */
 
-static void add_module(struct module *module) {
-    enum { MAGIC = 0x466243b1, VERSION = 1, HEADER = 16 };
-    const struct fatbin_wrapper *wrapper = module->wrapper;
-    uint64_t bytes = 0;
-    if (wrapper->magic == MAGIC && wrapper->version == VERSION) {
-        memcpy(&bytes, (const char *)wrapper->data + 8, sizeof bytes);
-        bytes += HEADER;
+static size_t fatbin_bytes(const void *data) {
+    enum { HEADER = 16 };
+    uint64_t bytes;
+    memcpy(&bytes, (const char *)data + 8, sizeof bytes);
+    return (size_t)bytes + HEADER;
+}
+
+/** The files of which the device links the module; at the first it lacks it says so. */
+static void add_files(const struct module *module) {
+    const void *const *file = module->wrapper->files;
+    while (*file != NULL &&
+           simt_add_file(module->remote, *file, fatbin_bytes(*file)) == cudaSuccess) {
+        file++;
     }
+}
+
+static void add_module(struct module *module) {
+    const struct fatbin_wrapper *wrapper = module->wrapper;
+    bool magic = wrapper->magic == FATBIN_WRAPPER_MAGIC;
+    bool linked = magic && wrapper->version == FATBIN_WRAPPER_LINKED;
+    bool known = linked || (magic && wrapper->version == FATBIN_WRAPPER_FILE);
+    size_t bytes = known ? fatbin_bytes(wrapper->data) : 0;
     forget_layouts(the_client());
     if (simt_add_module(&module->remote, *wrapper, wrapper->data, bytes) != cudaSuccess) {
         return;
+    }
+    if (linked) {
+        add_files(module);
     }
     for (const struct kernel *k = module->kernels; k != NULL; k = k->next) {
         (void)simt_add_kernel(module->remote, k->host, k->name, k->readable);

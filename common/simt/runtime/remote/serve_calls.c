@@ -59,6 +59,15 @@
     struct cudaKernelNodeParams v##_ = {0}; \
     struct cudaKernelNodeParams *v = frame_take_number(frame) != 0 ? &v##_ : NULL;
 #define RECEIVE_CONFIG(v, unused) const cudaLaunchConfig_t *v = frame_take_config(frame);
+#define RECEIVE_PLANES(v, unused)  \
+    struct cudaMemcpy3DParms v##_; \
+    const struct cudaMemcpy3DParms *v = frame_take_planes(frame, &v##_) ? &v##_ : NULL;
+#define RECEIVE_RESOURCE(v, unused) \
+    struct cudaResourceDesc v##_;   \
+    const struct cudaResourceDesc *v = frame_take_resource(frame, &v##_) ? &v##_ : NULL;
+#define RECEIVE_RESOURCE_OUT(v, unused) \
+    struct cudaResourceDesc v##_;       \
+    struct cudaResourceDesc *v = frame_take_resource(frame, &v##_) ? &v##_ : NULL;
 
 /* Then what depends on other parameters is made of it. */
 #define PREPARE(v, p) PREPARE_1(v, STRIP p)
@@ -84,6 +93,9 @@
     v##_.kernelParams = frame_point(frame, v##_block, v##_bytes, v##_.func);
 #define PREPARE_KERNEL_NODE_OUT(v, unused)
 #define PREPARE_CONFIG(v, unused)
+#define PREPARE_PLANES(v, unused)
+#define PREPARE_RESOURCE(v, unused)
+#define PREPARE_RESOURCE_OUT(v, unused)
 
 /* At last the results. */
 #define GIVE(v, p) GIVE_1(v, STRIP p)
@@ -117,6 +129,12 @@
 #define GIVE_KERNEL_NODE(v, unused)
 #define GIVE_KERNEL_NODE_OUT(v, unused) frame_give_kernel_node(frame, v);
 #define GIVE_CONFIG(v, unused)
+#define GIVE_PLANES(v, unused)
+#define GIVE_RESOURCE(v, unused)
+#define GIVE_RESOURCE_OUT(v, unused)   \
+    if (v != NULL) {                   \
+        frame_give_resource(frame, v); \
+    }
 
 #define SERVE(name, count, ...)                                      \
     static void serve_##name(struct frame *frame) {                  \

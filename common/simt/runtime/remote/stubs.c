@@ -35,6 +35,9 @@
 #define PUT_KERNEL_NODE(v, unused) call_put_kernel_node(&call, v);
 #define PUT_KERNEL_NODE_OUT(v, unused) call_put_number(&call, v != NULL);
 #define PUT_CONFIG(v, unused) call_put_config(&call, v);
+#define PUT_PLANES(v, unused) call_put_target(&call, v, sizeof *v);
+#define PUT_RESOURCE(v, unused) call_put_target(&call, v, sizeof *v);
+#define PUT_RESOURCE_OUT(v, unused) call_put_target(&call, v, sizeof *v);
 
 /* What it takes from the answer. */
 #define TAKE(v, p) TAKE_1(v, STRIP p)
@@ -66,6 +69,9 @@
 #define TAKE_KERNEL_NODE(v, unused)
 #define TAKE_KERNEL_NODE_OUT(v, unused) call_take_kernel_node(&call, v);
 #define TAKE_CONFIG(v, unused)
+#define TAKE_PLANES(v, unused)
+#define TAKE_RESOURCE(v, unused)
+#define TAKE_RESOURCE_OUT(v, unused) TAKE_INOUT(v, unused)
 
 #define FUNCTION(name, count, ...)                                                \
     extern __typeof__(name) local_##name __asm__("simt_local_" #name);            \
