@@ -95,7 +95,7 @@ def _entries_aspect_impl(target, ctx):
             if type(dep) == "Target" and _EntriesInfo in dep:
                 below.append(dep[_EntriesInfo].entries)
     own = []
-    if ctx.rule.kind in ["cc_library", "cc_binary", "cc_test", "_cuda_library"]:
+    if ctx.rule.kind in ["cc_library", "cc_binary", "cc_test", "_cuda_library", "confined_library"]:
         local = [d.replace("\\\"", "\"") for d in getattr(ctx.rule.attr, "local_defines", [])]
         flags = _flags(_context(target, ctx), local)
         own = [_entry(file, flags) for file in _files(ctx)]

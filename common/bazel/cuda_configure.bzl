@@ -15,6 +15,7 @@ simt. WARPBOOK_GPU=off ignores the GPU, WARPBOOK_GPU=on assumes that there is on
 Targets of the repository, whether CUDA was found or not:
 
     :nvcc           script that starts nvcc, for rules
+    :toolkit.txt    the toolkit's folder; the folder of a substitute for ptxas, where that is missing
     :nvcc_version   file that changes with the toolkit, an input of every compilation
     :nvcc_found     config_setting, for select()
     :cuda_headers   the runtime's C headers alone
@@ -59,6 +60,8 @@ filegroup(
     name = "nvcc_version",
     srcs = ["version.txt"],
 )
+
+exports_files(["toolkit.txt"])
 """
 
 _FOUND = """
@@ -257,6 +260,7 @@ def _write_missing(repository_ctx):
     ))
     repository_ctx.file("nvcc.sh", script, executable = True)
     repository_ctx.file("version.txt", "missing\n")
+    repository_ctx.file("toolkit.txt", "")
 
 def _nvcc_script(repository_ctx, toolkit):
     """A script that starts nvcc, with a substitute for ptxas if the toolkit has none.
@@ -266,7 +270,6 @@ def _nvcc_script(repository_ctx, toolkit):
     """
     path = ""
     if not repository_ctx.path(toolkit.folder + "/bin/ptxas").exists:
-        repository_ctx.file("without_ptxas/ptxas", _NO_PTXAS, executable = True)
         path = "PATH='%s':\"$PATH\" " % repository_ctx.path("without_ptxas")
     return """#!/bin/sh
 TMPDIR=$(mktemp -d) || exit 1
@@ -291,6 +294,11 @@ def _write_found(repository_ctx, toolkit):
     ))
     repository_ctx.file("nvcc.sh", _nvcc_script(repository_ctx, toolkit), executable = True)
     repository_ctx.file("version.txt", toolkit.version)
+    lines = [str(repository_ctx.path(toolkit.folder).realpath)]
+    if not repository_ctx.path(toolkit.folder + "/bin/ptxas").exists:
+        repository_ctx.file("without_ptxas/ptxas", _NO_PTXAS, executable = True)
+        lines.append(str(repository_ctx.path("without_ptxas")))
+    repository_ctx.file("toolkit.txt", "".join([line + "\n" for line in lines]))
 
 def _cuda_configure_impl(repository_ctx):
     toolkit = _find_toolkit(repository_ctx)

@@ -1,18 +1,20 @@
 """cuda_library: compiles .cu files with nvcc, for C and C++ targets to depend on.
 
 Load it from @rules_cuda//cuda:defs.bzl, the name of the public rules. It has the
-same attributes, so the public rules can replace it.
+same attributes, so the public rules can replace it; `compile`, for a lab's files, is the only one
+more.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
+load("//common/bazel:confined.bzl", "confined_options")
 load("//common/bazel:cuda_archs.bzl", "ArchsInfo", "CoptsInfo")
 
 # Options for every .cu file. With the line table simt and profilers can name source lines.
 _OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
 
-def _arguments(ctx, cc_toolchain, context, source, output):
-    """The command line of one compilation, after the name of nvcc."""
+def _arguments(ctx, cc_toolchain, context):
+    """The command line of one compilation, after the name of nvcc, but for the files."""
     args = ctx.actions.args()
     args.add_all(_OPTIONS)
     args.add_all(ctx.attr.archs[ArchsInfo].options)
@@ -28,20 +30,26 @@ def _arguments(ctx, cc_toolchain, context, source, output):
     args.add_all(ctx.attr.local_defines, before_each = "-D")
     args.add_all(ctx.attr.copts)
     args.add_all(ctx.attr._copts[CoptsInfo].options)
-    args.add("-o", output)
-    args.add(source)
     return args
 
 def _compile(ctx, cc_toolchain, context, source):
     """Compiles one .cu file; returns its object file."""
     output = ctx.actions.declare_file("_objs/%s/%s.o" % (ctx.label.name, source.basename[:-len(".cu")]))
+    headers = depset(
+        [source] + [f for f in ctx.files.srcs if f.extension != "cu"],
+        transitive = [context.headers],
+    )
+    words = [_arguments(ctx, cc_toolchain, context), "-o", output.path, source.path]
+    tools = ctx.files._nvcc_version
+    if ctx.attr.compile:
+        options = confined_options(ctx, cc_toolchain, output, headers)
+        options.add(ctx.file._toolkit, format = "--toolkit=%s")
+        words = [options, "--", "nvcc", words[0], source.path]
+        tools = tools + [ctx.file._toolkit]
     ctx.actions.run(
-        executable = ctx.executable._nvcc,
-        arguments = [_arguments(ctx, cc_toolchain, context, source, output)],
-        inputs = depset(
-            [source] + [f for f in ctx.files.srcs if f.extension != "cu"] + ctx.files._nvcc_version,
-            transitive = [context.headers, cc_toolchain.all_files],
-        ),
+        executable = ctx.executable.compile if ctx.attr.compile else ctx.executable._nvcc,
+        arguments = words,
+        inputs = depset(tools, transitive = [headers, cc_toolchain.all_files]),
         outputs = [output],
         mnemonic = "CudaCompile",
         progress_message = "Compiling %s with nvcc" % source.short_path,
@@ -119,6 +127,11 @@ _cuda_library = rule(
             executable = True,
             cfg = "host",
         ),
+        "compile": attr.label(executable = True, cfg = "target"),
+        "_toolkit": attr.label(
+            default = "@local_config_cuda//:toolkit.txt",
+            allow_single_file = True,
+        ),
         "_nvcc_version": attr.label(default = "@local_config_cuda//:nvcc_version"),
         "_cc_toolchain": attr.label(default = "@bazel_tools//tools/cpp:current_cc_toolchain"),
     },
@@ -133,7 +146,8 @@ def cuda_library(target_compatible_with = [], **kwargs):
       target_compatible_with: as everywhere in Bazel.
       **kwargs: srcs (.cu, private .cuh and .h), hdrs, deps (any CcInfo), copts,
         defines (also for targets that depend on it), local_defines, includes, linkopts,
-        alwayslink, and the attributes common to all rules.
+        alwayslink, compile (a program that starts the compiler: see confined.bzl), and the
+        attributes common to all rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
 

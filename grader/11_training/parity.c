@@ -13,7 +13,6 @@
 #include "grader/11_training/remote.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/no_vendor_library.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"

@@ -52,7 +52,19 @@ bool grader_gpu_open(struct grader_gpu *gpu) {
     return true;
 }
 
+bool grader_gpu_probe(void) {
+    struct error error = {0};
+    enum status status = remote_probe_first(&error);
+    if (status != STATUS_OK) {
+        test_stop(__FILE__, __LINE__, "%s", error_text(&error, status));
+    }
+    return status == STATUS_OK;
+}
+
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu) {
+    if (!grader_gpu_probe()) {
+        return false;
+    }
     setenv("SIMT_CHECK", "bounds", 0);
     return grader_gpu_open(gpu);
 }
@@ -100,11 +112,14 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
     return speedup;
 }
 
-static struct condition condition_by(const struct device_limits *limits) {
+/* Limits before a submission and beside it that differ by more than probes do mean that somebody
+   else was at work, or the submission itself. */
+static struct condition condition_by(const struct device_limits *limits,
+                                     const struct remote_spread *spread) {
     struct device_properties gpu;
     const struct condition_probes probes = {
-        .read = {limits->read, 0.0},
-        .flops = {limits->fp32_flops, 0.0},
+        .read = {limits->read, spread->read},
+        .flops = {limits->fp32_flops, spread->flops},
         .launch = {1e3 * limits->call_ms, limits->call_spread - 1.0},
         .clock_khz = limits->clock_khz};
     enum status status = device_properties(&gpu, NULL);
@@ -114,13 +129,14 @@ static struct condition condition_by(const struct device_limits *limits) {
 struct least_time grader_gpu_least_time(const struct work *work) {
     struct device_limits limits;
     struct error error = {0};
-    enum status status = remote_device_limits(&limits, &error);
+    struct remote_spread spread;
+    enum status status = remote_device_limits(&limits, &spread, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("the GPU's limits: %s", error_text(&error, status));
         return (struct least_time){0};
     }
     struct least_time least = work_least_time(work, &limits);
-    struct condition condition = condition_by(&limits);
+    struct condition condition = condition_by(&limits, &spread);
     least.disturbed = condition.kind == CONDITION_SHARED || condition.kind == CONDITION_BUSY_HOST;
     if (condition.kind != CONDITION_FINE) {
         printf("note: %s\n", condition.text);

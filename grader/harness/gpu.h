@@ -34,8 +34,15 @@ struct grader_gpu {
 bool grader_gpu_open(struct grader_gpu *gpu);
 
 /**
- * @brief The same for a test of speed. The parity test checks for races and uninitialised reads;
- *        here simt does so only if $SIMT_CHECK says so.
+ * @brief On a GPU, measures its limits before there is a process of the submission's; once a
+ *        program. A test of speed begins with it.
+ * @return false, and the program ends, when the GPU cannot be used
+ */
+bool grader_gpu_probe(void);
+
+/**
+ * @brief grader_gpu_probe(), and grader_gpu_open() for a test of speed. The parity test checks for
+ * races and uninitialised reads; here simt does so only if $SIMT_CHECK says so.
  */
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 

@@ -32,6 +32,7 @@ enum {
 struct rounds {
     double before_ms; /**< the limit, by probes before the subject was there to disturb them; 0:
                          none */
+    double baseline_before_ms; /**< the baseline, likewise; 0: not timed */
     int count;
     double ideal_ms[2], subject_ms[2]; /**< fastest of the even and of the odd rounds */
     int improved;        /**< rounds up to the last that improved the fastest by a hundredth */

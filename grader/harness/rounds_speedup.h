@@ -29,7 +29,9 @@ typedef struct round_times round_function(void *argument, int number);
  * Other work on the machine often ends soon: behind the first rounds there are pauses.
  *
  * @param speedup lab, measure and margin are set; a row of the threshold table
- * @param rounds  zero-initialised, but for before_ms
+ * The baseline is as fast as it was before the submission began or beside it, whichever is faster.
+ *
+ * @param rounds  zero-initialised, but for before_ms and baseline_before_ms
  */
 void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_function *time_round,
                     void *argument);

@@ -29,11 +29,9 @@ enum { MESSAGE_BYTES = 3072, MESSAGE_NAME = 48 };
 enum message_kind {
     MESSAGE_READY, /**< a: arena's address, bytes; the worker maps it. First of all */
     MESSAGE_CALL,  /**< a: enum call_mode, stream; name, bytes: arguments. Answer: the same bytes as
-                        the function left them, ms; a: launches; a[3]: operations that simt counted
-                    */
-    MESSAGE_DEVICE,    /**< a: enum device_request and what it takes */
-    MESSAGE_LIBRARIES, /**< answer: the first vendor's library that the worker has mapped, as name
-                        */
+                        the function left them, ms; a: launches; a[3], a[4]: operations and
+                        bytes of global memory that simt counted */
+    MESSAGE_DEVICE /**< a: enum device_request and what it takes */
 };
 
 /** How a function is called. */

@@ -87,6 +87,9 @@ MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments
  */
 void remote_check_counted(double flops);
 
+/** The same for bytes that kernels read from and wrote to global memory. */
+void remote_check_counted_bytes(double bytes);
+
 /** What a request and its answer may take of a call's time without counting. */
 #define REMOTE_MESSAGE_MS 0.25
 

@@ -28,10 +28,24 @@ MUST_CHECK enum status remote_open_device(struct error *error);
 MUST_CHECK enum status remote_open_side(enum remote_side which, struct error *error);
 
 /**
- * @brief Finds what the GPU can do at best, by the baseline's worker: no code of the submission's
- *        has a part in it. The side in use stays.
+ * @brief On a GPU, finds what it can do at best while there is no process of the submission's, once
+ *        a program; ends all workers. Does nothing on simt.
  */
-MUST_CHECK enum status remote_device_limits(struct device_limits *limits, struct error *error);
+MUST_CHECK enum status remote_probe_first(struct error *error);
+
+/** How far the limits beside a submission's process lie from those before it; 0.1 is a tenth. */
+struct remote_spread {
+    double read, flops;
+};
+
+/**
+ * @brief Finds what the GPU can do at best, by the baseline's worker. The side in use stays.
+ *
+ * No code of the submission's has a part in it, but what it left in the GPU's queue can slow these
+ * probes: the better of them and of remote_probe_first()'s counts.
+ */
+MUST_CHECK enum status remote_device_limits(struct device_limits *limits,
+                                            struct remote_spread *spread, struct error *error);
 
 /**
  * @brief Asks the submission's worker for the longest launch since this was asked last. Its numbers

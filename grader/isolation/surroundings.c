@@ -32,36 +32,14 @@ static void choose_environment(struct surroundings *s) {
     }
 }
 
-/* Notes a folder once, as far as there is room. */
-static void note_folder(struct surroundings *s, const char *path, size_t length) {
-    size_t count = 0;
-    while (count < SURROUNDINGS_FOLDERS && s->readable[count] != NULL) {
-        if (strlen(s->readable[count]) == length && memcmp(path, s->readable[count], length) == 0) {
-            return;
-        }
-        count++;
-    }
-    if (count < SURROUNDINGS_FOLDERS && length < sizeof s->folders[count]) {
-        memcpy(s->folders[count], path, length);
-        s->readable[count] = s->folders[count];
-    }
-}
-
-/*
- * The worker has the libraries that this program has, simt's runtime among them, from the same
- * places. @return whether it is simt's: on a GPU the runtime is part of the program.
- */
-static bool find_libraries(struct surroundings *s) {
+/* @return whether the device is simt: its runtime is a library, a GPU's is part of the program. */
+static bool has_simt(void) {
     char line[4096];
     bool simt = false;
     FILE *maps = fopen("/proc/self/maps", "r");
-    while (maps != NULL && fgets(line, sizeof line, maps) != NULL) {
-        const char *path = strchr(line, '/');
+    while (maps != NULL && !simt && fgets(line, sizeof line, maps) != NULL) {
         const char *slash = strrchr(line, '/');
-        if (path != NULL && strstr(slash, ".so") != NULL) {
-            note_folder(s, path, (size_t)(slash - path));
-            simt = simt || strncmp(slash, "/libcudart.so", 13) == 0;
-        }
+        simt = slash != NULL && strncmp(slash, "/libcudart.so", 13) == 0;
     }
     if (maps != NULL) {
         fclose(maps);
@@ -77,8 +55,7 @@ enum status surroundings_find(struct surroundings *s, enum remote_side which, st
                          which == REMOTE_SUBJECT ? "the subject" : "the baseline");
     }
     TRY(program_folder_path(s->worker, sizeof s->worker, name, error));
-    bool simt = find_libraries(s);
-    s->gpu = remote_program.device && !simt;
+    s->gpu = remote_program.device && !has_simt();
     choose_environment(s);
     return STATUS_OK;
 }

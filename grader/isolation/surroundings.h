@@ -1,6 +1,6 @@
 /**
  * @file surroundings.h
- * @brief What a worker is given: its file, its environment, what it may read.
+ * @brief What a worker is given: its file, its environment, whether it has a GPU.
  */
 #ifndef WARPBOOK_GRADER_ISOLATION_SURROUNDINGS_H_
 #define WARPBOOK_GRADER_ISOLATION_SURROUNDINGS_H_
@@ -14,14 +14,12 @@
 extern "C" {
 #endif
 
-enum { SURROUNDINGS_VARIABLES = 32, SURROUNDINGS_FOLDERS = 8 };
+enum { SURROUNDINGS_VARIABLES = 32 };
 
 struct surroundings {
     char worker[4096];                                   /**< path of its file */
     const char *environment[SURROUNDINGS_VARIABLES + 1]; /**< of ours, what it needs, then NULL */
-    char folders[SURROUNDINGS_FOLDERS][1024];       /**< of the libraries that this program has */
-    const char *readable[SURROUNDINGS_FOLDERS + 1]; /**< these, then NULL */
-    bool gpu;                                       /**< a real one */
+    bool gpu;                                            /**< a real one */
 };
 
 /**

@@ -77,6 +77,22 @@ static enum status move(uint64_t *a, struct error *error) {
     }
 }
 
+/* On simt what its runtime counted, whatever functions were called for it; on a GPU what went
+   through the functions of common/device. */
+static struct device_traffic traffic_so_far(void) {
+    struct simt_api simt;
+    struct simt_totals totals;
+    if (!simt_find(&simt)) {
+        return device_traffic();
+    }
+    simt.read_totals(&totals);
+    return (struct device_traffic){.copies_to_device = totals.copies_to_device,
+                                   .bytes_to_device = totals.bytes_to_device,
+                                   .copies_to_host = totals.copies_to_host,
+                                   .bytes_to_host = totals.bytes_to_host,
+                                   .allocations = totals.allocations};
+}
+
 static enum status request(struct message *message, struct error *error) {
     uint64_t *a = message->a;
     struct device_traffic traffic;
@@ -103,7 +119,7 @@ static enum status request(struct message *message, struct error *error) {
     case DEVICE_LAUNCHED:
         return device_launched(message->name, error);
     case DEVICE_TRAFFIC:
-        traffic = device_traffic();
+        traffic = traffic_so_far();
         put(message, &traffic, sizeof traffic);
         return STATUS_OK;
     case DEVICE_NOW:
@@ -137,15 +153,14 @@ static enum status run_benched(void *argument, device_stream stream, struct erro
     return b->entry->run(b->arguments, error);
 }
 
-/* Floating-point operations of all kernels so far; 0 on a GPU, which does not count them. */
-static uint64_t counted_flops(void) {
+/* What all kernels have done so far; zeros on a GPU, which does not count. */
+static struct simt_counters counted_so_far(void) {
     struct simt_api simt;
-    struct simt_totals totals;
-    if (!simt_find(&simt)) {
-        return 0;
+    struct simt_totals totals = {.launches = 0};
+    if (simt_find(&simt)) {
+        simt.read_totals(&totals);
     }
-    simt.read_totals(&totals);
-    return totals.counters.flops;
+    return totals.counters;
 }
 
 static enum status timed(struct benched *b, struct message *message, struct error *error) {
@@ -190,7 +205,7 @@ static void call_on_device(const struct worker_entry *entry, struct message *mes
     struct error error = {0};
     struct benched b = {entry, message->bytes};
     enum status status = STATUS_OK;
-    uint64_t flops = counted_flops();
+    const struct simt_counters before = counted_so_far();
     switch ((enum call_mode)message->a[0]) {
     case CALL_BENCH:
         status = bench(&b, message, &error);
@@ -202,7 +217,9 @@ static void call_on_device(const struct worker_entry *entry, struct message *mes
         status = timed(&b, message, &error);
         break;
     }
-    message->a[3] = counted_flops() - flops;
+    const struct simt_counters after = counted_so_far();
+    message->a[3] = after.flops - before.flops;
+    message->a[4] = after.global_bytes - before.global_bytes;
     worker_answer(message, status, &error);
 }
 

@@ -1,11 +1,11 @@
 /* The worker's loop: a request, its answer, until the grader closes the channel. */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "grader/harness/vendor_library.h"
 #include "grader/isolation/worker.h"
 
 void worker_answer(struct message *message, enum status status, const struct error *error) {
@@ -67,10 +67,6 @@ static void serve(struct message *message) {
         worker_answer(message, map_arena(message, &error), &error);
     } else if (message->kind == MESSAGE_CALL) {
         call(message);
-    } else if (message->kind == MESSAGE_LIBRARIES) {
-        message->name[0] = '\0';
-        (void)grader_vendor_library(message->name, sizeof message->name);
-        worker_answer(message, STATUS_OK, NULL);
     } else if (worker.device != NULL) {
         worker.device->serve(message);
     } else {

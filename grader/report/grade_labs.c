@@ -16,6 +16,7 @@
 #include "grader/report/memory.h"
 #include "grader/report/run_grader.h"
 #include "grader/report/warmups.h"
+#include "grader/sandbox/sandbox.h"
 
 enum { PATH_SIZE = 1200, MOST_RECORD = 16 << 20, TAIL = 16384 };
 
@@ -24,6 +25,7 @@ struct work {
     const struct grade_options *options;
     struct run *run;
     struct run memory;
+    struct signature_key key;
     char folder[1024]; /* of results, or a temporary one */
     bool writable;     /* it is the one that was asked for */
     struct progress progress;
@@ -93,7 +95,10 @@ static void load_memory(struct work *w) {
     char path[PATH_SIZE];
     struct error error = {0};
     memory_path(w, path);
-    enum status status = memory_load(&w->memory, path, &error);
+    enum status status = signature_key_open(&w->key, &error);
+    if (status == STATUS_OK) {
+        status = memory_load(&w->memory, path, &w->key, &error);
+    }
     if (error.message[0] != '\0') {
         say(error_text(&error, status));
     }
@@ -105,7 +110,7 @@ static void save_memory(struct work *w) {
     char path[PATH_SIZE];
     struct error error = {0};
     memory_path(w, path);
-    if (w->writable && run_save(&w->memory, path, &error) != STATUS_OK) {
+    if (w->writable && memory_save(&w->memory, path, &w->key, &error) != STATUS_OK) {
         say(error.message);
         w->writable = false;
     }
@@ -342,12 +347,31 @@ static void forget_rest(struct work *w) {
     }
 }
 
+/* Notes what the sandbox lacks on this machine; refuses for it where that is asked for. */
+static enum status look_at_isolation(const struct grade_options *options, struct run *run,
+                                     struct error *error) {
+    struct sandbox_result seen = {.holds = 0};
+    TRY(sandbox_find_holds(0, &seen.holds, error));
+    sandbox_lacks(&seen, SANDBOX_HOLDS_ISOLATION, run->not_held, sizeof run->not_held);
+    if (!options->isolated) {
+        return STATUS_OK;
+    }
+    if (run->not_held[0] != '\0') {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--require-isolation: nothing is graded here, as this machine lacks: %s",
+                         run->not_held);
+    }
+    setenv("WARPBOOK_REQUIRE_ISOLATION", "1", 1); /* for the graded programs */
+    return STATUS_OK;
+}
+
 enum status grade_labs(struct run *run, const struct grade_options *options, struct error *error) {
     struct work w = {.options = options, .run = run};
     size_t labs = 0;
     *run = (struct run){0};
     snprintf(run->subject, sizeof run->subject, "%s", options->subject);
     find_commit(run);
+    TRY(look_at_isolation(options, run, error));
     TRY(open_folder(&w, error));
     TRY(lock_folder(&w, error));
     load_memory(&w);

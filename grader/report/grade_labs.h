@@ -17,6 +17,7 @@ struct grade_options {
     const char *workspace; /**< folder with labs/ and solutions/ */
     const char *subject;   /**< "labs" or "solutions" */
     bool again;            /**< run what is remembered, too */
+    bool isolated;         /**< refuse where the sandbox does not hold all that it should */
     bool warmups;          /**< also ask how many warm-ups are done */
     double limit;          /**< seconds of one program */
     const struct lab *chosen[LAB_COUNT]; /**< NULL: not asked for */

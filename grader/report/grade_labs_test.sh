@@ -3,7 +3,9 @@
 # becomes of programs that crash, hang, leave early, write nonsense or forge.
 set -u
 report=$PWD/$1
+without=$PWD/$2
 work=$TEST_TMPDIR/work
+export XDG_STATE_HOME=$TEST_TMPDIR/state # for the key that results are signed with
 failures=0
 
 fail() {
@@ -83,7 +85,8 @@ make_course() {
 # call FLAGS...: output, code. Seconds a program: few where one hangs, else more than a busy machine needs.
 limit=60
 call() {
-    output=$(cd "$work" && BUILD_WORKSPACE_DIRECTORY=$work "$report" --graders "$work/graders" --timeout "$limit" "$@" 2>&1)
+    # shellcheck disable=SC2086 # words
+    output=$(cd "$work" && BUILD_WORKSPACE_DIRECTORY=$work $report --graders "$work/graders" --timeout "$limit" "$@" 2>&1)
     code=$?
 }
 
@@ -107,6 +110,58 @@ what_has_not_changed_is_not_run() {
     [ "$(runs 04_sgemm_speedup)" -eq 4 ] || fail "a changed grader runs nothing"
     call --labs 4,5
     [ "$(runs 04_sgemm_speedup)" -eq 4 ] || fail "another lab makes this one run"
+}
+
+# forged SED: a remembered result that somebody has changed is none.
+forged() {
+    make_course
+    call --labs 4
+    sed -i "$1" "$work/results/report-labs.json"
+    call --labs 4
+    has "report-labs.json was not signed with $TEST_TMPDIR/state/warpbook/report.key: its labs are graded again"
+    [ "$(runs 04_sgemm_parity)" -eq 2 ] || fail "believes what was changed by $1"
+    call --labs 4
+    [ "$(runs 04_sgemm_parity)" -eq 2 ] || fail "does not remember what was graded again"
+}
+
+only_what_is_signed_is_remembered() {
+    forged 's/"speedup":5/"speedup":50/'
+    forged 's/,"signature":"[0-9a-f]*"//'
+    forged 's/"signature":"./"signature":"x/'
+    [ "$(stat -c %a "$TEST_TMPDIR/state/warpbook/report.key")" = 600 ] || fail "others read the key"
+    make_course
+    echo short >"$TEST_TMPDIR/state/warpbook/report.key"
+    call --labs 4
+    has "report.key: not a key of 32 bytes; remove it, and another one is made"
+    shows 04_sgemm passed 88
+    [ ! -e "$work/results/report-labs.json" ] || fail "remembers without a key"
+    rm "$TEST_TMPDIR/state/warpbook/report.key"
+}
+
+what_does_not_hold_is_said_or_refused() {
+    local lacks="files outside its folder not readable (Landlock)"
+    make_course
+    program 04_sgemm_parity "echo \"isolation: \$WARPBOOK_REQUIRE_ISOLATION\"
+cat >>\"\$WARPBOOK_GRADES\" <<'END'
+$(line 04_sgemm parity shapes pass; ends 04_sgemm parity 1)
+END"
+    local whole=$report
+    report="$without landlock $whole"
+    call --labs 4
+    has "not held on the machine that graded: $lacks"
+    shows 04_sgemm passed 88
+    call --labs 4 --again --require-isolation
+    [ "$code" -eq 1 ] || fail "status $code"
+    has "report: --require-isolation: nothing is graded here, as this machine lacks: $lacks"
+    report=$whole
+    [ "$(runs 04_sgemm_parity)" -eq 1 ] || fail "graded where it may not"
+    call --labs 4 --again --require-isolation
+    if [ "$code" -eq 0 ]; then
+        shows 04_sgemm passed 88
+        grep -qx "isolation: 1" "$work/results/report/04_sgemm_parity.log" || fail "the graders are not told"
+    else
+        has "this machine lacks: "
+    fi
 }
 
 what_was_built_counts() {
@@ -392,6 +447,8 @@ trouble_stays_with_its_lab
 nobody_forges
 endless_output_ends
 memory_is_not_lost
+only_what_is_signed_is_remembered
+what_does_not_hold_is_said_or_refused
 an_interrupted_run_keeps_what_it_has
 a_killed_report_takes_its_program_along
 started_in_another_folder

@@ -1,11 +1,19 @@
 #include "grader/report/memory.h"
 
+#include <cjson/cJSON.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { MOST_BROKEN = 100 };
+#include "common/base/file.h"
+
+enum { MOST_BROKEN = 100, MOST_BYTES = 64 << 20 };
+
+/* Name of the member of the file's JSON; it signs the others, as cJSON_PrintUnformatted() has them.
+ */
+static const char signature[] = "signature";
 
 enum status set_aside(const char *path, struct error *error) {
     char why[256], aside[1300];
@@ -27,12 +35,71 @@ enum status set_aside(const char *path, struct error *error) {
     return error_set(error, STATUS_IO, "%s, and it cannot be moved away", why);
 }
 
-enum status memory_load(struct run *memory, const char *path, struct error *error) {
+/* Takes the signature out of the file's JSON. @return whether it is that of the rest by this key */
+static bool take_signature(cJSON *json, const struct signature_key *key) {
+    char right[SHA1_TEXT] = "";
+    cJSON *item = cJSON_DetachItemFromObjectCaseSensitive(json, signature);
+    char *text = cJSON_PrintUnformatted(json);
+    if (text != NULL) {
+        signature_of(key, text, strlen(text), right);
+    }
+    bool same = cJSON_IsString(item) && signature_equal(right, item->valuestring);
+    free(text);
+    cJSON_Delete(item);
+    return same;
+}
+
+static enum status load(struct run *memory, const char *path, const struct signature_key *key,
+                        struct error *error) {
+    char *text;
+    size_t size;
+    TRY(file_read(path, MOST_BYTES, &text, &size, error));
+    cJSON *json = cJSON_ParseWithLength(text, size);
+    free(text);
+    if (json == NULL) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: not JSON", path);
+    }
+    bool ours = take_signature(json, key);
+    enum status status = run_from_json(memory, json, error);
+    if (status != STATUS_OK) {
+        status = error_prefix(error, status, path);
+    } else if (!ours) {
+        run_free(memory);
+        *memory = (struct run){0};
+        (void)error_set(error, STATUS_MISMATCH,
+                        "%s was not signed with %s: its labs are graded again", path, key->path);
+    }
+    cJSON_Delete(json);
+    return status;
+}
+
+enum status memory_save(const struct run *memory, const char *path, const struct signature_key *key,
+                        struct error *error) {
+    char right[SHA1_TEXT];
+    cJSON *json = run_to_json(memory);
+    char *text = cJSON_PrintUnformatted(json);
+    if (text != NULL) {
+        signature_of(key, text, strlen(text), right);
+        cJSON_AddStringToObject(json, signature, right);
+        free(text);
+        text = cJSON_PrintUnformatted(json);
+    }
+    cJSON_Delete(json);
+    if (text == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
+    }
+    enum status status = file_write(path, text, strlen(text), error);
+    free(text);
+    return status;
+}
+
+enum status memory_load(struct run *memory, const char *path, const struct signature_key *key,
+                        struct error *error) {
     *memory = (struct run){0};
     if (access(path, F_OK) != 0) {
         return STATUS_OK;
     }
-    enum status status = run_load(memory, path, error);
+    enum status status = load(memory, path, key, error);
     if (status == STATUS_OK || status == STATUS_OUT_OF_MEMORY || status == STATUS_IO) {
         return status;
     }

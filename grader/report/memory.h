@@ -6,6 +6,7 @@
 #define WARPBOOK_GRADER_REPORT_MEMORY_H_
 
 #include "grader/report/run.h"
+#include "grader/report/signature.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -21,14 +22,20 @@ extern "C" {
 MUST_CHECK enum status set_aside(const char *path, struct error *error);
 
 /**
- * @brief Reads the file; one that is not there is an empty memory.
+ * @brief Reads the file; one that is not there is an empty memory, and so is one that was not
+ *        signed with this key, which memory_save() then replaces: the line in @p error says so.
  *
  * One that cannot be understood is moved to PATH.broken (PATH.broken.2, ... where that is taken),
  * and the memory is empty. The line in @p error says so, while the status is STATUS_OK.
  *
  * @return STATUS_OK, or STATUS_IO when the file can be neither read nor moved
  */
-MUST_CHECK enum status memory_load(struct run *memory, const char *path, struct error *error);
+MUST_CHECK enum status memory_load(struct run *memory, const char *path,
+                                   const struct signature_key *key, struct error *error);
+
+/** Writes the memory, signed, to a file, which appears whole or not at all. */
+MUST_CHECK enum status memory_save(const struct run *memory, const char *path,
+                                   const struct signature_key *key, struct error *error);
 
 /** Takes over a lab's grades: from then on they belong to @p memory. */
 void memory_keep(struct run *memory, const struct lab_run *lab);

@@ -17,7 +17,7 @@ enum { PATH_SIZE = 1024 };
 
 struct options {
     const char *labs, *format, *output, *subject, *graders, *results, *from;
-    bool again, strict, compare;
+    bool again, isolated, strict, compare;
     uint64_t limit;
 };
 
@@ -40,6 +40,8 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
     const struct flag table[] = {
         {"labs", 0, FLAG_STRING, &o->labs, "LIST", "only these, by name or number: 04,05; 00: warm-ups"},
         {"again", 0, FLAG_SWITCH, &o->again, NULL, "run labs that have not changed, too"},
+        {"require-isolation", 0, FLAG_SWITCH, &o->isolated, NULL,
+         "grade only where a submission can be kept from all that it must not reach"},
         {"format", 0, FLAG_STRING, &o->format, "NAME",
          "text, json, gradescope, junit, markdown or html"},
         {"output", 'o', FLAG_STRING, &o->output, "FILE", "write there; - is standard output"},
@@ -75,6 +77,7 @@ static enum status check_together(const struct options *o, struct error *error) 
     const char *shows = o->compare ? "--compare" : o->from != NULL ? "--from" : NULL;
     const char *other = o->labs != NULL                                ? "--labs"
                         : o->again                                     ? "--again"
+                        : o->isolated                                  ? "--require-isolation"
                         : o->compare && o->from                        ? "--from"
                         : o->compare && o->output                      ? "--output"
                         : o->compare && strcmp(o->format, "text") != 0 ? "--format"
@@ -175,6 +178,7 @@ static enum status grade(const struct options *o, const char *workspace, struct 
                                     .workspace = workspace,
                                     .subject = REPORT_SUBJECT,
                                     .again = o->again,
+                                    .isolated = o->isolated,
                                     .limit = (double)o->limit};
     TRY(lab_choose(o->labs, options.chosen, &options.warmups, error));
     if (options.results == NULL) {

@@ -22,6 +22,8 @@ static char *read_whole(const char *path) {
     return text;
 }
 
+static const struct signature_key made_up_key = {.path = "a made-up key"};
+
 /* ---- Digests ---- */
 
 C_TEST(sha1, digests_of_the_standard) {
@@ -378,7 +380,7 @@ C_TEST(format, warmups_have_a_line_and_no_points) {
     load_made_up(&run, &score);
     EXPECT_INT_EQ(0, run.warmups.count);
     run.warmups = (struct warmups_run){.done = 12, .count = 32, .digest = "d"};
-    ASSERT_OK(run_save(&run, path, NULL));
+    ASSERT_OK(memory_save(&run, path, &made_up_key, NULL));
     run_free(&run);
     ASSERT_OK(run_load(&run, path, NULL));
     EXPECT_STR_EQ("d", run.warmups.digest);
@@ -434,7 +436,7 @@ C_TEST(format, says_why_a_kernel_is_not_faster) {
         }
     }
     test_temporary_path("why.json", path, sizeof path);
-    ASSERT_OK(run_save(&run, path, NULL));
+    ASSERT_OK(memory_save(&run, path, &made_up_key, NULL));
     run_free(&run);
     ASSERT_OK(run_load(&run, path, NULL));
     score_run(&score, &run);
@@ -508,7 +510,7 @@ C_TEST(memory, a_damaged_file_is_kept_and_named) {
         struct run memory;
         struct error error = {0};
         ASSERT_OK(file_write(path, damaged[i], strlen(damaged[i]), NULL));
-        EXPECT_OK(memory_load(&memory, path, &error));
+        EXPECT_OK(memory_load(&memory, path, &made_up_key, &error));
         snprintf(aside, sizeof aside, i == 0 ? "%s.broken" : "%s.broken.%zu", path, i + 1);
         EXPECT_TRUE(strstr(error.message, "begun anew, the old file is ") != NULL);
         EXPECT_TRUE(strstr(error.message, aside) != NULL);
@@ -520,8 +522,59 @@ C_TEST(memory, a_damaged_file_is_kept_and_named) {
     }
     struct run memory;
     struct error error = {0};
-    EXPECT_OK(memory_load(&memory, path, &error)); /* no file: nothing to say */
+    EXPECT_OK(memory_load(&memory, path, &made_up_key, &error)); /* no file: nothing to say */
     EXPECT_STR_EQ("", error.message);
+}
+
+/* As RFC 2202 has them. */
+C_TEST(signature, is_hmac_sha1) {
+    char text[SHA1_TEXT];
+    unsigned char key[80];
+    memset(key, 0x0b, 20);
+    signature_hmac(key, 20, "Hi There", 8, text);
+    EXPECT_STR_EQ("b617318655057264e28bc0b6fb378c8ef146be00", text);
+    signature_hmac("Jefe", 4, "what do ya want for nothing?", 28, text);
+    EXPECT_STR_EQ("effcdf6ae5eb2fa2d27416d5f184df9c259a7c79", text);
+    EXPECT_TRUE(signature_equal(text, text));
+    EXPECT_TRUE(!signature_equal(text, "effcdf6ae5eb2fa2d27416d5f184df9c259a7c78"));
+    EXPECT_TRUE(!signature_equal(text, ""));
+}
+
+/* Loads what is at `path`, which nobody with the key has written so. */
+static void expect_not_signed(const char *path, const struct signature_key *key) {
+    struct run memory;
+    struct error error = {0};
+    EXPECT_OK(memory_load(&memory, path, key, &error));
+    EXPECT_STR_CONTAINS(" was not signed with ", error.message);
+    EXPECT_TRUE(memory.labs[0].lab == NULL);
+    EXPECT_TRUE(access(path, F_OK) == 0);
+    run_free(&memory);
+}
+
+C_TEST(memory, is_believed_where_it_is_signed) {
+    char path[PATH_SIZE];
+    struct run run, memory;
+    struct run_score score;
+    struct error error = {0};
+    const struct signature_key other = {.bytes = {1}, .path = "another key"};
+    load_made_up(&run, &score);
+    test_temporary_path("signed.json", path, sizeof path);
+    ASSERT_OK(memory_save(&run, path, &made_up_key, NULL));
+    EXPECT_OK(memory_load(&memory, path, &made_up_key, &error));
+    EXPECT_STR_EQ("", error.message);
+    EXPECT_STR_EQ(run.labs[0].digest, memory.labs[0].digest);
+    run_free(&memory);
+    expect_not_signed(path, &other);
+    char *text = read_whole(path);
+    char *slow = strstr(text, "\"slow\"");
+    ASSERT_TRUE(slow != NULL);
+    memcpy(slow, "\"pass\"", 6);
+    ASSERT_OK(file_write(path, text, strlen(text), NULL));
+    expect_not_signed(path, &made_up_key);
+    free(text);
+    ASSERT_OK(file_write(path, "{\"schema\":1,\"labs\":[]}", 23, NULL));
+    expect_not_signed(path, &made_up_key);
+    run_free(&run);
 }
 
 /* ---- Hints ---- */

@@ -87,8 +87,10 @@ struct warmups_run {
 };
 
 struct run {
-    char subject[16]; /**< "labs" or "solutions" */
-    char commit[64];  /**< "" when it cannot be told */
+    char subject[16];   /**< "labs" or "solutions" */
+    char commit[64];    /**< "" when it cannot be told */
+    char not_held[400]; /**< what the sandbox does not hold on the machine that graded; "" for
+                             nothing that matters */
     struct warmups_run warmups;
     struct lab_run labs[LAB_COUNT];
 };
@@ -124,11 +126,8 @@ struct cJSON *run_to_json(const struct run *run);
 MUST_CHECK enum status run_from_json(struct run *run, const struct cJSON *json,
                                      struct error *error);
 
-/** Reads a kept run from a file. */
+/** Reads a recorded run from a file, whoever wrote it. */
 MUST_CHECK enum status run_load(struct run *run, const char *path, struct error *error);
-
-/** Writes a run to a file, which appears whole or not at all. */
-MUST_CHECK enum status run_save(const struct run *run, const char *path, struct error *error);
 
 /** Frees all programs; a zeroed one is allowed. */
 void run_free(struct run *run);

@@ -197,6 +197,9 @@ cJSON *run_to_json(const struct run *run) {
     cJSON_AddNumberToObject(json, "schema", RUN_SCHEMA);
     cJSON_AddStringToObject(json, "subject", run->subject);
     cJSON_AddStringToObject(json, "commit", run->commit);
+    if (run->not_held[0] != '\0') {
+        cJSON_AddStringToObject(json, "not_held", run->not_held);
+    }
     if (run->warmups.count > 0) {
         cJSON *warmups = cJSON_AddObjectToObject(json, "warmups");
         cJSON_AddNumberToObject(warmups, "done", run->warmups.done);
@@ -275,6 +278,7 @@ enum status run_from_json(struct run *run, const cJSON *json, struct error *erro
     }
     text_clean(run->subject, sizeof run->subject, string_of(json, "subject"), false);
     text_clean(run->commit, sizeof run->commit, string_of(json, "commit"), false);
+    text_clean(run->not_held, sizeof run->not_held, string_of(json, "not_held"), false);
     run->warmups = warmups_from_json(cJSON_GetObjectItemCaseSensitive(json, "warmups"));
     cJSON_ArrayForEach(item, labs) {
         enum status status = lab_from_json(run, item, error);
@@ -298,16 +302,4 @@ enum status run_load(struct run *run, const char *path, struct error *error) {
                                       : run_from_json(run, json, error);
     cJSON_Delete(json);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
-}
-
-enum status run_save(const struct run *run, const char *path, struct error *error) {
-    cJSON *json = run_to_json(run);
-    char *text = cJSON_PrintUnformatted(json);
-    cJSON_Delete(json);
-    if (text == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "%s: out of memory", path);
-    }
-    enum status status = file_write(path, text, strlen(text), error);
-    free(text);
-    return status;
 }

@@ -62,7 +62,7 @@ void sha1_add(struct sha1 *sha1, const void *data, size_t size) {
     }
 }
 
-void sha1_end(struct sha1 *sha1, char text[SHA1_TEXT]) {
+void sha1_end_bytes(struct sha1 *sha1, unsigned char digest[SHA1_BYTES]) {
     static const unsigned char padding[64] = {0x80};
     uint64_t bits = 8 * sha1->bytes;
     unsigned char length[8];
@@ -72,9 +72,21 @@ void sha1_end(struct sha1 *sha1, char text[SHA1_TEXT]) {
     size_t filled = sha1->bytes % 64;
     sha1_add(sha1, padding, filled < 56 ? 56 - filled : 120 - filled);
     sha1_add(sha1, length, sizeof length);
-    for (int i = 0; i < 5; i++) {
-        snprintf(text + 8 * (size_t)i, 9, "%08x", sha1->state[i]);
+    for (int i = 0; i < SHA1_BYTES; i++) {
+        digest[i] = (unsigned char)(sha1->state[i / 4] >> (24 - 8 * (i % 4)));
     }
+}
+
+void sha1_text(const unsigned char digest[SHA1_BYTES], char text[SHA1_TEXT]) {
+    for (int i = 0; i < SHA1_BYTES; i++) {
+        snprintf(text + 2 * (size_t)i, 3, "%02x", digest[i]);
+    }
+}
+
+void sha1_end(struct sha1 *sha1, char text[SHA1_TEXT]) {
+    unsigned char digest[SHA1_BYTES];
+    sha1_end_bytes(sha1, digest);
+    sha1_text(digest, text);
 }
 
 enum status sha1_add_file(struct sha1 *sha1, const char *path, struct error *error) {

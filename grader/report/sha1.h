@@ -2,7 +2,7 @@
  * @file sha1.h
  * @brief SHA-1 (RFC 3174): tells one build from another.
  *
- * Nothing here relies on its resisting an attack.
+ * Nothing relies on its resisting collisions: signature.h has a key.
  */
 #ifndef WARPBOOK_GRADER_REPORT_SHA1_H_
 #define WARPBOOK_GRADER_REPORT_SHA1_H_
@@ -16,7 +16,10 @@
 extern "C" {
 #endif
 
-enum { SHA1_TEXT = 41 }; /**< bytes of a digest in hexadecimal, with its NUL */
+enum {
+    SHA1_BYTES = 20, /**< of a digest */
+    SHA1_TEXT = 41   /**< the same in hexadecimal, with a NUL */
+};
 
 struct sha1 {
     uint32_t state[5];
@@ -28,6 +31,9 @@ struct sha1 sha1_begin(void);
 void sha1_add(struct sha1 *sha1, const void *data, size_t size);
 /** Writes the digest; the struct is used up. */
 void sha1_end(struct sha1 *sha1, char text[SHA1_TEXT]);
+void sha1_end_bytes(struct sha1 *sha1, unsigned char digest[SHA1_BYTES]);
+/** Writes a digest in hexadecimal. */
+void sha1_text(const unsigned char digest[SHA1_BYTES], char text[SHA1_TEXT]);
 
 /** Adds a file's length and content. @return STATUS_OK, or what opening it gives */
 MUST_CHECK enum status sha1_add_file(struct sha1 *sha1, const char *path, struct error *error);

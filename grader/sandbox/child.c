@@ -96,9 +96,10 @@ static bool drop_privileges(void) {
 
 static unsigned limit_reach(const struct child *child) {
     const struct sandbox_command *command = child->command;
-    struct reach reach = {.program = child->program,
+    struct reach reach = {.code = child->code,
                           .folder = child->folder,
                           .readable = command->readable,
+                          .writable = command->writable,
                           .gpu = command->gpu};
     if (command->without & SANDBOX_HOLDS_READS) {
         return 0;
@@ -172,15 +173,16 @@ static unsigned filter_calls(const struct child *child, struct filter_key key, u
         .key = key,
         .largest_mapping = command->limits.resident ? 0 : command->limits.memory_bytes,
         .gpu = command->gpu,
-        .no_writes = no_writes,
-        .named = (command->without & SANDBOX_HOLDS_NAMES) == 0};
+        .no_writes = no_writes && command->programs == NULL,
+        .named = (command->without & SANDBOX_HOLDS_NAMES) == 0,
+        .programs = command->programs != NULL};
     *listener = -1;
     if (command->without & SANDBOX_HOLDS_CALLS) {
         return holds;
     }
     enum filter_state state = filter_load(&settings, listener);
     if (state != FILTER_NONE) {
-        holds |= SANDBOX_HOLDS_CALLS | (no_writes ? SANDBOX_HOLDS_WRITES : 0);
+        holds |= SANDBOX_HOLDS_CALLS | (settings.no_writes ? SANDBOX_HOLDS_WRITES : 0);
     }
     return holds | (state == FILTER_NAMED ? SANDBOX_HOLDS_NAMES : 0);
 }
@@ -218,8 +220,10 @@ static void set_limits(const struct child *child) {
 
 static void enter_folder(const struct child *child) {
     umask(S_IRWXG | S_IRWXO);
-    if (chdir(child->folder) != 0) {
-        give_up(child, child->folder);
+    const char *start_in = child->command->start_in;
+    const char *folder = start_in != NULL ? start_in : child->folder;
+    if (chdir(folder) != 0) {
+        give_up(child, folder);
     }
 }
 

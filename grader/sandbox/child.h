@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "grader/sandbox/code_files.h"
 #include "grader/sandbox/sandbox.h"
 
 /** Highest number of a descriptor that a program is given, plus one. */
@@ -16,7 +17,8 @@ enum { CHILD_DESCRIPTORS = 64 };
 struct child {
     const struct sandbox_command *command;
     const char *program; /**< absolute path */
-    const char *folder;  /**< absolute path */
+    const struct code_files *code;
+    const char *folder; /**< absolute path */
     pid_t supervisor;
     unsigned tasks; /**< of this user before it started */
     unsigned holds; /**< enum sandbox_holds, as far as the supervisor knows */

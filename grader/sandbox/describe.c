@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "grader/sandbox/code_files.h"
 #include "grader/sandbox/sandbox.h"
 
 /* What a signal means to somebody who wrote the program. */
@@ -30,6 +31,23 @@ static const char *describe_signal(int number, char *text, size_t size) {
     } else {
         snprintf(text, size, "was ended by SIG%s", name);
     }
+    return text;
+}
+
+/* A name comes from the kernel, but a program chooses how its files are called. */
+const char *describe_code(const char *name, char *text, size_t size) {
+    if (name[0] != '/') {
+        snprintf(text, size,
+                 "made memory executable, which is not allowed here: what runs must be "
+                 "compiled from your file");
+        return text;
+    }
+    size_t length = (size_t)snprintf(text, size, "has executable memory from ");
+    for (; *name != '\0' && length + 1 < size; name++) {
+        text[length++] = *name > ' ' && *name < 127 ? *name : '?';
+    }
+    snprintf(text + length, size - length,
+             ", which is not allowed here: what runs must be compiled from your file");
     return text;
 }
 
@@ -75,6 +93,11 @@ const char *sandbox_describe(const struct sandbox_result *result,
         break;
     case SANDBOX_WENT_ON:
         snprintf(text, size, "went on running while it was to stand still");
+        break;
+    case SANDBOX_FOREIGN_CODE:
+        return describe_code(result->code, text, size);
+    case SANDBOX_OUTPUT_LIMIT:
+        snprintf(text, size, "wrote more than %zu bytes of text", limits->output_bytes);
         break;
     case SANDBOX_STOPPED:
         snprintf(text, size, "was stopped from outside");

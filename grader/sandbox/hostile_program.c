@@ -5,6 +5,7 @@
  */
 #include <arpa/inet.h>
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -15,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
@@ -32,6 +34,9 @@
 extern char **environ;
 
 enum { STOOD = 0, REFUSED = 3, UNKNOWN = 9 };
+
+/* A pipe that some tests hand over: a byte in it says that the program is where they want it. */
+enum { WITNESS = 9 };
 
 static const char *word = "";
 static const char *argument = "";
@@ -75,14 +80,17 @@ static void notice(int number) {
 
 /* Always has a signal under way that continues it: SIGSTOP finds the timer set. */
 static int do_wakes_itself(void) {
-    const struct itimerspec soon = {.it_value = {0, 2000000}};
+    /* Again and again: it may be stopped just when the timer is over. */
+    const struct itimerspec soon = {.it_interval = {0, 2000000}, .it_value = {0, 2000000}};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     timer_t timer;
     signal(SIGCONT, notice);
     if (timer_create(CLOCK_MONOTONIC, &event, &timer) != 0) {
         return REFUSED;
     }
+    bool told = false;
     while (timer_settime(timer, 0, &soon, NULL) == 0) {
+        told = told || write(WITNESS, "!", 1) == 1;
     }
     return REFUSED;
 }
@@ -175,6 +183,46 @@ static int do_exec(void) {
 
 static int do_system(void) {
     return verdict(system("exit 0") != 0);
+}
+
+/* --- Code that is not its own --- */
+
+static int do_map_code(void) {
+    void *memory =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return verdict(memory == MAP_FAILED);
+}
+
+static int do_protect_code(void) {
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return verdict(mprotect(memory, 4096, PROT_READ | PROT_EXEC) != 0);
+}
+
+static int do_personality(void) {
+    return verdict(personality(READ_IMPLIES_EXEC) == -1);
+}
+
+/* A file of its own, mapped as the loader does it, and kept for a while. */
+static int do_map_file(void) {
+    int fd = open("mine.so", O_RDWR | O_CREAT, 0600);
+    if (fd < 0 || ftruncate(fd, 4096) != 0) {
+        return REFUSED;
+    }
+    void *memory = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+    sleep((unsigned)atoi(argument));
+    return verdict(memory == MAP_FAILED);
+}
+
+static void *ends(void *unused) {
+    pthread_exit(unused); /* the C library loads libgcc_s.so.1 for it */
+}
+
+/* What honest programs do: a library of their own once more, and a thread that ends itself. */
+static int do_own_code(void) {
+    pthread_t thread;
+    bool loaded = dlopen("libc.so.6", RTLD_NOW) != NULL;
+    return verdict(!loaded || pthread_create(&thread, NULL, ends, NULL) != 0 ||
+                   pthread_join(thread, NULL) != 0);
 }
 
 /* --- Memory --- */
@@ -610,6 +658,9 @@ static const struct {
     ACT(atexit),        ACT(signal),
     ACT(segv),          ACT(divide),
     ACT(exit),          ACT(wakes_itself),
+    ACT(map_code),      ACT(protect_code),
+    ACT(personality),   ACT(map_file),
+    ACT(own_code),
 #ifdef __x86_64__
     ACT(old_gate),      ACT(short_pointers),
 #endif

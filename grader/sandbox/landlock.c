@@ -18,7 +18,9 @@ enum {
     WRITE_FILE = 1 << 1,
     READ_FILE = 1 << 2,
     READ_DIR = 1 << 3,
+    REMOVE_FOLDER = 1 << 4,
     REMOVE_FILE = 1 << 5,
+    MAKE_FOLDER = 1 << 7,
     MAKE_FILE = 1 << 8,
     FIRST_RIGHTS = (1 << 13) - 1,
     REFER = 1 << 13,     /* version 2 */
@@ -43,8 +45,6 @@ struct rule {
 /* Numbers are the same on every architecture. */
 enum { CALL_CREATE_RULESET = 444, CALL_ADD_RULE = 445, CALL_RESTRICT_SELF = 446 };
 
-static const char *const libraries[] = {"/lib",       "/lib64",       "/usr/lib",
-                                        "/usr/lib64", "/usr/libexec", "/usr/local/lib"};
 static const char *const files[] = {"/etc/ld.so.cache",
                                     "/etc/ld.so.preload",
                                     "/etc/localtime",
@@ -101,12 +101,15 @@ static void allow_gpu(int ruleset, uint64_t known) {
 }
 
 static void allow_usual(int ruleset, const struct reach *reach, uint64_t known) {
-    allow(ruleset, reach->program, EXECUTE | READ_FILE);
+    for (size_t i = 0; i < reach->code->count; i++) {
+        allow(ruleset, reach->code->paths[i], EXECUTE | READ_FILE);
+    }
     allow(ruleset, reach->folder, OWN_FOLDER & known);
+    for (const char *const *path = reach->writable; path != NULL && *path != NULL; path++) {
+        allow(ruleset, *path, (OWN_FOLDER | MAKE_FOLDER | REMOVE_FOLDER) & known);
+    }
     allow(ruleset, "/dev/null", READ_FILE | WRITE_FILE);
     allow(ruleset, "/proc/self", READ_FILE | READ_DIR);
-    allow_all(ruleset, libraries, sizeof libraries / sizeof *libraries,
-              EXECUTE | READ_FILE | READ_DIR);
     allow_all(ruleset, files, sizeof files / sizeof *files, READ_FILE | READ_DIR);
     for (const char *const *path = reach->readable; path != NULL && *path != NULL; path++) {
         allow(ruleset, *path, READ_FILE | READ_DIR);

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "grader/sandbox/child.h"
+#include "grader/sandbox/code_files.h"
 #include "grader/sandbox/processes.h"
 #include "grader/sandbox/supervisor.h"
 #include "grader/sandbox/temporary_folder.h"
@@ -30,6 +31,8 @@ struct sandbox {
     struct timespec deadline;
     char program[PATH_MAX];
     char folder[PATH_MAX];
+    struct code_files code;
+    bool gpu;
 };
 
 struct sandbox_limits sandbox_default_limits(void) {
@@ -118,6 +121,7 @@ static enum status fork_supervisor(struct sandbox *sandbox, const struct sandbox
     }
     struct supervisor_plan plan = {.command = command,
                                    .program = sandbox->program,
+                                   .code = &sandbox->code,
                                    .folder = sandbox->folder,
                                    .lifeline = lifeline[0],
                                    .done = done[1],
@@ -150,7 +154,17 @@ static void release(struct sandbox *sandbox) {
     if (sandbox->shared != NULL) {
         munmap(sandbox->shared, sizeof *sandbox->shared);
     }
+    code_files_free(&sandbox->code);
     free(sandbox);
+}
+
+static void find_code(struct sandbox *sandbox, const struct sandbox_command *command) {
+    sandbox->gpu = command->gpu;
+    code_files_add(&sandbox->code, sandbox->program, command->environment, command->gpu);
+    for (const char *const *program = command->programs; program != NULL && *program != NULL;
+         program++) {
+        code_files_add(&sandbox->code, *program, command->environment, false);
+    }
 }
 
 static enum status start(struct sandbox *sandbox, const struct sandbox_command *command,
@@ -160,6 +174,7 @@ static enum status start(struct sandbox *sandbox, const struct sandbox_command *
         return error_set(error, STATUS_OUT_OF_MEMORY, "sandbox: no memory for the result");
     }
     TRY(find_program(command->argv[0], sandbox->program, error));
+    find_code(sandbox, command);
     TRY(folder_create(command->folder, sandbox->folder, sizeof sandbox->folder, error));
     clock_gettime(CLOCK_MONOTONIC, &sandbox->deadline);
     sandbox->deadline.tv_sec += (time_t)command->limits.wall_s + 1 + GRACE_S;
@@ -194,6 +209,16 @@ void sandbox_stop(struct sandbox *sandbox) {
 double sandbox_waited(const struct sandbox *sandbox) {
     pid_t pid = sandbox->shared->result.pid;
     return pid > 0 ? processes_waited(pid) : 0.0;
+}
+
+bool sandbox_has_foreign_code(const struct sandbox *sandbox, char *what, size_t size) {
+    char name[CODE_NAME];
+    pid_t pid = sandbox->shared->result.pid;
+    if (pid <= 0 || !code_is_foreign(pid, &sandbox->code, sandbox->gpu, name)) {
+        return false;
+    }
+    describe_code(name, what, size);
+    return true;
 }
 
 bool sandbox_wait(const struct sandbox *sandbox, double seconds) {
@@ -259,4 +284,20 @@ enum status sandbox_run(const struct sandbox_command *command, struct sandbox_re
     TRY(sandbox_start(&sandbox, command, error));
     sandbox_finish(sandbox, result);
     return STATUS_OK;
+}
+
+/* The program is not there: all is put in force before that shows. */
+enum status sandbox_find_holds(unsigned without, unsigned *holds, struct error *error) {
+    static const char *const nothing[] = {"/nothing/to/run", NULL};
+    const struct sandbox_command command = {
+        .argv = nothing, .limits = sandbox_default_limits(), .without = without};
+    struct sandbox_result *result = calloc(1, sizeof *result);
+    *holds = 0;
+    if (result == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "sandbox: no memory");
+    }
+    enum status status = sandbox_run(&command, result, error);
+    *holds = status == STATUS_OK ? result->holds : 0;
+    free(result);
+    return status;
 }

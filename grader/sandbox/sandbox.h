@@ -32,7 +32,7 @@ extern "C" {
 /** Bytes that are kept of each output stream: the first half and the last half. */
 enum { SANDBOX_KEPT = 64 * 1024 };
 
-/** What the program may use. All of it must be more than nothing. */
+/** What the program may use. All of it but output_bytes must be more than nothing. */
 struct sandbox_limits {
     double wall_s;
     double cpu_s;        /**< of all its threads together */
@@ -41,6 +41,7 @@ struct sandbox_limits {
                               there is memory. It is looked at a hundred times a second. */
     unsigned threads;    /**< that exist at once; looked at a hundred times a second */
     unsigned files;      /**< open at once */
+    size_t output_bytes; /**< of standard output and error together; 0: any number */
     size_t file_bytes;   /**< of any file it writes, and of all in its folder: looked at twenty
                               times a second, as is that there are fewer than 1000 of them */
     size_t stack_bytes;  /**< of its first thread, and what others get unless they ask */
@@ -74,13 +75,26 @@ enum sandbox_holds {
 #undef SANDBOX_HOLDS_ENUMERATOR
 };
 
+/** What a grader whose points matter asks for: all but the second of two locks on signals. */
+enum {
+    SANDBOX_HOLDS_ISOLATION = SANDBOX_HOLDS_PRIVILEGES | SANDBOX_HOLDS_CALLS | SANDBOX_HOLDS_NAMES |
+                              SANDBOX_HOLDS_READS | SANDBOX_HOLDS_WRITES | SANDBOX_HOLDS_MEMORY |
+                              SANDBOX_HOLDS_ORPHANS | SANDBOX_HOLDS_COUNTS
+};
+
 struct sandbox_command {
     const char *const *argv;        /**< argv[0] is the program's path; ends with NULL */
     const char *const *environment; /**< "NAME=VALUE", ends with NULL; NULL: empty */
     const struct sandbox_descriptor *descriptors;
     size_t descriptor_count;
-    const char *const *readable; /**< files and folders it may read beside itself and the system's
-                                      libraries; ends with NULL; NULL: none */
+    const char *const *readable; /**< files and folders it may read beside itself and its libraries;
+                                      ends with NULL; NULL: none */
+    const char *const *writable; /**< folders in which it may make and remove files and folders,
+                                    too; ends with NULL; NULL: none */
+    const char *const *programs; /**< other programs that it may start; ends with NULL. NULL: it
+                                      stays one process. Programs of the system, a compiler's, that
+                                      work on what nobody trusts: see README.md */
+    const char *start_in;        /**< where it starts; NULL: in its own folder */
     const char *folder;          /**< its own folder is made in here; NULL: $TEST_TMPDIR, $TMPDIR or
                                       /tmp */
     bool gpu;                    /**< it uses NVIDIA's driver: see README.md for what that opens */
@@ -103,6 +117,8 @@ enum sandbox_end {
     SANDBOX_REFUSED_CALL, /**< killed: it called `call` */
     SANDBOX_STOPPED,      /**< killed by sandbox_stop() */
     SANDBOX_WENT_ON,      /**< killed: it ran between sandbox_pause() and its end */
+    SANDBOX_FOREIGN_CODE, /**< killed: it had executable memory that is not from its files */
+    SANDBOX_OUTPUT_LIMIT, /**< killed: it wrote too much to its standard output and error */
     SANDBOX_COULD_NOT_START /**< `reason` says why */
 };
 
@@ -116,9 +132,10 @@ struct sandbox_output {
 
 struct sandbox_result {
     enum sandbox_end end;
-    int exit_code;        /**< -1 unless SANDBOX_EXITED */
-    int signal;           /**< 0 unless it died of one */
-    char call[40];        /**< name of the refused system call, "" when the kernel did not say */
+    int exit_code;  /**< -1 unless SANDBOX_EXITED */
+    int signal;     /**< 0 unless it died of one */
+    char call[40];  /**< name of the refused system call, "" when the kernel did not say */
+    char code[200]; /**< file that the foreign code is from; "" for no file, or no such code */
     uint64_t asked_bytes; /**< of the one allocation that was too large, else 0 */
     char reason[256];     /**< why it could not start */
     double wall_s, user_s, system_s;
@@ -168,6 +185,14 @@ void sandbox_pause(struct sandbox *sandbox, bool pause);
  */
 double sandbox_waited(const struct sandbox *sandbox);
 
+/**
+ * @brief Looks now whether the program has executable memory that is not from its own file and
+ *        its libraries. The supervisor looks as well, twenty times a second.
+ * @param what receives how it ends then, as sandbox_describe() says it
+ * @return whether it has; false for one that has ended
+ */
+bool sandbox_has_foreign_code(const struct sandbox *sandbox, char *what, size_t size);
+
 /** Waits for the program's end, at most so long. @return whether it came; sandbox_finish() must
  *  follow either way */
 bool sandbox_wait(const struct sandbox *sandbox, double seconds);
@@ -182,6 +207,13 @@ void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result);
 /** sandbox_start() and sandbox_finish(). */
 MUST_CHECK enum status sandbox_run(const struct sandbox_command *command,
                                    struct sandbox_result *result, struct error *error);
+
+/**
+ * @brief Finds out what a sandbox holds on this machine, without a program.
+ * @param without enum sandbox_holds, as in struct sandbox_command
+ * @param holds receives enum sandbox_holds
+ */
+MUST_CHECK enum status sandbox_find_holds(unsigned without, unsigned *holds, struct error *error);
 
 /**
  * @brief How it ended, in a few words without a subject: "called socket, which is not allowed

@@ -15,18 +15,27 @@ bool filter_read(int listener, struct filter_report *report) {
     return false;
 }
 
+bool filter_go_on(int listener, const struct filter_report *report) {
+    (void)listener;
+    (void)report;
+    return false;
+}
+
 #else
 
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/sched.h>
 #include <seccomp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 
 /* The kernel reads these arguments as 32 bits, so the upper half must not count. */
@@ -47,7 +56,7 @@ static const int refused[] = {
     SCMP_SYS(ptrace), SCMP_SYS(process_vm_readv), SCMP_SYS(process_vm_writev), SCMP_SYS(kcmp),
     SCMP_SYS(pidfd_open), SCMP_SYS(pidfd_getfd), SCMP_SYS(pidfd_send_signal),
     SCMP_SYS(process_madvise), SCMP_SYS(process_mrelease), SCMP_SYS(tkill), SCMP_SYS(migrate_pages),
-    SCMP_SYS(move_pages), SCMP_SYS(fork), SCMP_SYS(vfork), SCMP_SYS(execveat),
+    SCMP_SYS(move_pages), SCMP_SYS(execveat),
     /* what stays when the program has gone, and joins processes */
     SCMP_SYS(shmget), SCMP_SYS(shmat), SCMP_SYS(shmctl), SCMP_SYS(semget), SCMP_SYS(semop),
     SCMP_SYS(semtimedop), SCMP_SYS(semctl), SCMP_SYS(msgget), SCMP_SYS(msgsnd), SCMP_SYS(msgrcv),
@@ -101,6 +110,17 @@ struct builder {
     int failure;     /* first error, 0 for none */
 };
 
+/* A response of Linux 5.5: what older headers call nothing. */
+enum { MAY_GO_ON = 1 };
+
+/* @return whether this kernel can let a reported call happen: Linux 5.5 and later */
+static bool kernel_goes_on(void) {
+    struct utsname name;
+    unsigned major = 0, minor = 0;
+    return uname(&name) == 0 && sscanf(name.release, "%u.%u", &major, &minor) == 2 &&
+           (major > 5 || (major == 5 && minor >= 5));
+}
+
 /* Adds a rule; a call that this architecture lacks needs none. */
 static void add(struct builder *b, uint32_t action, int call, unsigned count,
                 struct scmp_arg_cmp compare) {
@@ -144,6 +164,8 @@ static void add_processes(struct builder *b) {
 /* New threads are allowed, new processes are not, new programs need the key. */
 static void add_starts(struct builder *b, const struct filter_settings *settings) {
     uint32_t action = settings->gpu ? SCMP_ACT_ERRNO(EPERM) : b->refuse;
+    add(b, b->refuse, SCMP_SYS(fork), 0, (struct scmp_arg_cmp){0});
+    add(b, b->refuse, SCMP_SYS(vfork), 0, (struct scmp_arg_cmp){0});
     add(b, action, SCMP_SYS(clone), 1, SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, CLONE_THREAD, 0));
     /* A timer's signal would have it go on where it is to stand still. */
     add(b, action, SCMP_SYS(timer_create), 0, (struct scmp_arg_cmp){0});
@@ -153,6 +175,29 @@ static void add_starts(struct builder *b, const struct filter_settings *settings
     for (unsigned i = 0; i < 3; i++) {
         add(b, b->refuse, SCMP_SYS(execve), 1,
             SCMP_CMP64(3 + i, SCMP_CMP_NE, settings->key.words[i]));
+    }
+}
+
+/*
+ * Code comes from the program's files alone: the loader maps them, and the supervisor looks at
+ * each. Where it cannot be asked, memory without a file is refused, and files are looked at later.
+ * NVIDIA's driver is not held to it: what it does was not looked at on all its versions.
+ */
+static void add_code(struct builder *b, const struct filter_settings *settings) {
+    static const int protects[] = {SCMP_SYS(mprotect), SCMP_SYS(pkey_mprotect)};
+    const struct scmp_arg_cmp executable = SCMP_CMP64(2, SCMP_CMP_MASKED_EQ, PROT_EXEC, PROT_EXEC);
+    bool asked = b->refuse == SCMP_ACT_NOTIFY && kernel_goes_on();
+    /* Only the question which it is: all else would make what is readable executable, too. */
+    add(b, b->refuse, SCMP_SYS(personality), 1,
+        SCMP_CMP64(0, SCMP_CMP_MASKED_EQ, READ_IMPLIES_EXEC, READ_IMPLIES_EXEC));
+    for (size_t i = 0; !settings->gpu && i < sizeof protects / sizeof *protects; i++) {
+        add(b, b->refuse, protects[i], 1, executable);
+    }
+    if (!settings->gpu && b->failure == 0) {
+        const struct scmp_arg_cmp both[] = {
+            executable, SCMP_CMP64(3, SCMP_CMP_MASKED_EQ, MAP_ANONYMOUS, MAP_ANONYMOUS)};
+        b->failure =
+            seccomp_rule_add_array(b->context, b->refuse, SCMP_SYS(mmap), asked ? 1 : 2, both);
     }
 }
 
@@ -196,8 +241,11 @@ static void add_rules(struct builder *b, const struct filter_settings *settings)
     add_values(b, SCMP_SYS(prctl), 0, refused_prctl, sizeof refused_prctl / sizeof(unsigned));
     add_values(b, SCMP_SYS(fcntl), 1, refused_fcntl, sizeof refused_fcntl / sizeof(unsigned));
     add_values(b, SCMP_SYS(ioctl), 1, refused_ioctl, sizeof refused_ioctl / sizeof(unsigned));
-    add_processes(b);
-    add_starts(b, settings);
+    if (!settings->programs) {
+        add_processes(b);
+        add_starts(b, settings);
+        add_code(b, settings);
+    }
     add_sockets(b, settings);
     add_memory(b, settings->largest_mapping);
     if (settings->no_writes) {
@@ -236,15 +284,29 @@ enum filter_state filter_load(const struct filter_settings *settings, int *liste
     return load(settings, SCMP_ACT_KILL_PROCESS, listener) ? FILTER_UNNAMED : FILTER_NONE;
 }
 
+static bool asks_for_code(const struct seccomp_data *data) {
+    bool protects = data->nr == SCMP_SYS(mprotect) || data->nr == SCMP_SYS(pkey_mprotect);
+    return (protects || data->nr == SCMP_SYS(mmap)) && (data->args[2] & PROT_EXEC) != 0;
+}
+
 static void describe(const struct seccomp_data *data, struct filter_report *report) {
     char *name = seccomp_syscall_resolve_num_arch(data->arch, data->nr);
     report->call[0] = '\0';
     strncat(report->call, name == NULL ? "an unknown system call" : name, sizeof report->call - 1);
     free(name);
-    if (data->nr == SCMP_SYS(mmap) || data->nr == SCMP_SYS(mremap)) {
+    if (asks_for_code(data)) {
+        bool file = data->nr == SCMP_SYS(mmap) && (data->args[3] & MAP_ANONYMOUS) == 0;
+        report->code = true;
+        report->fd = file ? (int)data->args[4] : -1;
+    } else if (data->nr == SCMP_SYS(mmap) || data->nr == SCMP_SYS(mremap)) {
         report->mapping = true;
         report->asked_bytes = data->args[data->nr == SCMP_SYS(mmap) ? 1 : 2];
     }
+}
+
+bool filter_go_on(int listener, const struct filter_report *report) {
+    struct seccomp_notif_resp response = {.id = report->id, .flags = MAY_GO_ON};
+    return seccomp_notify_respond(listener, &response) == 0;
 }
 
 bool filter_read(int listener, struct filter_report *report) {
@@ -253,7 +315,7 @@ bool filter_read(int listener, struct filter_report *report) {
     bool read = seccomp_notify_alloc(&request, &response) == 0 &&
                 seccomp_notify_receive(listener, request) == 0;
     if (read) {
-        *report = (struct filter_report){0};
+        *report = (struct filter_report){.pid = (pid_t)request->pid, .id = request->id};
         describe(&request->data, report);
     }
     seccomp_notify_free(request, response);

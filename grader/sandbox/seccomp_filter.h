@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /** Arguments four to six that let one execve() pass; the kernel itself ignores them. */
 struct filter_key {
@@ -23,6 +24,7 @@ struct filter_settings {
     bool gpu;               /**< NVIDIA's driver tries to fork, and binds Unix sockets */
     bool no_writes;         /**< nothing may be opened for writing: there is no Landlock */
     bool named;             /**< refused calls are reported, where the kernel can */
+    bool programs;          /**< it may start programs, and these may do what compilers do */
 };
 
 enum filter_state { FILTER_NONE, FILTER_UNNAMED, FILTER_NAMED };
@@ -42,7 +44,14 @@ struct filter_report {
     char call[40];
     bool mapping; /**< it asked for more memory at once than is allowed: */
     uint64_t asked_bytes;
+    bool code;   /**< it asks for executable memory: */
+    int fd;      /**< from this file; -1: from none */
+    pid_t pid;   /**< who asked */
+    uint64_t id; /**< for filter_go_on() */
 };
+
+/** Lets a call that asks for executable memory happen. @return whether the kernel did */
+bool filter_go_on(int listener, const struct filter_report *report);
 
 /** Reads one report. @return false when there is none after all: whoever made it is dead */
 bool filter_read(int listener, struct filter_report *report);

@@ -28,7 +28,8 @@ static const double MOST_STANDING_S = 0.002, STANDS_AFTER_S = 0.2;
 
 enum {
     TICK_MS = 10,       /* between two looks at what the program uses */
-    SLOW_LOOKS = 5,     /* ticks between two looks at all of /proc, or at the folder */
+    SLOW_LOOKS = 5,     /* ticks between two looks at the folder, or at what is mapped */
+    SLOWER_LOOKS = 20,  /* ticks between two looks at all of /proc */
     PATIENCE_S = 5,     /* with processes that do not die */
     PIPE_BYTES = 65536, /* read at once */
     LAST_READS = 64,    /* of what is left in a pipe when all are dead */
@@ -137,15 +138,32 @@ static void read_channel(struct supervisor *w) {
     }
 }
 
+/* Ends the program for a call; what it may not map as code is named where that is a file. */
+static void refuse(struct supervisor *w, const struct filter_report *report) {
+    w->result->asked_bytes = report->asked_bytes;
+    w->reported = true;
+    if (report->code) {
+        condemn(w, SANDBOX_FOREIGN_CODE);
+    } else if (report->mapping) {
+        condemn(w, SANDBOX_MEMORY_LIMIT);
+    } else {
+        memcpy(w->result->call, report->call, sizeof report->call);
+        condemn(w, SANDBOX_REFUSED_CALL);
+    }
+}
+
+/* The loader maps the program's libraries; the call goes on when the file is one of them. */
+static bool may_go_on(struct supervisor *w, const struct filter_report *report) {
+    return report->code && report->fd >= 0 &&
+           !code_descriptor_is_foreign(report->pid, report->fd, w->plan->code, w->result->code) &&
+           filter_go_on(w->sources[LISTENER].fd, report);
+}
+
 static void read_listener(struct supervisor *w) {
     struct filter_report report;
     if ((w->sources[LISTENER].revents & POLLIN) && filter_read(w->sources[LISTENER].fd, &report) &&
-        !w->condemned) {
-        memcpy(w->result->call, report.mapping ? "" : report.call,
-               report.mapping ? 1 : sizeof report.call);
-        w->result->asked_bytes = report.asked_bytes;
-        w->reported = true;
-        condemn(w, report.mapping ? SANDBOX_MEMORY_LIMIT : SANDBOX_REFUSED_CALL);
+        !w->condemned && !may_go_on(w, &report)) {
+        refuse(w, &report);
     }
     if (w->sources[LISTENER].revents & POLLHUP) {
         close_source(w, LISTENER);
@@ -154,10 +172,10 @@ static void read_listener(struct supervisor *w) {
 
 /* @return whether /proc could say */
 static bool look(const struct supervisor *w, struct processes_use *use) {
-    if (w->result->holds & SANDBOX_HOLDS_CALLS) {
+    if ((w->result->holds & SANDBOX_HOLDS_CALLS) && w->plan->command->programs == NULL) {
         return processes_use_of(w->child, use); /* it cannot have started others */
     }
-    return w->ticks % SLOW_LOOKS != 0 || processes_use_below(getpid(), use);
+    return w->ticks % SLOWER_LOOKS != 0 || processes_use_below(getpid(), use);
 }
 
 static void check_use(struct supervisor *w) {
@@ -186,10 +204,28 @@ static void check_folder(struct supervisor *w) {
     }
 }
 
+/* A program that brings code from elsewhere has to have it mapped for as long as it runs there. */
+static void check_code(struct supervisor *w) {
+    const struct sandbox_command *command = w->plan->command;
+    if (w->ticks % SLOW_LOOKS == 0 && command->programs == NULL &&
+        code_is_foreign(w->child, w->plan->code, command->gpu, w->result->code)) {
+        condemn(w, SANDBOX_FOREIGN_CODE);
+    }
+}
+
+static void check_output(struct supervisor *w) {
+    size_t most = w->plan->command->limits.output_bytes;
+    if (most > 0 && w->result->out.total + w->result->error.total > most) {
+        condemn(w, SANDBOX_OUTPUT_LIMIT);
+    }
+}
+
 static void check_limits(struct supervisor *w) {
     if (w->runs) {
         check_use(w);
         check_folder(w);
+        check_code(w);
+        check_output(w);
     }
     if (seconds_since(&w->start) >= w->plan->command->limits.wall_s) {
         condemn(w, SANDBOX_WALL_LIMIT);
@@ -442,6 +478,7 @@ static void start_child(struct supervisor *w, const struct pipes *pipes) {
     if (w->child == 0) {
         struct child child = {.command = w->plan->command,
                               .program = w->plan->program,
+                              .code = w->plan->code,
                               .folder = w->plan->folder,
                               .supervisor = supervisor,
                               .tasks = tasks,

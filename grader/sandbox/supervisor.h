@@ -7,6 +7,7 @@
 
 #include <stdatomic.h>
 
+#include "grader/sandbox/code_files.h"
 #include "grader/sandbox/sandbox.h"
 
 /** What the supervisor and the caller share. */
@@ -19,10 +20,11 @@ struct supervisor_shared {
 struct supervisor_plan {
     const struct sandbox_command *command;
     const char *program; /**< absolute path */
-    const char *folder;  /**< absolute path; removed at the end */
-    int lifeline;        /**< a pipe's read end: when the other end closes, the program is killed */
-    int done;            /**< a pipe's write end: closes with the supervisor */
-    unsigned holds;      /**< enum sandbox_holds, as far as the caller knows */
+    const struct code_files *code;
+    const char *folder; /**< absolute path; removed at the end */
+    int lifeline;       /**< a pipe's read end: when the other end closes, the program is killed */
+    int done;           /**< a pipe's write end: closes with the supervisor */
+    unsigned holds;     /**< enum sandbox_holds, as far as the caller knows */
     struct supervisor_shared *shared;
 };
 

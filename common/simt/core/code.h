@@ -230,6 +230,10 @@ simt_decode_family simt_decode_matrix;
 simt_decode_family simt_decode_async_copy;
 /** mbarrier.*. */
 simt_decode_family simt_decode_mbarrier;
+/** tex, tld4, txq and suq. */
+simt_decode_family simt_decode_texture;
+/** suld and sust. */
+simt_decode_family simt_decode_surface;
 /** vabsdiff4, and conversions to and from the 8-bit floats. */
 simt_decode_family simt_decode_packed;
 

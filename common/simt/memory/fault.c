@@ -133,6 +133,10 @@ static const struct {
     [SIMT_FAULT_MISALIGNED] =
         {"misaligned", "an address must be a multiple of the size of what is accessed: a float4 "
                        "needs a multiple of 16 bytes"},
+    [SIMT_FAULT_TEXTURE] =
+        {"texture or surface",
+         "the type in tex2D<type>() and the function must be those of the texture's array or "
+         "memory, its channels and its read mode; a kernel gets the object by value"},
     [SIMT_FAULT_FREED] = {"use after free",
                           "move cudaFree() behind the last kernel that uses the memory"},
     [SIMT_FAULT_UNINITIALISED] =

@@ -19,6 +19,7 @@ enum simt_fault_kind {
     SIMT_FAULT_NONE,
     SIMT_FAULT_OUT_OF_BOUNDS,
     SIMT_FAULT_MISALIGNED,
+    SIMT_FAULT_TEXTURE, /**< a handle that is no such object, or an object that does not fit */
     SIMT_FAULT_FREED,
     SIMT_FAULT_UNINITIALISED,
     SIMT_FAULT_SHUFFLE, /**< a value of a lane that is not there */

@@ -38,6 +38,7 @@ enum simt_check {
 struct simt_access_cache;
 struct simt_footprint;
 struct simt_undefined;
+struct simt_textures;
 struct simt_witness;
 struct simt_xray;
 struct simt_l1;
@@ -55,7 +56,8 @@ struct simt_caches {
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
     struct simt_memory *memory;
-    const struct ptx_module *module; /**< for names of source files; may be NULL */
+    const struct ptx_module *module;      /**< for names of source files; may be NULL */
+    const struct simt_textures *textures; /**< and surfaces; NULL: none. See texture.h */
     const char *kernel;
     const void *parameters; /**< the parameter block, `parameter_bytes` of it */
     size_t parameter_bytes;

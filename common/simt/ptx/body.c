@@ -44,11 +44,10 @@ static bool parse_directive(struct ptx_parser *parser) {
         return ptx_parse_registers(parser);
     }
     if (ptx_at_space(parser)) {
-        return ptx_parse_variables(parser, (struct ptx_linkage){false});
+        return ptx_parse_variables(parser, PTX_LINKAGE_LOCAL);
     }
     if (ptx_at_word(parser, ".extern")) {
-        return ptx_advance(parser) &&
-               ptx_parse_variables(parser, (struct ptx_linkage){.external = true});
+        return ptx_advance(parser) && ptx_parse_variables(parser, PTX_LINKAGE_EXTERN);
     }
     if (ptx_at_word(parser, ".loc")) {
         return ptx_advance(parser) && ptx_parse_loc(parser);

@@ -149,8 +149,8 @@ static bool define(struct ptx_parser *parser, struct ptx_function *function) {
     return true;
 }
 
-bool ptx_parse_function(struct ptx_parser *parser) {
-    struct ptx_function function = {0};
+bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage) {
+    struct ptx_function function = {.linkage = linkage};
     size_t index;
     bool declared_only;
     PTX_TRY(parse_header(parser, &function) && ptx_skip_mark(parser, ';', &declared_only));

@@ -56,6 +56,15 @@ void ptx_memory_free(struct ptx_memory *memory) {
     }
 }
 
+void ptx_memory_join(struct ptx_memory *memory, struct ptx_memory *from) {
+    struct ptx_block **last = &memory->blocks;
+    while (*last != NULL) {
+        last = &(*last)->next;
+    }
+    *last = from->blocks;
+    from->blocks = NULL;
+}
+
 void *ptx_list_add(struct ptx_list *list) {
     if (list->count == list->capacity) {
         size_t capacity = list->capacity > 0 ? list->capacity * 2 : 16;

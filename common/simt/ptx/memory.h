@@ -20,6 +20,9 @@ void *ptx_memory_take(struct ptx_memory *memory, size_t count, size_t size);
 
 void ptx_memory_free(struct ptx_memory *memory);
 
+/** Moves all that @p from owns to @p memory. */
+void ptx_memory_join(struct ptx_memory *memory, struct ptx_memory *from);
+
 /** A growing array; set item_size, leave the rest zero. */
 struct ptx_list {
     void *items;

@@ -78,20 +78,33 @@ static const struct directive directives[] = {
     {".alias", ptx_parse_alias},
 };
 
-static bool is_linkage(const struct ptx_parser *parser) {
-    return ptx_at_word(parser, ".visible") || ptx_at_word(parser, ".extern") ||
-           ptx_at_word(parser, ".weak") || ptx_at_word(parser, ".common");
+/* Words of linkage; .common is what several files may define. */
+static const struct {
+    const char *word;
+    enum ptx_linkage linkage;
+} linkages[] = {{".visible", PTX_LINKAGE_VISIBLE},
+                {".extern", PTX_LINKAGE_EXTERN},
+                {".weak", PTX_LINKAGE_WEAK},
+                {".common", PTX_LINKAGE_WEAK}};
+
+static bool find_linkage(const struct ptx_parser *parser, enum ptx_linkage *linkage) {
+    for (size_t i = 0; i < sizeof linkages / sizeof *linkages; i++) {
+        if (ptx_at_word(parser, linkages[i].word)) {
+            *linkage = linkages[i].linkage;
+            return true;
+        }
+    }
+    return false;
 }
 
 /* A variable or a function, with the directives before it. */
 static bool parse_definition(struct ptx_parser *parser) {
-    struct ptx_linkage linkage = {false};
-    while (is_linkage(parser)) {
-        linkage.external |= ptx_at_word(parser, ".extern");
+    enum ptx_linkage linkage = PTX_LINKAGE_LOCAL;
+    while (find_linkage(parser, &linkage)) {
         PTX_TRY(ptx_advance(parser));
     }
     if (ptx_at_word(parser, ".entry") || ptx_at_word(parser, ".func")) {
-        return ptx_parse_function(parser);
+        return ptx_parse_function(parser, linkage);
     }
     if (ptx_at_space(parser)) {
         return ptx_parse_variables(parser, linkage);

@@ -173,16 +173,11 @@ bool ptx_parse_loc(struct ptx_parser *parser);
 
 /* variables.c, initialiser.c */
 
-/** What stands before the state space: .extern, .weak, ... */
-struct ptx_linkage {
-    bool external;
-};
-
 /** @return true when the current token is the name of a state space of variables. */
 bool ptx_at_space(const struct ptx_parser *parser);
 
 /** Reads `.global .align 4 .b8 a[4] = {...}, b;` and binds the names. */
-bool ptx_parse_variables(struct ptx_parser *parser, struct ptx_linkage linkage);
+bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_linkage linkage);
 
 /** Reads `(.param .b32 a, ...)` into the scratch list `parameters`, in order. */
 bool ptx_parse_parameters(struct ptx_parser *parser);
@@ -197,7 +192,7 @@ bool ptx_parse_registers(struct ptx_parser *parser);
 /* function.c, body.c */
 
 /** Reads from .entry or .func to the end of the body or of the declaration. */
-bool ptx_parse_function(struct ptx_parser *parser);
+bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage);
 
 /** Reads `name, aliasee;`, behind .alias. */
 bool ptx_parse_alias(struct ptx_parser *parser);

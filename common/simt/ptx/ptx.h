@@ -64,6 +64,14 @@ enum ptx_space {
     PTX_GENERIC
 };
 
+/** Who else may use a symbol of a module. */
+enum ptx_linkage {
+    PTX_LINKAGE_LOCAL,
+    PTX_LINKAGE_EXTERN, /**< another module defines it, or the launch, or the system */
+    PTX_LINKAGE_WEAK, /**< other modules may define it as well: one of them is as good as another */
+    PTX_LINKAGE_VISIBLE
+};
+
 /**
  * A variable: global, constant, shared or local memory, or a parameter.
  *
@@ -76,9 +84,10 @@ struct ptx_variable {
     enum ptx_type type;
     size_t alignment; /**< bytes */
     size_t elements;
-    size_t bytes;  /**< elements * size of the type */
-    bool external; /**< .extern */
-    bool managed;  /**< .attribute(.managed) */
+    size_t bytes;             /**< elements * size of the type */
+    bool external;            /**< .extern */
+    enum ptx_linkage linkage; /**< at module scope */
+    bool managed;             /**< .attribute(.managed) */
     unsigned char
         *data; /**< initial bytes, `bytes` of them; NULL: zeros (or none, for parameters) */
     struct ptx_relocation *relocations; /**< addresses inside the initial bytes */
@@ -191,6 +200,7 @@ struct ptx_function {
     char *name;
     bool entry;    /**< .entry: a kernel */
     bool external; /**< declared only: vprintf, malloc, __assertfail, ... */
+    enum ptx_linkage linkage;
     struct ptx_variable *parameters;
     size_t parameter_count;
     size_t parameter_bytes;       /**< size of the parameter block */
@@ -262,6 +272,20 @@ MUST_CHECK enum status ptx_parse(struct ptx_module **module, const char *text, s
                                  struct error *error);
 
 void ptx_free(struct ptx_module *module);
+
+/**
+ * @brief Makes one module of those that nvcc -rdc=true made of a program's files.
+ *
+ * What one declares .extern becomes what another defines. Symbols of one file alone keep to it,
+ * under another name where two have the same.
+ *
+ * @param modules @p count of them, at least 1; they belong to the result, on failure to nobody
+ * @param known   says of a function that no file defines whether the system has it
+ * @return STATUS_OK; STATUS_BAD_FORMAT with a line that begins with the symbol: two files define
+ *         it, or none does; STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status ptx_link(struct ptx_module **linked, struct ptx_module **modules,
+                                size_t count, bool (*known)(const char *name), struct error *error);
 
 /** @return the function, or NULL. */
 const struct ptx_function *ptx_find_function(const struct ptx_module *module, const char *name);

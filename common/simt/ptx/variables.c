@@ -205,10 +205,11 @@ static bool check_extent(struct ptx_parser *parser, const struct ptx_variable *v
            ptx_fail(parser, STATUS_BAD_FORMAT, "'%.100s' has no size", variable->name);
 }
 
-bool ptx_parse_variables(struct ptx_parser *parser, struct ptx_linkage linkage) {
+bool ptx_parse_variables(struct ptx_parser *parser, enum ptx_linkage linkage) {
     struct declaration declaration;
     PTX_TRY(parse_declaration(parser, &declaration));
-    declaration.variable.external = linkage.external;
+    declaration.variable.external = linkage == PTX_LINKAGE_EXTERN;
+    declaration.variable.linkage = linkage;
     bool more = true;
     while (more) {
         struct ptx_variable variable;

@@ -393,7 +393,28 @@ ARRAYS_TEST(is_counted_for_those_who_ask) {
     EXPECT_INT_EQ(1, did.copies_to_host);
     EXPECT_INT_EQ(sizeof a->host, did.bytes_to_host);
     EXPECT_INT_EQ(0, did.copies_to_device);
+    EXPECT_INT_EQ(0, did.allocations);
     EXPECT_TRUE(did.nanoseconds > 0 && did.nanoseconds < after.nanoseconds);
+}
+
+/* By whatever function. */
+C_TEST(kernel, allocations_are_counted) {
+    struct simt_api simt;
+    struct simt_totals before, after;
+    void *plain = NULL, *ordered = NULL, *pitched = NULL;
+    size_t pitch;
+    if (!simt_find(&simt)) {
+        TEST_SKIP("this is a GPU: nothing counts");
+    }
+    simt.read_totals(&before);
+    WANT(cudaSuccess, cudaMalloc(&plain, 16));
+    WANT(cudaSuccess, cudaMallocAsync(&ordered, 16, NULL));
+    WANT(cudaSuccess, cudaMallocPitch(&pitched, &pitch, 16, 2));
+    simt.read_totals(&after);
+    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).allocations);
+    WANT(cudaSuccess, cudaFree(plain));
+    WANT(cudaSuccess, cudaFree(ordered));
+    WANT(cudaSuccess, cudaFree(pitched));
 }
 
 ARRAYS_TEST(longest_launch_is_told_once) {

@@ -17,11 +17,17 @@
     X(cudaLaunchKernelExC, cudaLaunchKernelExC_ptsz)                                 \
     X(cudaLaunchKernel, cudaLaunchKernel_ptsz)                                       \
     X(cudaMallocAsync, cudaMallocAsync_ptsz)                                         \
-    X(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz)                         \
-    X(cudaStreamGetAttribute, cudaStreamGetAttribute_ptsz)                           \
-    X(cudaStreamSetAttribute, cudaStreamSetAttribute_ptsz)                           \
-    X(cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz) \
     X(cudaMemPrefetchAsync, cudaMemPrefetchAsync_ptsz)                               \
+    X(cudaMemcpy2DArrayToArray, cudaMemcpy2DArrayToArray_ptds)                       \
+    X(cudaMemcpy2DFromArrayAsync, cudaMemcpy2DFromArrayAsync_ptsz)                   \
+    X(cudaMemcpy2DFromArray, cudaMemcpy2DFromArray_ptds)                             \
+    X(cudaMemcpy2DToArrayAsync, cudaMemcpy2DToArrayAsync_ptsz)                       \
+    X(cudaMemcpy2DToArray, cudaMemcpy2DToArray_ptds)                                 \
+    X(cudaMemcpyArrayToArray, cudaMemcpyArrayToArray_ptds)                           \
+    X(cudaMemcpyFromArrayAsync, cudaMemcpyFromArrayAsync_ptsz)                       \
+    X(cudaMemcpyFromArray, cudaMemcpyFromArray_ptds)                                 \
+    X(cudaMemcpyToArrayAsync, cudaMemcpyToArrayAsync_ptsz)                           \
+    X(cudaMemcpyToArray, cudaMemcpyToArray_ptds)                                     \
     X(cudaMemcpy2DAsync, cudaMemcpy2DAsync_ptsz)                                     \
     X(cudaMemcpy2D, cudaMemcpy2D_ptds)                                               \
     X(cudaMemcpy3DAsync, cudaMemcpy3DAsync_ptsz)                                     \
@@ -50,6 +56,10 @@
     X(cudaStreamIsCapturing, cudaStreamIsCapturing_ptsz)                             \
     X(cudaStreamQuery, cudaStreamQuery_ptsz)                                         \
     X(cudaStreamSynchronize, cudaStreamSynchronize_ptsz)                             \
+    X(cudaMallocFromPoolAsync, cudaMallocFromPoolAsync_ptsz)                         \
+    X(cudaStreamGetAttribute, cudaStreamGetAttribute_ptsz)                           \
+    X(cudaStreamSetAttribute, cudaStreamSetAttribute_ptsz)                           \
+    X(cudaStreamUpdateCaptureDependencies, cudaStreamUpdateCaptureDependencies_ptsz) \
     X(cudaStreamWaitEvent, cudaStreamWaitEvent_ptsz)
 
 #define JUMP(ordinary, name)               \

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "common/simt/memory/space/host_fault.h"
+#include "common/simt/runtime/array/array.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/mirror.h"
@@ -68,6 +69,10 @@ static void create_memory(struct runtime *runtime) {
     if (status == STATUS_OK && (runtime->settings.check & SIMT_CHECK_RACES) != 0) {
         status = simt_global_shadow_create(&runtime->shadow, runtime->memory);
     }
+    runtime->textures = simt_textures_create();
+    if (runtime->textures == NULL) {
+        runtime_give_up("out of memory");
+    }
     if (status == STATUS_OK) {
         status = simt_host_fault_install(runtime->memory);
         simt_host_fault_repair(repair, runtime);
@@ -78,6 +83,8 @@ static void create_memory(struct runtime *runtime) {
 }
 
 static void free_memory(struct runtime *runtime) {
+    arrays_free(runtime);
+    texture_objects_free(runtime);
     simt_host_fault_remove();
     simt_global_shadow_free(runtime->shadow);
     simt_memory_free(runtime->memory);

@@ -32,7 +32,9 @@
 
 struct module;
 struct host_block;
+struct object_desc;
 struct order_piece;
+struct simt_textures;
 struct program;
 
 /** Which work comes before which; see stream/order.h. */
@@ -51,7 +53,10 @@ struct runtime {
     struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
     struct module *modules;            /**< newest first */
     struct host_block *host_blocks;    /**< pinned, registered, managed */
-    struct CUstream_st *streams;       /**< all but the default stream */
+    struct cudaArray *arrays;
+    struct simt_textures *textures;   /**< and surfaces */
+    struct object_desc *object_descs; /**< what the program said of each of them */
+    struct CUstream_st *streams;      /**< all but the default stream */
     struct CUstream_st *default_stream;
     struct CUmemPoolHandle_st *pools; /**< newest first; the last is the default one */
     struct CUmemPoolHandle_st *pool;  /**< of cudaMallocAsync(); NULL: the default one */

@@ -96,6 +96,16 @@ static void print_kept(FILE *out, const struct run *run) {
     fputs(first ? "" : "\n", out);
 }
 
+/* What keeps a submission from cheating, and is missing. */
+static void print_not_held(FILE *out, const struct run *run) {
+    if (run->not_held[0] != '\0') {
+        fprintf(out,
+                "not held on the machine that graded: %s; what that means is in "
+                "grader/sandbox/README.md, and --require-isolation refuses to grade there\n",
+                run->not_held);
+    }
+}
+
 void format_text(FILE *out, const struct run *run, const struct run_score *score) {
     fprintf(out, "%-20s %-9s  %9s%*s%*s  next\n", run->subject, "state", "points", KERNEL_WIDTH,
             "kernel", MODEL_WIDTH, "model");
@@ -114,6 +124,7 @@ void format_text(FILE *out, const struct run *run, const struct run_score *score
     fputc('\n', out);
     print_devices(out, run, score);
     print_kept(out, run);
+    print_not_held(out, run);
 }
 
 /* ---- Markdown ---- */

@@ -130,7 +130,7 @@ static bool decode_by_family(const struct decoder *d, const struct ptx_instructi
         simt_decode_memory,      simt_decode_convert, simt_decode_compare,    simt_decode_integer,
         simt_decode_float,       simt_decode_half,    simt_decode_warp,       simt_decode_mma,
         simt_decode_wmma_memory, simt_decode_matrix,  simt_decode_async_copy, simt_decode_mbarrier,
-        simt_decode_packed};
+        simt_decode_packed,      simt_decode_texture, simt_decode_surface};
     const struct simt_decoding decoding = {.source = in, .function = d->function};
     for (size_t n = 0; n < sizeof families / sizeof *families; n++) {
         if (families[n](&decoding, out)) {
@@ -157,6 +157,7 @@ static enum simt_undefined_rule undefined_rule(const struct ptx_instruction *in,
         {"ld", NULL, SIMT_UNDEFINED_LOAD},
         {"ldu", NULL, SIMT_UNDEFINED_LOAD},
         {"st", NULL, SIMT_UNDEFINED_STORE},
+        {"sust", NULL, SIMT_UNDEFINED_USE},
         {"atom", NULL, SIMT_UNDEFINED_USE},
         {"red", NULL, SIMT_UNDEFINED_USE},
         {"selp", NULL, SIMT_UNDEFINED_SELECT},

@@ -31,6 +31,7 @@ bool decode_has_destination(const struct ptx_instruction *i) {
                                           "discard",
                                           "applypriority",
                                           "griddepcontrol",
+                                          "sust",
                                           NULL};
     static const char *const with_state[] = {"arrive",   "arrive_drop",   "test_wait",
                                              "try_wait", "pending_count", NULL};
@@ -306,6 +307,13 @@ static enum status add_source(struct decoder *d, const struct ptx_operand *opera
 
 static enum status add_sources(struct decoder *d, const struct ptx_operand *operand, bool wide,
                                struct simt_instruction *out) {
+    if (operand->kind == PTX_OPERAND_ADDRESS) {
+        TRY(add_source(d, operand, wide, out));
+        for (size_t n = 0; n < operand->element_count; n++) { /* [texture, {x, y}] */
+            TRY(add_sources(d, &operand->elements[n], false, out));
+        }
+        return STATUS_OK;
+    }
     if (operand->kind != PTX_OPERAND_VECTOR) {
         return add_source(d, operand, wide, out);
     }
@@ -358,11 +366,19 @@ static enum status add_destinations(struct decoder *d, const struct ptx_operand 
 
 enum { MOST_SOURCES = 64 };
 
+/* Sources that an operand is made of: a vector's elements, an address and its coordinates. */
+static size_t count_elements(const struct ptx_operand *operand) {
+    size_t count = operand->kind == PTX_OPERAND_VECTOR ? 0 : 1;
+    for (size_t n = 0; n < operand->element_count; n++) {
+        count += count_elements(&operand->elements[n]);
+    }
+    return count;
+}
+
 static size_t count_sources(const struct ptx_instruction *in, size_t first) {
     size_t count = 0;
     for (size_t n = first; n < in->operand_count; n++) {
-        bool vector = in->operands[n].kind == PTX_OPERAND_VECTOR;
-        count += vector ? in->operands[n].element_count : 1;
+        count += count_elements(&in->operands[n]);
     }
     return count;
 }

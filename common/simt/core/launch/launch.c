@@ -450,6 +450,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
     return (struct simt_run){
         .memory = launch->module->memory,
         .module = launch->module->ptx,
+        .textures = launch->textures,
         .kernel = launch->kernel,
         .parameters = launch->parameters,
         .parameter_bytes = kernel->function->parameter_bytes,

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_CORE_LAUNCH_LAUNCH_H_
 #define WARPBOOK_COMMON_SIMT_CORE_LAUNCH_LAUNCH_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -27,6 +28,11 @@ struct simt_module;
  */
 MUST_CHECK enum status simt_module_load(struct simt_module **module, struct ptx_module *ptx,
                                         struct simt_memory *memory, struct error *error);
+
+/** Makes one module of those of a program's files: ptx_link(), which knows the functions that
+ *  simt has itself. Owns the modules from here on, also on failure. */
+MUST_CHECK enum status simt_module_link(struct ptx_module **linked, struct ptx_module **modules,
+                                        size_t count, struct error *error);
 
 /** Frees the module and the memory of its variables. */
 void simt_module_unload(struct simt_module *module);
@@ -65,6 +71,7 @@ void simt_sites_free(struct simt_sites *sites);
 
 struct simt_launch {
     struct simt_module *module;
+    const struct simt_textures *textures; /**< texture and surface objects; NULL: none */
     const char *kernel;
     uint32_t grid[3], threads[3];
     size_t dynamic_shared_bytes;

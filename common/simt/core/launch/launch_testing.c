@@ -73,6 +73,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .kernel = launch->kernel,
         .dynamic_shared_bytes = launch->shared,
         .parameters = launch->parameters,
+        .textures = launch->textures,
         .cooperative = launch->cooperative,
         .check = launch->bounds_only ? SIMT_CHECK_BOUNDS : SIMT_CHECK_FULL,
         .global_shadow = t->shadow,

@@ -1,10 +1,12 @@
 #include "common/simt/core/launch/module.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/core/schedule/warp.h"
 
 static const struct simt_placed *find_placed(const struct simt_module *module, const char *name) {
     for (size_t n = 0; n < module->ptx->variable_count; n++) {
@@ -79,6 +81,11 @@ static enum status relocate(struct simt_module *module, struct error *error) {
         }
     }
     return STATUS_OK;
+}
+
+enum status simt_module_link(struct ptx_module **linked, struct ptx_module **modules, size_t count,
+                             struct error *error) {
+    return ptx_link(linked, modules, count, simt_system_has, error);
 }
 
 enum status simt_module_load(struct simt_module **module, struct ptx_module *ptx,
@@ -191,17 +198,35 @@ static void reach_any(struct build *b) {
     }
 }
 
-static void reach_all(struct build *b) {
+/* Kernels that start kernels. */
+static enum status refuse_launch(const struct build *b, const struct ptx_instruction *in,
+                                 struct error *error) {
+    struct ptx_place place;
+    char where[300] = "";
+    if (ptx_source_lines(b->module->ptx, in, &place, 1) > 0) {
+        snprintf(where, sizeof where, " at %s:%u", place.file, place.line);
+    }
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "%s starts a kernel from a kernel%s (dynamic parallelism), which simt does "
+                     "not do: start it from the host",
+                     b->kernel->function->name, where);
+}
+
+static enum status reach_all(struct build *b, struct error *error) {
     for (size_t f = 0; f < b->count; f++) {
         for (size_t n = 0; n < b->functions[f]->instruction_count; n++) {
             const struct ptx_instruction *in = &b->functions[f]->instructions[n];
-            if (strcmp(in->base, "call") == 0 && callee_of(in) == NULL) {
+            const char *callee = strcmp(in->base, "call") == 0 ? callee_of(in) : "";
+            if (callee == NULL) {
                 reach_any(b);
-            } else if (strcmp(in->base, "call") == 0) {
-                reach(b, callee_of(in));
+            } else if (simt_system_starts_kernels(callee)) {
+                return refuse_launch(b, in, error);
+            } else if (callee[0] != '\0') {
+                reach(b, callee);
             }
         }
     }
+    return STATUS_OK;
 }
 
 static enum simt_symbol_kind find_symbol(void *context, const char *symbol, uint64_t *address) {
@@ -305,8 +330,8 @@ static enum status build_kernel(struct simt_module *module, const struct ptx_fun
         error_set(error, status, "%s: out of memory", function->name);
     } else {
         b.functions[b.count++] = function;
-        reach_all(&b);
-        status = decode_functions(&b, error);
+        status = reach_all(&b, error);
+        status = status == STATUS_OK ? decode_functions(&b, error) : status;
     }
     free(b.functions);
     return status;

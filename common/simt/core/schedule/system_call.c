@@ -272,10 +272,16 @@ static void run_free(struct simt_warp_run *w, const struct simt_fragment *fragme
     simt_access_cache_reset(w->warp.block->cache); /* it may remember freed memory */
 }
 
-/* Kernels that start kernels. */
-static bool is_dynamic_parallelism(const char *callee) {
-    return strncmp(callee, "cudaGetParameterBuffer", 22) == 0 ||
-           strncmp(callee, "cudaLaunchDevice", 16) == 0 || strncmp(callee, "__cudaCDP", 9) == 0;
+bool simt_system_starts_kernels(const char *name) {
+    return strncmp(name, "cudaGetParameterBuffer", 22) == 0 ||
+           strncmp(name, "cudaLaunchDevice", 16) == 0 || strncmp(name, "__cudaCDP", 9) == 0;
+}
+
+/* The runtime of the device (cudadevrt) counts as the system's: it is refused where it is used. */
+bool simt_system_has(const char *name) {
+    static const char *const names[] = {"vprintf", "__assertfail", "malloc", "free", NULL};
+    return ptx_is_one_of(name, names) || strncmp(name, "cuda", 4) == 0 ||
+           strncmp(name, "__cuda", 6) == 0;
 }
 
 bool simt_system_call(struct simt_warp_run *w, const struct simt_fragment *fragment,
@@ -294,14 +300,6 @@ bool simt_system_call(struct simt_warp_run *w, const struct simt_fragment *fragm
     }
     if (strcmp(call->callee, "free") == 0 && call->argument_count == 1) {
         run_free(w, fragment, instruction, call);
-        return true;
-    }
-    if (is_dynamic_parallelism(call->callee)) {
-        simt_fail(&w->warp, instruction, (uint32_t)__builtin_ctz(w->warp.mask),
-                  SIMT_FAULT_UNSUPPORTED, 0,
-                  "starts a kernel from a kernel (%s), which simt does not do: start it from the "
-                  "host",
-                  call->callee);
         return true;
     }
     return false;

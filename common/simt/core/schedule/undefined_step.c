@@ -84,6 +84,9 @@ static enum simt_undefined_use use_of(const struct simt_instruction *i) {
     if (i->op_class == SIMT_CLASS_ATOMIC || i->undefined == SIMT_UNDEFINED_STORE) {
         return SIMT_USE_UPDATE;
     }
+    if (strcmp(i->source->base, "sust") == 0) {
+        return SIMT_USE_STORE;
+    }
     return i->op_class == SIMT_CLASS_CONTROL ? SIMT_USE_BRANCH : SIMT_USE_BARRIER;
 }
 

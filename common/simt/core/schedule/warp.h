@@ -184,6 +184,13 @@ bool simt_frame_fits(const struct simt_run *run, const struct simt_code *code,
 
 void simt_frame_free(struct simt_frame *frame);
 
+/** @return true when a kernel may call a function of that name without a definition: printf() and
+ *  the like, and those of the device's runtime, which are refused where they are used. */
+bool simt_system_has(const char *name);
+
+/** @return true when the function is one of those that start a kernel from a kernel. */
+bool simt_system_starts_kernels(const char *name);
+
 /**
  * @brief vprintf and __assertfail for the active lanes of a warp.
  * @param fragment those lanes, with the caller's frame

@@ -11,7 +11,7 @@ static cudaError_t add_copy(struct runtime *runtime, cudaGraphNode_t *node, cuda
                             const cudaGraphNode_t *after, size_t count,
                             const struct cudaMemcpy3DParms *parameters) {
     struct work work;
-    CUDA_TRY(work_copy_planes("cudaGraphAddMemcpyNode", parameters, &work));
+    CUDA_TRY(work_copy_planes(runtime, "cudaGraphAddMemcpyNode", parameters, &work));
     return graph_add_checked(runtime, node, graph, after, count, &work);
 }
 
@@ -65,7 +65,7 @@ cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGra
 static cudaError_t set_copy(struct runtime *runtime, cudaGraphExec_t executable,
                             cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters) {
     struct work work;
-    CUDA_TRY(work_copy_planes("cudaGraphMemcpyNodeSetParams", parameters, &work));
+    CUDA_TRY(work_copy_planes(runtime, "cudaGraphMemcpyNodeSetParams", parameters, &work));
     return replace(runtime, executable, node, &work);
 }
 

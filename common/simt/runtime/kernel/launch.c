@@ -190,6 +190,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     bool xray = launch_facts(runtime, launch, &facts) && xray_wants(&runtime->xray, &facts);
     struct simt_launch request = {
         .module = launch->kernel->module->core,
+        .textures = runtime->textures,
         .kernel = launch->kernel->name,
         .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
         .threads = {launch->block.x, launch->block.y, launch->block.z},

@@ -1,5 +1,6 @@
 #include "common/simt/runtime/kernel/modules.h"
 
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +10,7 @@
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
-enum { WRAPPER_MAGIC = 0x466243b1, WRAPPER_VERSION = 1, FATBIN_HEADER = 16 };
+enum { FATBIN_HEADER = 16 };
 
 struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *wrapper) {
     struct module *module = calloc(1, sizeof *module);
@@ -105,6 +106,10 @@ void module_remove(struct runtime *runtime, struct module *module) {
         free(variable);
     }
     free(module->copy);
+    for (size_t n = 0; n < module->file_count; n++) {
+        free(module->file_copies[n]);
+    }
+    free(module->file_copies);
     free(module);
 }
 
@@ -127,32 +132,28 @@ struct kernel *kernel_find(struct runtime *runtime, const void *function) {
     return NULL;
 }
 
+/* What the header says is all there is to go by: the data has no other end. */
+static size_t fatbin_bytes(const void *data) {
+    uint64_t bytes;
+    memcpy(&bytes, (const char *)data + 8, sizeof bytes);
+    return (size_t)(FATBIN_HEADER + bytes);
+}
+
+static unsigned highest_architecture(const struct runtime *runtime) {
+    return (unsigned)(runtime->settings.gpu->major * 10 + runtime->settings.gpu->minor);
+}
+
 /**
- * Finds the PTX behind a module's wrapper, and machine code where there is some.
+ * Finds the PTX in a fat binary.
  * @param unpacked receives the text's memory where it was compressed; the caller frees it
  */
-static enum status find_ptx(const struct runtime *runtime, struct module *module,
-                            struct fatbin_ptx *ptx, char **unpacked, struct error *error) {
-    const struct fatbin_wrapper *wrapper = module->wrapper;
-    if (wrapper->magic != WRAPPER_MAGIC) {
-        return error_set(error, STATUS_BAD_FORMAT,
-                         "the program's device code begins with 0x%x, not 0x%x",
-                         (unsigned)wrapper->magic, (unsigned)WRAPPER_MAGIC);
-    }
-    if (wrapper->version != WRAPPER_VERSION) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "the program was linked with nvcc -rdc=true (relocatable device code); "
-                         "build it without, one translation unit a kernel");
-    }
-    /* What the header says is all there is to go by: the data has no other end. */
-    uint64_t bytes;
-    memcpy(&bytes, (const char *)wrapper->data + 8, sizeof bytes);
-    unsigned highest = (unsigned)(runtime->settings.gpu->major * 10 + runtime->settings.gpu->minor);
-    fatbin_find_code(wrapper->data, FATBIN_HEADER + bytes, highest, &module->code);
-    enum status status = fatbin_find_ptx(wrapper->data, FATBIN_HEADER + bytes, highest, ptx, error);
+static enum status find_ptx(const struct runtime *runtime, const void *data, struct fatbin_ptx *ptx,
+                            char **unpacked, struct error *error) {
+    unsigned highest = highest_architecture(runtime);
+    enum status status = fatbin_find_ptx(data, fatbin_bytes(data), highest, ptx, error);
     struct fatbin_packed packed;
     if (status == STATUS_UNSUPPORTED &&
-        fatbin_find_packed(wrapper->data, FATBIN_HEADER + bytes, highest, &packed)) {
+        fatbin_find_packed(data, fatbin_bytes(data), highest, &packed)) {
         status = fatbin_unpack(&packed, unpacked, &ptx->size, error);
         ptx->text = *unpacked;
         ptx->architecture = status == STATUS_OK ? packed.architecture : 0;
@@ -160,23 +161,105 @@ static enum status find_ptx(const struct runtime *runtime, struct module *module
     return status;
 }
 
-/** @param unpacked the caller frees, on failure too */
-static enum status find_and_load(struct runtime *runtime, struct module *module, char **unpacked,
-                                 struct error *error) {
+/**
+ * Finds and parses the PTX in a fat binary.
+ * @return STATUS_NOT_FOUND, with a line, when it has none for this GPU
+ */
+static enum status read_fatbin(const struct runtime *runtime, const void *data,
+                               struct module *module, struct ptx_module **parsed,
+                               struct error *error) {
     struct fatbin_ptx ptx = {0};
-    struct ptx_module *parsed = NULL;
-    enum status found = find_ptx(runtime, module, &ptx, unpacked, error);
-    module->architecture = ptx.architecture;
-    TRY(found);
-    TRY(ptx_parse(&parsed, ptx.text, ptx.size, error));
-    return simt_module_load(&module->core, parsed, runtime->memory, error);
+    char *unpacked = NULL;
+    enum status status = find_ptx(runtime, data, &ptx, &unpacked, error);
+    if (status == STATUS_OK) {
+        module->architecture = ptx.architecture;
+        status = ptx_parse(parsed, ptx.text, ptx.size, error);
+    } else if (status == STATUS_UNSUPPORTED) {
+        status = STATUS_NOT_FOUND;
+    }
+    free(unpacked);
+    return status;
+}
+
+/** The modules of a program that nvcc -rdc=true linked. */
+struct parsed_files {
+    struct ptx_module *modules[MODULE_MOST_FILES];
+    size_t count;
+};
+
+/**
+ * Reads all files. One without PTX is left out: nvcc adds such ones of its own.
+ * @param files the caller frees the modules, on failure too
+ */
+static enum status read_files(const struct runtime *runtime, struct module *module,
+                              struct parsed_files *files, struct error *error) {
+    for (const void *const *data = module->wrapper->files; *data != NULL; data++) {
+        if (files->count == MODULE_MOST_FILES) {
+            return error_set(error, STATUS_UNSUPPORTED, "a program of more than %d files",
+                             MODULE_MOST_FILES);
+        }
+        enum status status =
+            read_fatbin(runtime, *data, module, &files->modules[files->count], error);
+        if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
+            return status;
+        }
+        struct fatbin_packed newer; /* nvcc adds the runtime of the device, for the newest GPU */
+        bool none = status == STATUS_NOT_FOUND &&
+                    !fatbin_find_packed(*data, fatbin_bytes(*data), UINT_MAX, &newer);
+        files->count += status == STATUS_OK;
+        module->without_ptx += none;
+    }
+    return files->count > 0 ? STATUS_OK : STATUS_NOT_FOUND;
+}
+
+/** Links the files of a program to one module. */
+static enum status link_files(const struct runtime *runtime, struct module *module,
+                              struct ptx_module **linked, struct error *error) {
+    struct parsed_files *files = calloc(1, sizeof *files);
+    if (files == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+    }
+    enum status status = read_files(runtime, module, files, error);
+    if (status == STATUS_OK) {
+        status = simt_module_link(linked, files->modules, files->count, error);
+    } else {
+        for (size_t n = 0; n < files->count; n++) {
+            ptx_free(files->modules[n]);
+        }
+    }
+    free(files);
+    return status;
+}
+
+/** Parses what a wrapper stands for. */
+static enum status read_wrapper(const struct runtime *runtime, struct module *module,
+                                struct ptx_module **parsed, struct error *error) {
+    const struct fatbin_wrapper *wrapper = module->wrapper;
+    if (wrapper->magic != FATBIN_WRAPPER_MAGIC) {
+        return error_set(error, STATUS_BAD_FORMAT,
+                         "the program's device code begins with 0x%x, not 0x%x",
+                         (unsigned)wrapper->magic, (unsigned)FATBIN_WRAPPER_MAGIC);
+    }
+    if (wrapper->version != FATBIN_WRAPPER_FILE && wrapper->version != FATBIN_WRAPPER_LINKED) {
+        return error_set(error, STATUS_UNSUPPORTED, "device code of version %u, not 1 or 2",
+                         (unsigned)wrapper->version);
+    }
+    fatbin_find_code(wrapper->data, fatbin_bytes(wrapper->data), highest_architecture(runtime),
+                     &module->code);
+    return wrapper->version == FATBIN_WRAPPER_LINKED
+               ? link_files(runtime, module, parsed, error)
+               : read_fatbin(runtime, wrapper->data, module, parsed, error);
 }
 
 static enum status load(struct runtime *runtime, struct module *module, struct error *error) {
-    char *unpacked = NULL;
-    enum status status = find_and_load(runtime, module, &unpacked, error);
-    free(unpacked);
-    return status;
+    struct ptx_module *parsed = NULL;
+    module->architecture = 0;
+    module->without_ptx = 0;
+    enum status status = read_wrapper(runtime, module, &parsed, error);
+    if (status != STATUS_OK) { /* not found: what simt lacks is PTX */
+        return status == STATUS_NOT_FOUND ? STATUS_UNSUPPORTED : status;
+    }
+    return simt_module_load(&module->core, parsed, runtime->memory, error);
 }
 
 /** Gives the program memory of its own for a managed variable. @return it, or NULL */
@@ -203,6 +286,32 @@ static void publish_managed(struct runtime *runtime, struct module *module) {
     }
 }
 
+/** Says a line that begins with the name of a symbol, which is made readable: a kernel's as the
+ *  module knows it, another's where this program can tell. */
+static void say_of_symbol(const struct module *module, const char *line) {
+    size_t length = strcspn(line, " :");
+    for (const struct kernel *k = module->kernels; k != NULL; k = k->next) {
+        if (strlen(k->name) == length && strncmp(k->name, line, length) == 0) {
+            runtime_say("%s%s", k->readable, line + length);
+            return;
+        }
+    }
+    char *mangled = strndup(line, length);
+    char *name = mangled != NULL ? report_source_name(mangled) : NULL;
+    runtime_say("%s%s", name != NULL ? name : "", name != NULL ? line + length : line);
+    free(name);
+    free(mangled);
+}
+
+/** Where something is missing, so may be the PTX of its file. */
+static void say_what_is_missing(const struct module *module, const char *line) {
+    if (module->without_ptx > 0 && strstr(line, "defined in no file") != NULL) {
+        runtime_say("a file of the program has no PTX and was left out; build all "
+                    "with -gencode arch=compute_%u,code=compute_%u",
+                    module->architecture, module->architecture);
+    }
+}
+
 cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     if (module->core != NULL || module->failure != cudaSuccess) {
         return module->failure;
@@ -210,7 +319,8 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     struct error error = {0};
     enum status status = load(runtime, module, &error);
     if (status != STATUS_OK) {
-        runtime_say("%s", error_text(&error, status));
+        say_of_symbol(module, error_text(&error, status));
+        say_what_is_missing(module, error_text(&error, status));
         module->failure = status == STATUS_UNSUPPORTED && module->architecture == 0
                               ? cudaErrorNoKernelImageForDevice
                               : runtime_error_of(status);
@@ -218,20 +328,6 @@ cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     }
     publish_managed(runtime, module);
     return cudaSuccess;
-}
-
-/** Says a line that begins with the name of a function; the kernel's is made readable. */
-static void say_of_function(const struct kernel *kernel, const char *line) {
-    size_t length = strcspn(line, " :");
-    if (strlen(kernel->name) == length && strncmp(kernel->name, line, length) == 0) {
-        runtime_say("%s%s", kernel->readable, line + length);
-        return;
-    }
-    char *mangled = strndup(line, length);
-    char *name = mangled != NULL ? report_source_name(mangled) : NULL;
-    runtime_say("%s%s", name != NULL ? name : "", name != NULL ? line + length : line);
-    free(name);
-    free(mangled);
 }
 
 cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
@@ -246,7 +342,7 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
     enum status status =
         simt_kernel_info(kernel->module->core, kernel->name, &kernel->info, &explanation);
     if (status != STATUS_OK) {
-        say_of_function(kernel, error_text(&explanation, status));
+        say_of_symbol(kernel->module, error_text(&explanation, status));
         kernel->refused = runtime_error_of(status);
         return kernel->refused;
     }

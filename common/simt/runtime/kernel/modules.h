@@ -49,15 +49,21 @@ struct variable {
     struct variable *next;
 };
 
+/** Files of a program that nvcc -rdc=true linked. */
+enum { MODULE_MOST_FILES = 4096 };
+
 struct module {
     const struct fatbin_wrapper *wrapper;
     struct fatbin_wrapper copied; /**< of a program in another process: behind `wrapper` */
     void *copy;                   /**< the data of `copied`; owned */
-    struct module *remote;        /**< handle of the device process that has it, too; or NULL */
-    struct simt_module *core;     /**< NULL until loaded */
-    cudaError_t failure;          /**< of an attempt to load it */
-    unsigned architecture;        /**< of the PTX in use */
-    struct fatbin_code code;      /**< machine code for about this GPU; bytes NULL: none */
+    void **file_copies;           /**< its files, with -rdc=true, and NULL; owned */
+    size_t file_count;
+    struct module *remote;    /**< handle of the device process that has it, too; or NULL */
+    struct simt_module *core; /**< NULL until loaded */
+    cudaError_t failure;      /**< of an attempt to load it */
+    unsigned architecture;    /**< of the PTX in use */
+    size_t without_ptx;       /**< -rdc=true: files that had none */
+    struct fatbin_code code;  /**< machine code for about this GPU; bytes NULL: none */
     struct kernel *kernels;
     struct variable *variables;
     struct module *next;

@@ -33,6 +33,7 @@ static cudaError_t allocate(struct runtime *runtime, void **memory, size_t bytes
     }
     runtime->allocations++;
     *memory = (void *)(uintptr_t)address;
+    runtime->report.allocations++;
     return cudaSuccess;
 }
 

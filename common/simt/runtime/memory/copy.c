@@ -7,19 +7,15 @@
  */
 #include <cuda_runtime_api.h>
 
+#include "common/simt/runtime/array/array.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
-/** After a copy for which the host waits. */
-static cudaError_t wait_for(struct runtime *runtime, cudaError_t error) {
-    order_waited_for_stream(runtime, runtime->default_stream);
-    return error;
-}
-
 cudaError_t cudaMemcpy(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind) {
     struct work work = work_copy_bytes("cudaMemcpy", to, from, bytes, kind);
-    SYNCHRONOUS_CALL(runtime, wait_for(runtime, stream_submit(runtime, cudaStreamLegacy, &work)));
+    SYNCHRONOUS_CALL(
+        runtime, order_waited_for_copy(runtime, stream_submit(runtime, cudaStreamLegacy, &work)));
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -40,8 +36,8 @@ static cudaError_t copy_peer(struct runtime *runtime, void *to, int to_device, c
 
 cudaError_t cudaMemcpyPeer(void *to, int to_device, const void *from, int from_device,
                            size_t bytes) {
-    SYNCHRONOUS_CALL(runtime, wait_for(runtime, copy_peer(runtime, to, to_device, from, from_device,
-                                                          bytes, NULL)));
+    SYNCHRONOUS_CALL(runtime, order_waited_for_copy(runtime, copy_peer(runtime, to, to_device, from,
+                                                                       from_device, bytes, NULL)));
 }
 
 cudaError_t cudaMemcpyPeerAsync(void *to, int to_device, const void *from, int from_device,
@@ -66,8 +62,8 @@ cudaError_t cudaMemcpy2D(void *to, size_t to_pitch, const void *from, size_t fro
                          size_t width, size_t height, enum cudaMemcpyKind kind) {
     struct area target = {.pointer = to, .pitch = to_pitch};
     struct area source = {.pointer = (void *)(uintptr_t)from, .pitch = from_pitch};
-    SYNCHRONOUS_CALL(
-        runtime, wait_for(runtime, copy_rows(runtime, target, source, width, height, kind, NULL)));
+    SYNCHRONOUS_CALL(runtime, order_waited_for_copy(runtime, copy_rows(runtime, target, source,
+                                                                       width, height, kind, NULL)));
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
@@ -89,14 +85,13 @@ static struct area area_at(const struct cudaPitchedPtr *pitched, const struct cu
     return area;
 }
 
-cudaError_t work_copy_planes(const char *call, const struct cudaMemcpy3DParms *parameters,
-                             struct work *work) {
+cudaError_t work_copy_planes(const struct runtime *runtime, const char *call,
+                             const struct cudaMemcpy3DParms *parameters, struct work *work) {
     if (parameters == NULL) {
         return cudaErrorInvalidValue;
     }
     if (parameters->srcArray != NULL || parameters->dstArray != NULL) {
-        runtime_say("%s: arrays are not supported", call);
-        return cudaErrorNotSupported;
+        return array_planes_work(runtime, call, parameters, work);
     }
     *work = (struct work){.kind = WORK_COPY, .call = call};
     work->copy = (struct copy_work){
@@ -113,12 +108,13 @@ cudaError_t work_copy_planes(const char *call, const struct cudaMemcpy3DParms *p
 static cudaError_t copy_planes(struct runtime *runtime, const struct cudaMemcpy3DParms *parameters,
                                cudaStream_t stream) {
     struct work work;
-    CUDA_TRY(work_copy_planes("cudaMemcpy3D", parameters, &work));
+    CUDA_TRY(work_copy_planes(runtime, "cudaMemcpy3D", parameters, &work));
     return stream_submit(runtime, stream, &work);
 }
 
 cudaError_t cudaMemcpy3D(const struct cudaMemcpy3DParms *parameters) {
-    SYNCHRONOUS_CALL(runtime, wait_for(runtime, copy_planes(runtime, parameters, NULL)));
+    SYNCHRONOUS_CALL(runtime,
+                     order_waited_for_copy(runtime, copy_planes(runtime, parameters, NULL)));
 }
 
 cudaError_t cudaMemcpy3DAsync(const struct cudaMemcpy3DParms *parameters, cudaStream_t stream) {
@@ -197,8 +193,8 @@ static cudaError_t to_symbol(struct runtime *runtime, const void *symbol, const 
 
 cudaError_t cudaMemcpyToSymbol(const void *symbol, const void *from, size_t bytes, size_t offset,
                                enum cudaMemcpyKind kind) {
-    SYNCHRONOUS_CALL(
-        runtime, wait_for(runtime, to_symbol(runtime, symbol, from, bytes, offset, kind, NULL)));
+    SYNCHRONOUS_CALL(runtime, order_waited_for_copy(runtime, to_symbol(runtime, symbol, from, bytes,
+                                                                       offset, kind, NULL)));
 }
 
 cudaError_t cudaMemcpyToSymbolAsync(const void *symbol, const void *from, size_t bytes,
@@ -220,8 +216,8 @@ static cudaError_t from_symbol(struct runtime *runtime, void *to, const void *sy
 
 cudaError_t cudaMemcpyFromSymbol(void *to, const void *symbol, size_t bytes, size_t offset,
                                  enum cudaMemcpyKind kind) {
-    SYNCHRONOUS_CALL(
-        runtime, wait_for(runtime, from_symbol(runtime, to, symbol, bytes, offset, kind, NULL)));
+    SYNCHRONOUS_CALL(runtime, order_waited_for_copy(runtime, from_symbol(runtime, to, symbol, bytes,
+                                                                         offset, kind, NULL)));
 }
 
 cudaError_t cudaMemcpyFromSymbolAsync(void *to, const void *symbol, size_t bytes, size_t offset,

@@ -42,8 +42,13 @@ static void read_needed(const struct elf_file *file, const Elf64_Shdr *dynamic,
     }
 }
 
+/** Where the fat binaries of a program's files are with -rdc=true; .nv_fatbin has what the device's
+ *  linker made of them. */
+static const char RELOCATABLE[] = "__nv_relfatbin";
+
 static void read_sections(const struct elf_file *file, struct findings *findings) {
     Elf64_Shdr names, section;
+    bool relocatable = false;
     if (!elf_section_names(file, &names)) {
         return;
     }
@@ -51,7 +56,9 @@ static void read_sections(const struct elf_file *file, struct findings *findings
         const char *name = elf_string(file, &names, section.sh_name);
         if (section.sh_type == SHT_DYNAMIC) {
             read_needed(file, &section, findings);
-        } else if (name != NULL && strcmp(name, ".nv_fatbin") == 0) {
+        } else if (name != NULL && (strcmp(name, RELOCATABLE) == 0 ||
+                                    (strcmp(name, ".nv_fatbin") == 0 && !relocatable))) {
+            relocatable = strcmp(name, RELOCATABLE) == 0;
             findings->kernels = elf_section_bytes(file, &section);
             findings->kernel_bytes = findings->kernels != NULL ? section.sh_size : 0;
         }

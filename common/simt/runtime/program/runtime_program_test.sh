@@ -200,12 +200,6 @@ SIMT_REPORT=xml ends 1 "$program" nothing
 says "SIMT_REPORT is one of none, text, json, sarif, not 'xml'"
 one_line
 
-# Libraries with machine code alone: any library with such a name.
-cp "$(ldd /bin/sh | awk '/libc\.so/ { sub("libc.so.6", "libdl.so.2", $3); print $3 }')" libcublas.so.13
-LD_PRELOAD=$PWD/libcublas.so.13 ends 0 "$program" nothing
-says "simt: note: the program loads libcublas.so.13, which has machine code for GPUs alone"
-one_line
-
 # Programs that cannot run.
 ends 1 "$static"
 says "link it with nvcc -cudart shared"

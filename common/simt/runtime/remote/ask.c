@@ -23,6 +23,7 @@ static cudaError_t totals_of(const struct runtime *runtime, struct simt_totals *
         .bytes_to_host = report->bytes_to_host,
         .bytes_on_device = report->bytes_on_device,
         .bytes_set = report->bytes_set,
+        .allocations = report->allocations,
         .nanoseconds = runtime->clock,
     };
     for (const struct kernel_total *kernel = report->kernels; kernel != NULL;
@@ -130,7 +131,7 @@ static cudaError_t layout_of(struct runtime *runtime, struct simt_kernel_layout 
 }
 
 cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *function) {
-    ASK(runtime, layout_of(runtime, layout, function));
+    QUERY_CALL(runtime, layout_of(runtime, layout, function)); /* a launch asks */
 }
 
 static cudaError_t place_of(const struct runtime *runtime, struct simt_place *place,
@@ -172,21 +173,31 @@ static bool has_its_size(const unsigned char *copy, size_t bytes) {
     return told == bytes - FATBIN_HEADER;
 }
 
+/** @return a copy of a fat binary of the program's, which its own header ends; NULL: there is none.
+ */
+static void *copy_fatbin(struct runtime *runtime, const void *data, size_t bytes) {
+    enum { MOST = 1 << 30 };
+    unsigned char *copy = bytes <= MOST ? calloc(1, bytes + FATBIN_HEADER) : NULL;
+    if (copy != NULL &&
+        (!(bytes == 0 || program_read(runtime, copy, data, bytes)) || !has_its_size(copy, bytes))) {
+        free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
 static cudaError_t add_module(struct runtime *runtime, simt_module_handle *handle,
                               struct fatbin_wrapper wrapper, const void *data, size_t bytes) {
-    enum { MOST = 1 << 30 };
-    unsigned char *copy = handle != NULL && bytes <= MOST ? calloc(1, bytes + FATBIN_HEADER) : NULL;
-    struct module *module = NULL;
-    if (copy != NULL && (bytes == 0 || program_read(runtime, copy, data, bytes)) &&
-        has_its_size(copy, bytes)) {
-        module = module_add(runtime, NULL);
-    }
+    static const void *const no_files[] = {NULL};
+    void *copy = handle != NULL ? copy_fatbin(runtime, data, bytes) : NULL;
+    struct module *module = copy != NULL ? module_add(runtime, NULL) : NULL;
     if (module == NULL) {
         free(copy);
         return cudaErrorInvalidValue;
     }
     module->copied = wrapper;
     module->copied.data = copy;
+    module->copied.files = no_files;
     module->wrapper = &module->copied;
     module->copy = copy;
     *handle = module;
@@ -196,6 +207,41 @@ static cudaError_t add_module(struct runtime *runtime, simt_module_handle *handl
 cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wrapper,
                             const void *data, size_t bytes) {
     ASK(runtime, add_module(runtime, module, wrapper, data, bytes));
+}
+
+/** Adds to the list that stands for the program's, with NULL at its end. */
+static bool keep_file(struct module *module, void *copy) {
+    void **copies =
+        realloc(module->file_copies, (module->file_count + 2) * sizeof *module->file_copies);
+    if (copies == NULL) {
+        return false;
+    }
+    copies[module->file_count++] = copy;
+    copies[module->file_count] = NULL;
+    module->file_copies = copies;
+    module->copied.files = (const void *const *)copies;
+    return true;
+}
+
+static cudaError_t add_file(struct runtime *runtime, struct module *module, const void *data,
+                            size_t bytes) {
+    if (module_find(runtime, module) == NULL || module->copy == NULL || module->core != NULL) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    /* One more than load() accepts, which says so. */
+    void *copy = bytes > 0 && module->file_count <= MODULE_MOST_FILES
+                     ? copy_fatbin(runtime, data, bytes)
+                     : NULL;
+    if (copy == NULL || !keep_file(module, copy)) {
+        runtime_say("file %zu of the program does not reach the device", module->file_count + 1);
+        free(copy);
+        return cudaErrorInvalidValue;
+    }
+    return cudaSuccess;
+}
+
+cudaError_t simt_add_file(simt_module_handle module, const void *data, size_t bytes) {
+    ASK(runtime, add_file(runtime, module, data, bytes));
 }
 
 static cudaError_t drop_module(struct runtime *runtime, struct module *module) {

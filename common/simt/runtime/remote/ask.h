@@ -36,6 +36,8 @@ cudaError_t simt_ask_page(const void *address);
 /** Adds a module with a copy of the fat binary of @p bytes bytes at @p data in the program. */
 cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wrapper,
                             const void *data, size_t bytes);
+/** Adds a copy of one more file to a module of version 2, which is linked of its files. */
+cudaError_t simt_add_file(simt_module_handle module, const void *data, size_t bytes);
 cudaError_t simt_drop_module(simt_module_handle module);
 /** @param spelt the name as the source spells it */
 cudaError_t simt_add_kernel(simt_module_handle module, const void *host, const char *name,

@@ -26,7 +26,9 @@
  *     (KERNEL_NODE, 0)    const struct cudaKernelNodeParams *
  *     (KERNEL_NODE_OUT, 0) struct cudaKernelNodeParams *: its arguments are kept by the library
  *     (CONFIG, 0)         const cudaLaunchConfig_t *
- *     (PLANES, 0)         const struct cudaMemcpy3DParms *
+ *     (PLANES, 0)         const struct cudaMemcpy3DParms *, with handles of arrays
+ *     (RESOURCE, 0)       const struct cudaResourceDesc *, with the handle of an array
+ *     (RESOURCE_OUT, 0)   struct cudaResourceDesc *
  *     (ACCESS, count)     const struct cudaMemAccessDesc *, `count` of them
  *     (POOL_VALUE, which) void *: a memory pool's attribute, whose size follows from `which`
  *     (POOL_VALUE_OUT, which) the same, to be written
@@ -50,11 +52,18 @@
 
 typedef struct module *simt_module_handle;
 
-/** What nvcc leaves in the program for each translation unit. */
+enum {
+    FATBIN_WRAPPER_MAGIC = 0x466243b1,
+    FATBIN_WRAPPER_FILE = 1,  /**< of one translation unit */
+    FATBIN_WRAPPER_LINKED = 2 /**< of all, for nvcc -rdc=true */
+};
+
+/** What nvcc leaves in the program for each translation unit; with -rdc=true, once for all of them.
+ */
 struct fatbin_wrapper {
     uint32_t magic, version;
     const void *data;
-    void *unused;
+    const void *const *files; /**< version 2: the fat binaries of the files, and NULL */
 };
 
 /* clang-format off */
@@ -156,6 +165,51 @@ struct fatbin_wrapper {
     X(cudaDeviceGetDefaultMemPool, 2, (NEW, cudaMemPool_t), (IN, int))                             \
     X(cudaDeviceGetMemPool, 2, (NEW, cudaMemPool_t), (IN, int))                                    \
     X(cudaDeviceSetMemPool, 2, (IN, int), (HANDLE, cudaMemPool_t))                                 \
+    /* Arrays, textures, surfaces. */                                                              \
+    X(cudaMallocArray, 5, (NEW, cudaArray_t), (POINTED, struct cudaChannelFormatDesc),             \
+      (IN, size_t), (IN, size_t), (IN, unsigned))                                                  \
+    X(cudaMalloc3DArray, 4, (NEW, cudaArray_t), (POINTED, struct cudaChannelFormatDesc),           \
+      (IN, struct cudaExtent), (IN, unsigned))                                                     \
+    X(cudaMallocMipmappedArray, 5, (NEW, cudaMipmappedArray_t),                                    \
+      (POINTED, struct cudaChannelFormatDesc), (IN, struct cudaExtent), (IN, unsigned),            \
+      (IN, unsigned))                                                                              \
+    X(cudaFreeArray, 1, (HANDLE, cudaArray_t))                                                     \
+    X(cudaArrayGetInfo, 4, (INOUT, struct cudaChannelFormatDesc), (INOUT, struct cudaExtent),      \
+      (INOUT, unsigned), (HANDLE, cudaArray_t))                                                    \
+    X(cudaGetChannelDesc, 2, (INOUT, struct cudaChannelFormatDesc), (HANDLE, cudaArray_const_t))   \
+    X(cudaMemcpy2DToArray, 8, (HANDLE, cudaArray_t), (IN, size_t), (IN, size_t),                   \
+      (IN, const void *), (IN, size_t), (IN, size_t), (IN, size_t), (IN, enum cudaMemcpyKind))     \
+    X(cudaMemcpy2DToArrayAsync, 9, (HANDLE, cudaArray_t), (IN, size_t), (IN, size_t),              \
+      (IN, const void *), (IN, size_t), (IN, size_t), (IN, size_t), (IN, enum cudaMemcpyKind),     \
+      (HANDLE, cudaStream_t))                                                                      \
+    X(cudaMemcpy2DFromArray, 8, (IN, void *), (IN, size_t), (HANDLE, cudaArray_const_t),           \
+      (IN, size_t), (IN, size_t), (IN, size_t), (IN, size_t), (IN, enum cudaMemcpyKind))           \
+    X(cudaMemcpy2DFromArrayAsync, 9, (IN, void *), (IN, size_t), (HANDLE, cudaArray_const_t),      \
+      (IN, size_t), (IN, size_t), (IN, size_t), (IN, size_t), (IN, enum cudaMemcpyKind),           \
+      (HANDLE, cudaStream_t))                                                                      \
+    X(cudaMemcpy2DArrayToArray, 9, (HANDLE, cudaArray_t), (IN, size_t), (IN, size_t),              \
+      (HANDLE, cudaArray_const_t), (IN, size_t), (IN, size_t), (IN, size_t), (IN, size_t),         \
+      (IN, enum cudaMemcpyKind))                                                                   \
+    X(cudaMemcpyToArray, 6, (HANDLE, cudaArray_t), (IN, size_t), (IN, size_t), (FROM, e),          \
+      (IN, size_t), (IN, enum cudaMemcpyKind))                                                     \
+    X(cudaMemcpyToArrayAsync, 7, (HANDLE, cudaArray_t), (IN, size_t), (IN, size_t), (FROM, e),     \
+      (IN, size_t), (IN, enum cudaMemcpyKind), (HANDLE, cudaStream_t))                             \
+    X(cudaMemcpyFromArray, 6, (IN, void *), (HANDLE, cudaArray_const_t), (IN, size_t),             \
+      (IN, size_t), (IN, size_t), (IN, enum cudaMemcpyKind))                                       \
+    X(cudaMemcpyFromArrayAsync, 7, (IN, void *), (HANDLE, cudaArray_const_t), (IN, size_t),        \
+      (IN, size_t), (IN, size_t), (IN, enum cudaMemcpyKind), (HANDLE, cudaStream_t))               \
+    X(cudaMemcpyArrayToArray, 8, (HANDLE, cudaArray_t), (IN, size_t), (IN, size_t),                \
+      (HANDLE, cudaArray_const_t), (IN, size_t), (IN, size_t), (IN, size_t),                       \
+      (IN, enum cudaMemcpyKind))                                                                   \
+    X(cudaCreateTextureObject, 4, (INOUT, cudaTextureObject_t), (RESOURCE, 0),                     \
+      (POINTED, struct cudaTextureDesc), (POINTED, struct cudaResourceViewDesc))                   \
+    X(cudaCreateSurfaceObject, 2, (INOUT, cudaSurfaceObject_t), (RESOURCE, 0))                     \
+    X(cudaDestroyTextureObject, 1, (IN, cudaTextureObject_t))                                      \
+    X(cudaDestroySurfaceObject, 1, (IN, cudaSurfaceObject_t))                                      \
+    X(cudaGetTextureObjectResourceDesc, 2, (RESOURCE_OUT, 0), (IN, cudaTextureObject_t))           \
+    X(cudaGetSurfaceObjectResourceDesc, 2, (RESOURCE_OUT, 0), (IN, cudaSurfaceObject_t))           \
+    X(cudaGetTextureObjectTextureDesc, 2, (INOUT, struct cudaTextureDesc),                         \
+      (IN, cudaTextureObject_t))                                                                   \
     /* Streams and events. */                                                                      \
     X(cudaStreamCreate, 1, (NEW, cudaStream_t))                                                    \
     X(cudaStreamCreateWithFlags, 2, (NEW, cudaStream_t), (IN, unsigned))                           \
@@ -283,6 +337,7 @@ struct fatbin_wrapper {
     X(simt_ask_page, 1, (IN, const void *))                                                        \
     X(simt_add_module, 4, (NEW, simt_module_handle), (IN, struct fatbin_wrapper), (IN, const void *),\
       (IN, size_t))                                                                                \
+    X(simt_add_file, 3, (HANDLE, simt_module_handle), (IN, const void *), (IN, size_t))            \
     X(simt_drop_module, 1, (HANDLE, simt_module_handle))                                           \
     X(simt_add_kernel, 4, (HANDLE, simt_module_handle), (IN, const void *),                        \
       (TEXT, 0), (TEXT, 0))                                                                        \

@@ -13,7 +13,6 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "common/simt/runtime/host_libraries.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/remote/device_process.h"
 #include "common/simt/runtime/state.h"
@@ -152,9 +151,13 @@ static void forget_in_child(void) {
     }
 }
 
-/** @param value of SIMT_DEVICE */
-static void connect_to(struct client *client, const char *value) {
+static void choose(void) {
+    struct client *client = the_client();
+    const char *value = getenv("SIMT_DEVICE");
     char *end = NULL;
+    if (value == NULL || value[0] == '\0' || strcmp(value, "inside") == 0) {
+        return;
+    }
     long number = strtol(value, &end, 10);
     if (strcmp(value, "process") == 0) {
         client->own.socket = device_process_start();
@@ -166,15 +169,6 @@ static void connect_to(struct client *client, const char *value) {
     connect_device(client, strcmp(value, "process") == 0);
     pthread_atfork(NULL, NULL, forget_in_child);
     client->at = &client->own;
-}
-
-/** With the first call. */
-static void choose(void) {
-    const char *value = getenv("SIMT_DEVICE");
-    if (value != NULL && value[0] != '\0' && strcmp(value, "inside") != 0) {
-        connect_to(the_client(), value);
-    }
-    host_libraries_explain();
 }
 
 /** Oldest first. */
@@ -627,17 +621,34 @@ void call_take_pool_value(struct call *call, void *value, enum cudaMemPoolAttr w
 
 /* ---- Modules ---- */
 
-static void add_module(struct module *module) {
-    enum { MAGIC = 0x466243b1, VERSION = 1, HEADER = 16 };
-    const struct fatbin_wrapper *wrapper = module->wrapper;
-    uint64_t bytes = 0;
-    if (wrapper->magic == MAGIC && wrapper->version == VERSION) {
-        memcpy(&bytes, (const char *)wrapper->data + 8, sizeof bytes);
-        bytes += HEADER;
+static size_t fatbin_bytes(const void *data) {
+    enum { HEADER = 16 };
+    uint64_t bytes;
+    memcpy(&bytes, (const char *)data + 8, sizeof bytes);
+    return (size_t)bytes + HEADER;
+}
+
+/** The files of which the device links the module; at the first it lacks it says so. */
+static void add_files(const struct module *module) {
+    const void *const *file = module->wrapper->files;
+    while (*file != NULL &&
+           simt_add_file(module->remote, *file, fatbin_bytes(*file)) == cudaSuccess) {
+        file++;
     }
+}
+
+static void add_module(struct module *module) {
+    const struct fatbin_wrapper *wrapper = module->wrapper;
+    bool magic = wrapper->magic == FATBIN_WRAPPER_MAGIC;
+    bool linked = magic && wrapper->version == FATBIN_WRAPPER_LINKED;
+    bool known = linked || (magic && wrapper->version == FATBIN_WRAPPER_FILE);
+    size_t bytes = known ? fatbin_bytes(wrapper->data) : 0;
     forget_layouts(the_client());
     if (simt_add_module(&module->remote, *wrapper, wrapper->data, bytes) != cudaSuccess) {
         return;
+    }
+    if (linked) {
+        add_files(module);
     }
     for (const struct kernel *k = module->kernels; k != NULL; k = k->next) {
         (void)simt_add_kernel(module->remote, k->host, k->name, k->readable);

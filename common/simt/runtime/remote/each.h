@@ -15,6 +15,7 @@
 #define EACH_6(op, A, B, C, D, E, F) EACH_5(op, A, B, C, D, E) op(f, F)
 #define EACH_7(op, A, B, C, D, E, F, G) EACH_6(op, A, B, C, D, E, F) op(g, G)
 #define EACH_8(op, A, B, C, D, E, F, G, H) EACH_7(op, A, B, C, D, E, F, G) op(h, H)
+#define EACH_9(op, A, B, C, D, E, F, G, H, I) EACH_8(op, A, B, C, D, E, F, G, H) op(i, I)
 
 /* The same with commas between them. */
 #define LIST_0(op, ...)
@@ -26,6 +27,7 @@
 #define LIST_6(op, A, B, C, D, E, F) LIST_5(op, A, B, C, D, E), op(f, F)
 #define LIST_7(op, A, B, C, D, E, F, G) LIST_6(op, A, B, C, D, E, F), op(g, G)
 #define LIST_8(op, A, B, C, D, E, F, G, H) LIST_7(op, A, B, C, D, E, F, G), op(h, H)
+#define LIST_9(op, A, B, C, D, E, F, G, H, I) LIST_8(op, A, B, C, D, E, F, G, H), op(i, I)
 
 /* The list of parameters of a function. */
 #define PARAMETERS_0(...) void
@@ -37,6 +39,7 @@
 #define PARAMETERS_6(...) LIST_6(DECLARE, __VA_ARGS__)
 #define PARAMETERS_7(...) LIST_7(DECLARE, __VA_ARGS__)
 #define PARAMETERS_8(...) LIST_8(DECLARE, __VA_ARGS__)
+#define PARAMETERS_9(...) LIST_9(DECLARE, __VA_ARGS__)
 
 #define NAME_OF(v, p) v
 #define DECLARE(v, p) DECLARE_1(v, STRIP p)
@@ -68,6 +71,8 @@
 #define TYPE_ACCESS(count) const struct cudaMemAccessDesc *
 #define TYPE_POOL_VALUE(which) void *
 #define TYPE_POOL_VALUE_OUT(which) void *
+#define TYPE_RESOURCE(unused) const struct cudaResourceDesc *
+#define TYPE_RESOURCE_OUT(unused) struct cudaResourceDesc *
 /* clang-format on */
 
 #endif

@@ -216,6 +216,29 @@ const cudaLaunchConfig_t *frame_take_config(struct frame *frame) {
     return config;
 }
 
+static cudaArray_t turn_array(const struct server *server, cudaArray_t handle) {
+    return (cudaArray_t)(uintptr_t)turn_handle(server, (uint64_t)(uintptr_t)handle);
+}
+
+bool frame_take_planes(struct frame *frame, struct cudaMemcpy3DParms *planes) {
+    bool there = frame_take_target(frame, planes, sizeof *planes);
+    planes->srcArray = turn_array(frame->server, planes->srcArray);
+    planes->dstArray = turn_array(frame->server, planes->dstArray);
+    return there;
+}
+
+static void turn_resource(const struct server *server, struct cudaResourceDesc *resource) {
+    if (resource->resType == cudaResourceTypeArray) {
+        resource->res.array.array = turn_array(server, resource->res.array.array);
+    }
+}
+
+bool frame_take_resource(struct frame *frame, struct cudaResourceDesc *resource) {
+    bool there = frame_take_target(frame, resource, sizeof *resource);
+    turn_resource(frame->server, resource);
+    return there;
+}
+
 /* ---- What it gets ---- */
 
 void frame_give(struct frame *frame, const void *value, size_t bytes) {
@@ -292,4 +315,10 @@ void frame_give_kernel_node(struct frame *frame, struct cudaKernelNodeParams *pa
     frame_give(frame, parameters, sizeof *parameters);
     frame_give(frame, &bytes, sizeof bytes);
     frame_give(frame, block, block != NULL ? bytes : 0);
+}
+
+void frame_give_resource(struct frame *frame, const struct cudaResourceDesc *resource) {
+    struct cudaResourceDesc given = *resource;
+    turn_resource(frame->server, &given);
+    frame_give(frame, &given, sizeof given);
 }

@@ -64,7 +64,13 @@
 #define RECEIVE_CONFIG(v, unused) const cudaLaunchConfig_t *v = frame_take_config(frame);
 #define RECEIVE_PLANES(v, unused)  \
     struct cudaMemcpy3DParms v##_; \
-    const struct cudaMemcpy3DParms *v = frame_take_target(frame, &v##_, sizeof v##_) ? &v##_ : NULL;
+    const struct cudaMemcpy3DParms *v = frame_take_planes(frame, &v##_) ? &v##_ : NULL;
+#define RECEIVE_RESOURCE(v, unused) \
+    struct cudaResourceDesc v##_;   \
+    const struct cudaResourceDesc *v = frame_take_resource(frame, &v##_) ? &v##_ : NULL;
+#define RECEIVE_RESOURCE_OUT(v, unused) \
+    struct cudaResourceDesc v##_;       \
+    struct cudaResourceDesc *v = frame_take_resource(frame, &v##_) ? &v##_ : NULL;
 #define RECEIVE_ACCESS(v, count)              \
     uint64_t v##_ = frame_take_number(frame); \
     const struct cudaMemAccessDesc *v = NULL;
@@ -102,6 +108,8 @@
 #define PREPARE_ACCESS(v, count) v = frame_pull(frame, v##_, count, sizeof *v);
 #define PREPARE_POOL_VALUE(v, which)
 #define PREPARE_POOL_VALUE_OUT(v, which)
+#define PREPARE_RESOURCE(v, unused)
+#define PREPARE_RESOURCE_OUT(v, unused)
 
 /* At last the results. */
 #define GIVE(v, p) GIVE_1(v, STRIP p)
@@ -140,6 +148,11 @@
 #define GIVE_ACCESS(v, count)
 #define GIVE_POOL_VALUE(v, which)
 #define GIVE_POOL_VALUE_OUT(v, which) GIVE_INOUT(v, which)
+#define GIVE_RESOURCE(v, unused)
+#define GIVE_RESOURCE_OUT(v, unused)   \
+    if (v != NULL) {                   \
+        frame_give_resource(frame, v); \
+    }
 
 #define SERVE(name, count, ...)                                      \
     static void serve_##name(struct frame *frame) {                  \

@@ -75,6 +75,9 @@ unsigned char *frame_take_arguments(struct frame *frame, uint32_t *bytes);
 void **frame_point(struct frame *frame, const unsigned char *block, uint32_t bytes,
                    const void *function);
 const cudaLaunchConfig_t *frame_take_config(struct frame *frame);
+/** Structs with handles of arrays, which are only numbers until they are found in the list. */
+bool frame_take_planes(struct frame *frame, struct cudaMemcpy3DParms *planes);
+bool frame_take_resource(struct frame *frame, struct cudaResourceDesc *resource);
 
 void frame_give(struct frame *frame, const void *value, size_t bytes);
 void frame_give_handle(struct frame *frame, const void *object);
@@ -85,6 +88,7 @@ void frame_push_nodes(struct frame *frame, uint64_t address, cudaGraphNode_t *no
 void frame_push(struct frame *frame, uint64_t address, const void *from, const size_t *count,
                 size_t bytes);
 void frame_give_kernel_node(struct frame *frame, struct cudaKernelNodeParams *parameters);
+void frame_give_resource(struct frame *frame, const struct cudaResourceDesc *resource);
 void frame_free(struct frame *frame);
 
 /** Calls the function of a row, with what the frame has. @return false: there is no such row */

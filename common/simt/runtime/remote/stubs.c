@@ -40,6 +40,8 @@
 #define PUT_ACCESS(v, count) call_put_number(&call, (uint64_t)(uintptr_t)v);
 #define PUT_POOL_VALUE(v, which) call_put_pool_value(&call, v, which);
 #define PUT_POOL_VALUE_OUT(v, which) call_put_pool_value(&call, v, which);
+#define PUT_RESOURCE(v, unused) call_put_target(&call, v, sizeof *v);
+#define PUT_RESOURCE_OUT(v, unused) call_put_target(&call, v, sizeof *v);
 
 /* What it takes from the answer. */
 #define TAKE(v, p) TAKE_1(v, STRIP p)
@@ -76,6 +78,8 @@
 #define TAKE_ACCESS(v, count)
 #define TAKE_POOL_VALUE(v, which)
 #define TAKE_POOL_VALUE_OUT(v, which) call_take_pool_value(&call, v, which);
+#define TAKE_RESOURCE(v, unused)
+#define TAKE_RESOURCE_OUT(v, unused) TAKE_INOUT(v, unused)
 
 #define FUNCTION(name, count, ...)                                                \
     extern __typeof__(name) local_##name __asm__("simt_local_" #name);            \

@@ -112,6 +112,11 @@ void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream
     order_waited(runtime, &stream->clock);
 }
 
+cudaError_t order_waited_for_copy(struct runtime *runtime, cudaError_t error) {
+    order_waited_for_stream(runtime, runtime->default_stream);
+    return error;
+}
+
 void order_record(struct runtime *runtime, struct CUstream_st *stream, struct order_clock *clock) {
     order_learn(&stream->clock, &runtime->order.host);
     order_by_default(runtime, stream);

@@ -15,6 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cuda_runtime_api.h>
+
 struct runtime;
 struct work;
 struct CUstream_st;
@@ -35,6 +37,9 @@ void order_waited(struct runtime *runtime, const struct order_clock *clock);
 
 /** The host has waited for a stream; for the default stream also for those that it waits for. */
 void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream);
+
+/** The same after a copy for which the host waits. @return @p error */
+cudaError_t order_waited_for_copy(struct runtime *runtime, cudaError_t error);
 
 /** What comes before an event that is recorded in a stream now. */
 void order_record(struct runtime *runtime, struct CUstream_st *stream, struct order_clock *clock);

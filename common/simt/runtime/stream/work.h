@@ -66,9 +66,9 @@ struct work {
 struct work work_copy_bytes(const char *call, void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind);
 
-/** Work that copies what 3D parameters say. @return cudaErrorNotSupported for arrays */
-cudaError_t work_copy_planes(const char *call, const struct cudaMemcpy3DParms *parameters,
-                             struct work *work);
+/** Work that copies what 3D parameters say; arrays become their memory. */
+cudaError_t work_copy_planes(const struct runtime *runtime, const char *call,
+                             const struct cudaMemcpy3DParms *parameters, struct work *work);
 
 /**
  * @brief Looks whether the work's memory is there: directions, pitches, ends of allocations.

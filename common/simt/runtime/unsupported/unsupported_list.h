@@ -12,16 +12,11 @@
     X(__cudaGetProcAddress)                               \
     X(__cudaRegisterHostVar)                              \
     X(__cudaRegisterUnifiedTable)                         \
-    X(cudaArrayGetInfo)                                   \
     X(cudaArrayGetMemoryRequirements)                     \
     X(cudaArrayGetPlane)                                  \
     X(cudaArrayGetSparseProperties)                       \
-    X(cudaCreateSurfaceObject)                            \
-    X(cudaCreateTextureObject)                            \
     X(cudaDestroyExternalMemory)                          \
     X(cudaDestroyExternalSemaphore)                       \
-    X(cudaDestroySurfaceObject)                           \
-    X(cudaDestroyTextureObject)                           \
     X(cudaDeviceFlushGPUDirectRDMAWrites)                 \
     X(cudaDeviceGetByPCIBusId)                            \
     X(cudaDeviceGetGraphMemAttribute)                     \
@@ -47,7 +42,6 @@
     X(cudaEventCreateFromEGLSync)                         \
     X(cudaExternalMemoryGetMappedBuffer)                  \
     X(cudaExternalMemoryGetMappedMipmappedArray)          \
-    X(cudaFreeArray)                                      \
     X(cudaFreeMipmappedArray)                             \
     X(cudaGLGetDevices)                                   \
     X(cudaGLMapBufferObject)                              \
@@ -58,17 +52,13 @@
     X(cudaGLUnmapBufferObject)                            \
     X(cudaGLUnmapBufferObjectAsync)                       \
     X(cudaGLUnregisterBufferObject)                       \
-    X(cudaGetChannelDesc)                                 \
     X(cudaGetDriverEntryPoint)                            \
     X(cudaGetDriverEntryPointByVersion)                   \
     X(cudaGetDriverEntryPointByVersion_ptsz)              \
     X(cudaGetDriverEntryPoint_ptsz)                       \
     X(cudaGetExportTable)                                 \
     X(cudaGetMipmappedArrayLevel)                         \
-    X(cudaGetSurfaceObjectResourceDesc)                   \
-    X(cudaGetTextureObjectResourceDesc)                   \
     X(cudaGetTextureObjectResourceViewDesc)               \
-    X(cudaGetTextureObjectTextureDesc)                    \
     X(cudaGraphAddChildGraphNode)                         \
     X(cudaGraphAddDependencies)                           \
     X(cudaGraphAddEventRecordNode)                        \
@@ -150,9 +140,6 @@
     X(cudaLogsDumpToMemory)                               \
     X(cudaLogsRegisterCallback)                           \
     X(cudaLogsUnregisterCallback)                         \
-    X(cudaMalloc3DArray)                                  \
-    X(cudaMallocArray)                                    \
-    X(cudaMallocMipmappedArray)                           \
     X(cudaMemDiscardAndPrefetchBatchAsync)                \
     X(cudaMemDiscardAndPrefetchBatchAsync_ptsz)           \
     X(cudaMemDiscardBatchAsync)                           \
@@ -168,34 +155,14 @@
     X(cudaMemRangeGetAttribute)                           \
     X(cudaMemRangeGetAttributes)                          \
     X(cudaMemSetMemPool)                                  \
-    X(cudaMemcpy2DArrayToArray)                           \
-    X(cudaMemcpy2DArrayToArray_ptds)                      \
-    X(cudaMemcpy2DFromArray)                              \
-    X(cudaMemcpy2DFromArrayAsync)                         \
-    X(cudaMemcpy2DFromArrayAsync_ptsz)                    \
-    X(cudaMemcpy2DFromArray_ptds)                         \
-    X(cudaMemcpy2DToArray)                                \
-    X(cudaMemcpy2DToArrayAsync)                           \
-    X(cudaMemcpy2DToArrayAsync_ptsz)                      \
-    X(cudaMemcpy2DToArray_ptds)                           \
     X(cudaMemcpy3DBatchAsync)                             \
     X(cudaMemcpy3DBatchAsync_ptsz)                        \
     X(cudaMemcpy3DPeer)                                   \
     X(cudaMemcpy3DPeerAsync)                              \
     X(cudaMemcpy3DPeerAsync_ptsz)                         \
     X(cudaMemcpy3DPeer_ptds)                              \
-    X(cudaMemcpyArrayToArray)                             \
-    X(cudaMemcpyArrayToArray_ptds)                        \
     X(cudaMemcpyBatchAsync)                               \
     X(cudaMemcpyBatchAsync_ptsz)                          \
-    X(cudaMemcpyFromArray)                                \
-    X(cudaMemcpyFromArrayAsync)                           \
-    X(cudaMemcpyFromArrayAsync_ptsz)                      \
-    X(cudaMemcpyFromArray_ptds)                           \
-    X(cudaMemcpyToArray)                                  \
-    X(cudaMemcpyToArrayAsync)                             \
-    X(cudaMemcpyToArrayAsync_ptsz)                        \
-    X(cudaMemcpyToArray_ptds)                             \
     X(cudaMipmappedArrayGetMemoryRequirements)            \
     X(cudaMipmappedArrayGetSparseProperties)              \
     X(cudaOccupancyMaxActiveClusters)                     \

@@ -1,0 +1,60 @@
+/**
+ * @file host_libraries.c
+ * @brief Says of a program that uses cuBLAS and the like why these cannot run here.
+ *
+ * They bring their own copy of the runtime and their kernels as machine code, and speak to the
+ * driver. Their own errors only say that there is no driver.
+ */
+#include <link.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+/** What a library's file is called, and what the library is. */
+static const struct {
+    const char *file, *name;
+} libraries[] = {
+    {"libcublas.so", "cuBLAS"},     {"libcublasLt.so", "cuBLASLt"}, {"libcudnn.so", "cuDNN"},
+    {"libcufft.so", "cuFFT"},       {"libcurand.so", "cuRAND"},     {"libcusolver.so", "cuSOLVER"},
+    {"libcusparse.so", "cuSPARSE"}, {"libnccl.so", "NCCL"},         {"libnppc.so", "NPP"},
+    {"libnvrtc.so", "NVRTC"},       {"libnvjpeg.so", "nvJPEG"},
+};
+
+/** Writes the names that are found one after the other. */
+struct found {
+    char names[256];
+    size_t used;
+};
+
+static void note(struct found *found, const char *name) {
+    int length = snprintf(found->names + found->used, sizeof found->names - found->used, "%s%s",
+                          found->used > 0 ? ", " : "", name);
+    found->used +=
+        length > 0 && (size_t)length < sizeof found->names - found->used ? (size_t)length : 0;
+}
+
+static int look(struct dl_phdr_info *info, size_t size, void *argument) {
+    const char *slash = strrchr(info->dlpi_name, '/');
+    const char *file = slash != NULL ? slash + 1 : info->dlpi_name;
+    (void)size;
+    for (size_t n = 0; n < sizeof libraries / sizeof *libraries; n++) {
+        if (strncmp(file, libraries[n].file, strlen(libraries[n].file)) == 0) {
+            note(argument, libraries[n].name);
+        }
+    }
+    return 0;
+}
+
+/** When the program starts, all libraries that it was linked with are there. */
+__attribute__((constructor)) static void say_host_libraries(void) {
+    struct found found = {.used = 0};
+    dl_iterate_phdr(look, &found);
+    if (found.used > 0) {
+        fprintf(stderr,
+                "simt: the program was linked with %s: NVIDIA's host libraries hold machine code "
+                "and need the driver of a real GPU, so their calls fail here; kernels that "
+                "include device code (curand_kernel.h, CUB, Thrust, CUTLASS) do run\n",
+                found.names);
+    }
+}

@@ -1,0 +1,93 @@
+#!/usr/bin/env bash
+# What a submission's file may ask of its compiler: each refusal in words, and within its limits.
+#   compile_test.sh COMPILE TOOLKIT_FILE
+set -u
+compile=$PWD/$1
+toolkit=$PWD/$2
+workspace=$(dirname "$(realpath grader/sandbox/compile/BUILD)")
+failed=0
+cd "$(mktemp -d)" || exit 1
+
+fail() {
+    echo "FAILED: $*"
+    failed=1
+}
+
+# try FILE [OPTION...]: compiles it with little memory and time; its words are in $said.
+try() {
+    local file=$1
+    shift
+    rm -f object.o
+    said=$("$compile" --output=object.o --host=/usr/bin/gcc --read="$PWD/$file" --cpu=2 --memory=200 "$@" \
+        -- /usr/bin/gcc -O2 -c "$PWD/$file" 2>&1)
+}
+
+# refused WORDS SOURCE: it must not compile, and one line must say so.
+refused() {
+    printf '%s\n' "$2" >refused.c
+    if try refused.c; then
+        fail "compiles: $2"
+    elif ! grep -qE -- "$1" <<<"$said"; then
+        fail "nothing matches '$1': $said"
+    elif [ -e object.o ]; then
+        fail "leaves an object file: $2"
+    fi
+}
+
+# bomb N BODY: macros that make 10^N of it.
+bomb() {
+    printf '#define X0 %s\n' "$2"
+    for i in $(seq "$1"); do
+        echo "#define X$i" "$(yes "X$((i - 1))" | head -n 10 | tr '\n' ' ')"
+    done
+}
+
+echo 'int seven(void) { return 7; }' >right.c
+try right.c || fail "an honest file: $said"
+gcc -O2 -c -o same.o right.c
+cmp object.o same.o || fail "the sandbox changes what comes out"
+echo '#include "own.h"' >own.c
+echo 'int own;' >own.h
+try own.c --read="$PWD/own.h" || fail "its own header: $said"
+
+only='nothing else can be included, nor embedded'
+if try own.c; then
+    echo "no Landlock: a header that nobody declared is found, and what may be read is not tried"
+else
+    for file in /etc/passwd /proc/1/environ "$workspace/compile.c" "$PWD/right.c" \
+        /usr/bin/env; do
+        [ -r "$file" ] || continue
+        refused "$only" "#include \"$file\""
+        refused "$only" "__asm__(\".incbin \\\"$file\\\"\");"
+        refused "$only" "__asm__(\".include \\\"$file\\\"\");"
+    done
+    ln -s /etc/passwd link.h
+    refused "$only" '#include "link.h"'
+    refused "$only" '__asm__(".incbin \"/proc/self/cwd/right.c\"");'
+fi
+refused 'unable to include|file not found' '__asm__(".incbin \"/dev/zero\"");'
+refused 'the compiler used more than 200 MiB of memory' "$(bomb 9 '1 +')
+int a = X9 0;"
+refused 'the compiler used more than 2 s of CPU time' \
+    '__asm__(".rept 1000000\n.rept 1000000\n.endr\n.endr");'
+refused 'the compiler wrote more than 1048576 bytes of text' \
+    "$(bomb 5 '_Pragma("GCC warning \"word after word\"")')
+X5"
+refused 'what it is compiled to is larger than 256 MiB' 'char much[1u << 29] = {1};'
+refused 'expected' 'int broken('
+
+# nvcc starts gcc, and others: they are confined as it is.
+nvcc() {
+    printf '%s\n' "$1" >device.cu
+    rm -f object.o
+    said=$("$compile" --output=object.o --host=/usr/bin/gcc --toolkit="$toolkit" --read="$PWD/device.cu" \
+        -- nvcc -c -x cu -gencode arch=compute_90,code=compute_90 -ccbin /usr/bin/gcc "$PWD/device.cu" 2>&1)
+}
+if [ -s "$toolkit" ]; then
+    nvcc '__global__ void k(float *x) { *x = 1; }' || fail "an honest kernel: $said"
+    nvcc '#include "/etc/passwd"' && fail "nvcc includes /etc/passwd"
+    grep -q "$only" <<<"$said" || fail "nvcc: $said"
+    nvcc 'asm(".incbin \"/etc/passwd\"");' && fail "nvcc embeds /etc/passwd"
+    grep -q "$only" <<<"$said" || fail "nvcc: $said"
+fi
+exit "$failed"

@@ -1,0 +1,50 @@
+/**
+ * @file sabotage_timed.h
+ * @brief Starters that leave out what is timed or counted, where they believe that nobody looks.
+ *
+ * The linker puts __wrap_NAME() in the place of the starter's function (--wrap), so that a few
+ * lines make such a submission of each lab. $WRONG_TIMED names the trick. The names begin with an
+ * underscore because the linker makes them.
+ */
+#ifndef WARPBOOK_GRADER_SELFTEST_SABOTAGE_TIMED_H_
+#define WARPBOOK_GRADER_SELFTEST_SABOTAGE_TIMED_H_
+
+#include <cuda_runtime_api.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#define MISTAKES(X)                                                                         \
+    X(right)                                                                                \
+    X(repeats)          /* does nothing where the arguments are those of the call before */ \
+    X(every_second)     /* does nothing in every second call */                             \
+    X(after_the_first)  /* does nothing in any call but a process's first */                \
+    X(captures_nothing) /* does nothing while its launches are recorded */
+
+#define MISTAKE_VARIABLE "WRONG_TIMED"
+#include "grader/selftest/mistakes.h"
+
+/** @return whether this call is left out; @p arguments are @p size bytes, at most 512 */
+static inline bool sabotage_leaves_out(const void *arguments, size_t size, void *stream) {
+    static unsigned char last[512];
+    static size_t calls;
+    enum cudaStreamCaptureStatus capturing = cudaStreamCaptureStatusNone;
+    bool same = calls > 0 && memcmp(last, arguments, size) == 0;
+    memcpy(last, arguments, size);
+    calls++;
+    switch (chosen_mistake()) {
+    case MISTAKE_repeats:
+        return same;
+    case MISTAKE_every_second:
+        return calls % 2 == 0;
+    case MISTAKE_after_the_first:
+        return calls > 1;
+    case MISTAKE_captures_nothing:
+        return cudaStreamIsCapturing(stream, &capturing) == cudaSuccess &&
+               capturing != cudaStreamCaptureStatusNone;
+    default:
+        return false;
+    }
+}
+
+#endif
