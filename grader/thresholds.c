@@ -20,14 +20,15 @@ static const struct threshold thresholds[] = {
      "kernel",
      60,
      {0.13, 0.28, 0.48},
-     {0, 0, 0},
+     {0.25, 0.4, 0.48},
      "FLOPs at the fp32 speed of two threads, or of one where there is one CPU",
      "512x512x512 against the naive triple loop",
-     "a loop order that suits vectors passes on most CPUs, cache blocking on all; threads alone "
-     "pass on none",
-     "a loop order that vectors like passes, cache blocking is good, a register tile gold: on one "
-     "core and on two, with AVX-512 and without; being ahead of OpenBLAS is not asked, because its "
-     "speed depends on whether it knows the CPU"},
+     "cache blocking passes on all CPUs, a loop order that suits vectors where vectors are short; "
+     "threads alone pass on none. On one CPU a single thread is all of the limit and not half of "
+     "it, so passing takes about twice the share: the naive loop, which no vector helps, reaches a "
+     "tenth of a core that has SSE alone",
+     "a register tile on one thread is good, on two threads gold; being ahead of OpenBLAS is not "
+     "asked, because its speed depends on whether it knows the CPU"},
     {"01_cpu_matmul",
      "end_to_end",
      20,
@@ -352,8 +353,8 @@ const struct threshold *threshold_find(const char *lab, const char *measure) {
     return NULL;
 }
 
-struct steps threshold_shares(const struct threshold *threshold, bool modelled) {
-    return modelled && threshold->model.pass > 0.0 ? threshold->model : threshold->shares;
+struct steps threshold_shares(const struct threshold *threshold, bool other) {
+    return other && threshold->other.pass > 0.0 ? threshold->other : threshold->shares;
 }
 
 enum step threshold_step(const struct steps *steps, double reached) {

@@ -1,15 +1,24 @@
 /*
  * Makes a Markdown table of what graded speedup tests recorded on several GPUs.
  * usage: cards_table RECORDS.jsonl
+ *        cards_table --check RECORDS.jsonl
  *
  * A line of RECORDS is one of grade.jsonl (grader/harness/record.h) with the key of the GPU,
- * "card". Each lab has a table: a row a test and a subject, a column a card.
+ * "card". Each lab has a table: a row a test and a subject, a column a card. What a share is worth
+ * comes from the table of thresholds as it is now, not as it was when the record was made.
+ *
+ * --check says what does not hold, a line each, and exits with 1 then: solutions reach 1.25 times
+ * the share that passes, starters half of it at most or a count that is too large, and middling
+ * submissions are at most one step apart.
  */
 #include <cjson/cJSON.h>
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "grader/thresholds.h"
 
 enum { MOST_RECORDS = 4096, MOST_CARDS = 16 };
 
@@ -62,38 +71,53 @@ static double number(const cJSON *line, const char *name) {
     return cJSON_GetNumberValue(cJSON_GetObjectItemCaseSensitive(line, name));
 }
 
-/* The steps' speedups; 0: there is no such step. */
-static double step_speedup(const cJSON *line, int step) {
-    const cJSON *steps = cJSON_GetObjectItemCaseSensitive(line, "steps");
-    const cJSON *speedup = cJSON_GetArrayItem(steps, step);
-    return cJSON_IsNumber(speedup) ? speedup->valuedouble : 0.0;
+/* Whether times were compared; a test that counts has no measure. */
+static bool is_timed(const cJSON *line) {
+    return threshold_find(text(line, "lab"), text(line, "measure")) != NULL;
+}
+
+/* What the table asks of the line's measure. */
+static struct steps steps_of(const cJSON *line) {
+    const cJSON *device = cJSON_GetObjectItemCaseSensitive(line, "device");
+    const cJSON *modelled = cJSON_GetObjectItemCaseSensitive(device, "modelled");
+    return threshold_shares(threshold_find(text(line, "lab"), text(line, "measure")),
+                            cJSON_IsTrue(modelled));
+}
+
+/* Infinite where the work took no longer than what the submission cannot change. */
+static double share_of(const cJSON *line) {
+    double share = number(line, "share");
+    return isnan(share) ? INFINITY : share;
 }
 
 static const char *const step_names[] = {"none", "pass", "good", "gold"};
-enum { GOLD = 3 };
 
-/* How many steps the speedup reaches; a row with one step is gold at once. */
-static int steps_reached(const cJSON *line) {
-    double speedup = number(line, "speedup");
-    int reached = 0;
-    while (reached < GOLD && speedup >= step_speedup(line, reached)) {
-        reached++;
-    }
-    return reached > 0 && step_speedup(line, GOLD - 1) == 0.0 ? GOLD : reached;
+/* The step that the line reaches; whoever is slower than the starter reaches none. */
+static enum step step_of(const cJSON *line) {
+    const struct steps steps = steps_of(line);
+    return number(line, "speedup") < 1.0 ? STEP_NONE : threshold_step(&steps, share_of(line));
 }
 
-/* Time, speedup, share of the limit, step, and speedup over the one that passes. */
+static double share_of_pass(const cJSON *line) {
+    return share_of(line) / steps_of(line).pass;
+}
+
+/* The speedup over the one that passes: of the whole time, with what is not the submission's. */
+static double speedup_of_pass(const cJSON *line) {
+    double allowed = number(line, "fixed_ms") + number(line, "ideal_ms") / steps_of(line).pass;
+    double needed = fmax(1.0, number(line, "baseline_ms") / allowed);
+    return number(line, "speedup") / needed;
+}
+
+/* Time, speedup, share of the limit, step; share and speedup over the ones that pass. */
 static void print_cell(const cJSON *line) {
-    double speedup = number(line, "speedup"), passes = step_speedup(line, 0);
-    if (text(line, "measure")[0] == '\0') {
+    if (!is_timed(line)) {
         printf(" %s", text(line, "verdict"));
         return;
     }
-    printf(" %.4g ms, %.2fx, %.0f%%, %s", number(line, "subject_ms"), speedup,
-           100.0 * number(line, "share"), step_names[steps_reached(line)]);
-    if (passes > 0.0) {
-        printf(", %.2f of pass", speedup / passes);
-    }
+    printf(" %.4g ms, %.2fx, %.3g%%, %s; %.2f of pass, %.2f as a speedup",
+           number(line, "subject_ms"), number(line, "speedup"), 100.0 * share_of(line),
+           step_names[step_of(line)], share_of_pass(line), speedup_of_pass(line));
 }
 
 static bool is_same_row(const cJSON *a, const cJSON *b) {
@@ -111,23 +135,30 @@ static const cJSON *in_row(const struct records *r, const cJSON *first, const ch
     return NULL;
 }
 
-/* Its last column: how many steps lie between the best card and the worst. */
+/* How many steps lie between the best card of a row and the worst. */
+static int steps_apart(const struct records *r, const cJSON *first) {
+    enum step least = STEP_GOLD, most = STEP_NONE;
+    for (size_t i = 0; i < r->card_count; i++) {
+        const cJSON *line = in_row(r, first, r->cards[i]);
+        if (line != NULL && is_timed(line)) {
+            enum step step = step_of(line);
+            least = step < least ? step : least;
+            most = step > most ? step : most;
+        }
+    }
+    return most > least ? (int)most - (int)least : 0;
+}
+
 static void print_row(const struct records *r, const cJSON *first) {
-    int least = GOLD, most = 0;
     printf("| %s | %s |", text(first, "test"), text(first, "subject"));
     for (size_t i = 0; i < r->card_count; i++) {
         const cJSON *line = in_row(r, first, r->cards[i]);
         if (line != NULL) {
             print_cell(line);
         }
-        if (line != NULL && text(line, "measure")[0] != '\0') {
-            int steps = steps_reached(line);
-            least = steps < least ? steps : least;
-            most = steps > most ? steps : most;
-        }
         printf(" |");
     }
-    printf(" %d |\n", most > least ? most - least : 0);
+    printf(" %d |\n", steps_apart(r, first));
 }
 
 static void print_head(const struct records *r, const char *lab) {
@@ -164,6 +195,36 @@ static void print_table(const struct records *r) {
     }
 }
 
+/* Says what does not hold of one line; @return whether all does. */
+static bool check_line(const cJSON *line) {
+    const char *subject = text(line, "subject");
+    const bool counted = strcmp(text(line, "verdict"), "fail") == 0;
+    const bool solution = strcmp(subject, "solutions") == 0;
+    const bool starter = strcmp(subject, "starter") == 0;
+    if (!is_timed(line) || (solution && share_of_pass(line) >= 1.25) ||
+        (starter && (share_of_pass(line) <= 0.5 || counted)) || (!solution && !starter)) {
+        return true;
+    }
+    printf("%s %s, %s on %s: %.2f of the share that passes\n", text(line, "lab"),
+           text(line, "test"), subject, text(line, "card"), share_of_pass(line));
+    return false;
+}
+
+static bool check_all(const struct records *r) {
+    bool holds = true;
+    for (size_t i = 0; i < r->count; i++) {
+        const cJSON *line = r->lines[i];
+        holds = check_line(line) && holds;
+        if (opens_row(r, i) && strcmp(text(line, "subject"), "middle") == 0 &&
+            steps_apart(r, line) > 1) {
+            printf("%s %s: middling submissions are %d steps apart\n", text(line, "lab"),
+                   text(line, "test"), steps_apart(r, line));
+            holds = false;
+        }
+    }
+    return holds;
+}
+
 static void records_free(struct records *r) {
     for (size_t i = 0; i < r->count; i++) {
         cJSON_Delete(r->lines[i]);
@@ -172,19 +233,23 @@ static void records_free(struct records *r) {
 }
 
 int main(int argc, char **argv) {
+    const bool check = argc == 3 && strcmp(argv[1], "--check") == 0;
     struct records *r = calloc(1, sizeof *r);
-    FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+    FILE *file = argc == 2 || check ? fopen(argv[argc - 1], "r") : NULL;
     if (r == NULL || file == NULL) {
-        fprintf(stderr, "usage: cards_table RECORDS.jsonl\n");
+        fprintf(stderr, "usage: cards_table [--check] RECORDS.jsonl\n");
+        free(r);
         return 2;
     }
     bool right = read_records(r, file);
     fclose(file);
-    if (right) {
-        printf("# Speedup tests on modelled GPUs\n");
-        print_table(r);
+    if (!right) {
+        fprintf(stderr, "cards_table: line %zu of %s is no record\n", r->count + 1, argv[argc - 1]);
+    } else if (check) {
+        right = check_all(r);
     } else {
-        fprintf(stderr, "cards_table: line %zu of %s is no record\n", r->count + 1, argv[1]);
+        printf("# Speedup tests on several GPUs\n");
+        print_table(r);
     }
     records_free(r);
     return right ? 0 : 1;
