@@ -114,8 +114,9 @@ C_TEST(speedup, layernorm) {
         grader_gpu_speedup(&gpu, lab, "layernorm", GRADER_SUBJECT, GRADER_MARGIN);
     const struct work work = work_of_norm(&gpu, spec.rows, spec.C);
     speedup.least = grader_gpu_least_time(&work);
-    if (gpu.modelled) {
-        (void)time_norm(&race, true); /* warm caches, as on a GPU */
+    if (gpu.modelled) { /* warm caches, as on a GPU */
+        (void)time_norm(&race, false);
+        (void)time_norm(&race, true);
     }
     speedup_measure(&speedup, CALLS, time_norm, &race);
     if (!test_has_failed()) {

@@ -5,7 +5,7 @@
 #        [--subjects solution,middle,starter] [--jobs 2] [--records FILE.jsonl] [--output FILE.md]
 #
 # --measured is for a build for GPUs: programs run one by one, and NAME heads the columns of the table.
-# --records receives one JSON line for each lab, measure, card and subject; without --output the
+# --records receives one JSON line for each lab, test, card and subject, without texts; without --output the
 # table goes to the standard output. The programs lie beside this script, in a build for simt with
 # --config=deep. A program that fails its tests is a result like any other; one that leaves no
 # complete record is named at the end, and the exit status is then 1.
@@ -148,6 +148,14 @@ run_all() {
     [ ! -t 2 ] || echo >&2
 }
 
+# without_texts: of records, what the table and grader/THRESHOLDS.md need. A modelled GPU's limits are
+# those of simt's table.
+without_texts() {
+    local limits='s/^$//'
+    [ -n "$measured" ] || limits='s/,"limits":\{[^}]*\}//'
+    sed -E 's/"(time|commit|why|message|steps)":("([^"\\]|\\.)*"|\[[^]]*\]|null),//g; s/,"seconds":[-+.eE0-9]+//; '"$limits"
+}
+
 # The records, in the order of the labs, cards and subjects.
 collect() {
     local lab card subject
@@ -162,7 +170,7 @@ collect() {
 }
 
 run_all
-collect >"$scratch/all"
+collect | without_texts >"$scratch/all"
 [ -z "$records" ] || cp "$scratch/all" "$records"
 if [ -n "$output" ]; then
     "$table" "$scratch/all" >"$output"
