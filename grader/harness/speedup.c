@@ -83,6 +83,10 @@ void speedup_measure(struct speedup *speedup, int calls, speedup_function *time_
 static const char *describe_share(const struct speedup *speedup, const struct threshold *threshold,
                                   char *text, size_t size) {
     double reached = 100.0 * least_time_share(&speedup->least, speedup->subject_ms);
+    if (isinf(reached)) { /* within the noise of what it cannot change */
+        snprintf(text, size, "at the limit, %s", speedup->least.limit);
+        return text;
+    }
     double required = 100.0 * speedup_shares(speedup, threshold).pass;
     snprintf(text, size, "%.3g%% of %s, required %.3g%%", reached, speedup->least.limit, required);
     return text;

@@ -3,6 +3,6 @@
 set -eu
 "$1" "${@:3}" >"$TEST_TMPDIR/printed"
 if ! diff -u "$2" "$TEST_TMPDIR/printed"; then
-    echo "$2 is not what $1 prints: bazel run //grader/report:thresholds_page > grader/THRESHOLDS.md"
+    echo "$2 is not what $1 ${*:3} prints: write that to it"
     exit 1
 fi

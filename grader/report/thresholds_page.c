@@ -1,4 +1,5 @@
 /* Prints grader/THRESHOLDS.md from the table of thresholds and the records of several GPUs. */
+#include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -66,6 +67,8 @@ static void print_row(const struct threshold *t) {
 static void print_cell(const cJSON *line) {
     if (line == NULL) {
         printf(" |");
+    } else if (isinf(card_share(line))) {
+        printf(" at the limit, %s |", card_step_name(card_step(line)));
     } else if (strcmp(card_text(line, "verdict"), "fail") == 0) {
         printf(" %.3g%%, but fails by what is counted |", 100.0 * card_share(line));
     } else {
