@@ -25,8 +25,8 @@ struct threshold {
     const char *measure; /**< "kernel" or "end_to_end"; the test of lab_speedup of that name */
     int points;          /**< for all of it */
     struct steps shares; /**< of what the machine can do at best: see harness/work.h */
-    struct steps model;  /**< the same of simt's modelled time, whose cases are smaller; pass 0: as
-                              measured */
+    struct steps other;  /**< the same where there is less: of simt's modelled time, whose cases are
+                              smaller; for a lab on the CPU, where there is one; pass 0: as shares */
     const char *limit;   /**< what the machine's least time is made of */
     const char *what;    /**< what is measured against what */
     const char *why;     /**< where pass comes from */
@@ -42,8 +42,8 @@ const struct threshold *threshold_find(const char *lab, const char *measure);
 /** @return row @p index of the table, or NULL behind its end. */
 const struct threshold *threshold_at(size_t index);
 
-/** @return the shares that count for measured, or for modelled time. */
-struct steps threshold_shares(const struct threshold *threshold, bool modelled);
+/** @return the shares that count; @p other: for modelled time, or where there is one CPU. */
+struct steps threshold_shares(const struct threshold *threshold, bool other);
 
 /** Which step a speedup reaches. */
 enum step { STEP_NONE, STEP_PASS, STEP_GOOD, STEP_GOLD };

@@ -160,7 +160,7 @@ static enum status open_gpu(struct bench_setup *setup, struct error *error) {
     if (setup->shape_text != NULL) {
         TRY(check_shape(setup, &setup->shape, error));
     }
-    TRY(device_peaks(&setup->roofs, error));
+    TRY(device_peaks(&setup->roofs, NULL, error));
     setup->roofs.flops_per_s =
         tensor_flops_a_cycle(gpu) * gpu->multiprocessors * 1e3 * gpu->clock_khz;
     setup->plan = (struct gemm16_gpu){gpu->code / 10, gpu->multiprocessors, gpu->shared_bytes};

@@ -90,11 +90,14 @@ static enum status run_checked(struct kernel_case *k, enum remote_side side, dou
     return side == REMOTE_SUBJECT ? check_result(k, error) : STATUS_OK;
 }
 
-/* Milliseconds of the fastest of some calls, each with fresh inputs. */
-static double time_calls(struct kernel_case *k, enum remote_side side, int calls) {
+/* Milliseconds of the fastest of some calls, each with fresh inputs. @param all_ms receives their
+ * sum
+ */
+static double time_calls(struct kernel_case *k, enum remote_side side, int calls, double *all_ms) {
     struct error error = {0};
     double best = INFINITY;
     remote_use(side);
+    *all_ms = 0.0;
     for (int i = 0; i < calls && !test_has_failed(); i++) {
         double ms = INFINITY;
         enum status status = run_checked(k, side, &ms, &error);
@@ -103,6 +106,7 @@ static double time_calls(struct kernel_case *k, enum remote_side side, int calls
                       error_text(&error, status));
         }
         best = fmin(best, ms);
+        *all_ms += ms;
     }
     return best;
 }
@@ -114,12 +118,13 @@ static enum status kernel_create(struct kernel_case *k, struct error *error) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     const struct cpu_work work = {matmul_flops(SHAPE), matmul_bytes(SHAPE), .loops = 1};
+    double ignored;
     TRY(cpu_limit_create(&k->limit, graded_threads(), work, error));
     k->before_ms = cpu_limit_ms(&k->limit, PROBES);
     TRY(matmul_data_allocate(&k->data, SHAPE, 0, error));
     remote_use(REMOTE_BASELINE);
     TRY(remote_matmul_create(&k->sides[REMOTE_BASELINE], SHAPE, 0, error));
-    k->baseline_before_ms = time_calls(k, REMOTE_BASELINE, BASELINE_BEFORE);
+    k->baseline_before_ms = time_calls(k, REMOTE_BASELINE, BASELINE_BEFORE, &ignored);
     remote_use(REMOTE_SUBJECT);
     return remote_matmul_create(&k->sides[REMOTE_SUBJECT], SHAPE, 0, error);
 }
@@ -127,11 +132,15 @@ static enum status kernel_create(struct kernel_case *k, struct error *error) {
 static struct round_times kernel_round(void *argument, int number) {
     struct kernel_case *k = argument;
     struct round_times times = {.baseline_ms = INFINITY};
+    double ignored;
     times.ideal_ms = cpu_limit_ms(&k->limit, PROBES);
     if (number < BASELINE_ROUNDS) {
-        times.baseline_ms = time_calls(k, REMOTE_BASELINE, 1);
+        times.baseline_ms = time_calls(k, REMOTE_BASELINE, 1, &ignored);
     }
-    times.subject_ms = time_calls(k, REMOTE_SUBJECT, speedup_calls(CALLS));
+    remote_use(REMOTE_SUBJECT);
+    times.waited_ms = -remote_waited_ms();
+    times.subject_ms = time_calls(k, REMOTE_SUBJECT, speedup_calls(CALLS), &times.called_ms);
+    times.waited_ms += remote_waited_ms();
     return times;
 }
 
@@ -152,6 +161,7 @@ static struct speedup speedup_of(const char *measure, const char *limit) {
                             .subject = GRADER_SUBJECT,
                             .measure = measure,
                             .margin = GRADER_MARGIN,
+                            .one_cpu = graded_threads() == 1,
                             .least = {.limit = limit}};
 }
 
@@ -207,25 +217,27 @@ static void decoders_free(struct decoders *d) {
     cpu_limit_free(&d->limit);
 }
 
-/* Decodes this round's tokens; *best: the fastest step, in ms. */
-static enum status decode(struct decoders *d, enum remote_side which, double *best,
+/* Decodes this round's tokens; *best: the fastest step, in ms, *all: all steps. */
+static enum status decode(struct decoders *d, enum remote_side which, double *best, double *all,
                           struct error *error) {
     for (size_t i = 0; i < DECODE_TOKENS; i++) {
         double ms = INFINITY;
         TRY(remote_llama2_forward(&d->sides[which], &d->tokens[i], 1, i,
                                   d->logits[which] + i * d->V, &ms, error));
         *best = fmin(*best, ms);
+        *all += ms;
     }
     return STATUS_OK;
 }
 
-/* Fastest decode step, in ms. */
-static double time_decode(struct decoders *d, enum remote_side which) {
+/* Fastest decode step, in ms. @param all_ms receives the sum of all */
+static double time_decode(struct decoders *d, enum remote_side which, double *all_ms) {
     struct error error = {0};
     double best = INFINITY;
     remote_use(which);
+    *all_ms = 0.0;
     grader_watch("Llama2 decode, 15M shape", PATIENCE);
-    enum status status = decode(d, which, &best, &error);
+    enum status status = decode(d, which, &best, all_ms, &error);
     grader_watch("", 0);
     if (status != STATUS_OK) {
         TEST_FAIL("Llama2 decode: %s", error_text(&error, status));
@@ -245,6 +257,7 @@ static enum status decoders_create(struct decoders *d, struct error *error) {
     struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
     struct rng rng = grader_rng();
     uint64_t seed = rng_u64(&rng);
+    double ignored;
     *d = (struct decoders){.V = config.V, .rng = rng_create(rng_u64(&rng))};
     TRY(cpu_limit_create(&d->limit, graded_threads(), token_work(&config), error));
     d->before_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
@@ -258,7 +271,7 @@ static enum status decoders_create(struct decoders *d, struct error *error) {
         TRY(remote_llama2_create(&d->sides[side], &config, seed, 1, NULL, error));
         if (side == REMOTE_BASELINE) {
             draw_tokens(d);
-            d->baseline_before_ms = time_decode(d, side);
+            d->baseline_before_ms = time_decode(d, side, &ignored);
         }
     }
     return STATUS_OK;
@@ -268,11 +281,15 @@ static enum status decoders_create(struct decoders *d, struct error *error) {
 static struct round_times decode_round(void *argument, int number) {
     struct decoders *d = argument;
     struct round_times times;
+    double ignored;
     (void)number;
     draw_tokens(d);
     times.ideal_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
-    times.baseline_ms = time_decode(d, REMOTE_BASELINE);
-    times.subject_ms = time_decode(d, REMOTE_SUBJECT);
+    times.baseline_ms = time_decode(d, REMOTE_BASELINE, &ignored);
+    remote_use(REMOTE_SUBJECT);
+    times.waited_ms = -remote_waited_ms();
+    times.subject_ms = time_decode(d, REMOTE_SUBJECT, &times.called_ms);
+    times.waited_ms += remote_waited_ms();
     grader_check_timed_logits(d->logits[REMOTE_SUBJECT], d->logits[REMOTE_BASELINE],
                               DECODE_TOKENS * d->V, "decoding with your matmul");
     return times;

@@ -221,7 +221,7 @@ static struct bert_config bert_config_of(bool modelled) {
                                       .L = modelled ? 1 : 4,
                                       .NH = 12,
                                       .V = 1000,
-                                      .T = modelled ? 32 : 128,
+                                      .T = modelled ? 96 : 128,
                                       .labels = 2};
     return remote_bert_config(sizes);
 }

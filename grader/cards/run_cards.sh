@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs the labs' speedup programs on modelled GPUs, and makes a table of what they recorded.
-# usage: run_cards.sh TABLE_PROGRAM [--cards t4,l4] [--labs 02,07] [--subjects solution,middle,starter]
-#        [--jobs 2] [--records FILE.jsonl] [--output FILE.md]
+# Runs the labs' speedup programs on modelled GPUs, or some times on the GPU of this machine, and makes
+# a table of what they recorded.
+# usage: run_cards.sh TABLE_PROGRAM [--cards t4,l4 | --measured NAME [--runs 3]] [--labs 02,07]
+#        [--subjects solution,middle,starter] [--jobs 2] [--records FILE.jsonl] [--output FILE.md]
 #
-# --records receives one JSON line for each lab, measure, card and subject; without --output the
+# --measured is for a build for GPUs: programs run one by one, and NAME heads the columns of the table.
+# --records receives one JSON line for each lab, test, card and subject, without texts; without --output the
 # table goes to the standard output. The programs lie beside this script, in a build for simt with
 # --config=deep. A program that fails its tests is a result like any other; one that leaves no
 # complete record is named at the end, and the exit status is then 1.
@@ -19,7 +21,7 @@ readonly from=${BUILD_WORKING_DIRECTORY:-$PWD}
 
 table=$1
 shift
-cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output=''
+cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output='' measured='' runs=1
 
 die() {
     echo "cards: $*" >&2
@@ -39,15 +41,23 @@ while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || die "$1 needs a value"
     case $1 in
     --cards) cards=$2 ;;
+    --measured) measured=$2 ;;
+    --runs) runs=$2 ;;
     --labs) labs=$2 ;;
     --subjects) subjects=$2 ;;
     --jobs) jobs=$2 ;;
     --records) records=$(in_callers_folder "$2") ;;
     --output) output=$(in_callers_folder "$2") ;;
-    *) die "unknown option $1; there are --cards, --labs, --subjects, --jobs, --records and --output" ;;
+    *) die "unknown option $1; there are --cards, --measured, --runs, --labs, --subjects, --jobs, --records and --output" ;;
     esac
     shift 2
 done
+
+[[ $runs =~ ^[1-9][0-9]*$ ]] || die "--runs $runs is no number of runs"
+[ -z "$measured" ] || {
+    jobs=1
+    cards=$(seq -s , -f "$measured-%g" "$runs")
+}
 
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
@@ -65,8 +75,9 @@ chosen_labs() {
 # run_one CARD LAB SUBJECT: leaves SCRATCH/CARD.LAB.SUBJECT.jsonl, each line with the card's name.
 run_one() {
     local name=$1.$2.$3 start=$SECONDS
-    SIMT_GPU=$1 WARPBOOK_SEED=1 WARPBOOK_GRADES=$scratch/$name.part \
-        "$here/$2_$3" >"$scratch/$name.log" 2>&1
+    local -a settings=("WARPBOOK_GRADES=$scratch/$name.part")
+    [ -n "$measured" ] || settings+=("SIMT_GPU=$1" WARPBOOK_SEED=1)
+    env "${settings[@]}" "$here/$2_$3" >"$scratch/$name.log" 2>&1
     if grep -q '"verdict":"end"' "$scratch/$name.part" 2>/dev/null; then
         sed -n "/\"verdict\":\"end\"/!s/^{/{\"card\":\"$1\",/p" "$scratch/$name.part" >"$scratch/$name.jsonl"
     else
@@ -137,6 +148,14 @@ run_all() {
     [ ! -t 2 ] || echo >&2
 }
 
+# without_texts: of records, what the table and grader/THRESHOLDS.md need. A modelled GPU's limits are
+# those of simt's table.
+without_texts() {
+    local limits='s/^$//'
+    [ -n "$measured" ] || limits='s/,"limits":\{[^}]*\}//'
+    sed -E 's/"(time|commit|why|message|steps)":("([^"\\]|\\.)*"|\[[^]]*\]|null),//g; s/,"seconds":[-+.eE0-9]+//; '"$limits"
+}
+
 # The records, in the order of the labs, cards and subjects.
 collect() {
     local lab card subject
@@ -151,7 +170,7 @@ collect() {
 }
 
 run_all
-collect >"$scratch/all"
+collect | without_texts >"$scratch/all"
 [ -z "$records" ] || cp "$scratch/all" "$records"
 if [ -n "$output" ]; then
     "$table" "$scratch/all" >"$output"

@@ -1,5 +1,6 @@
 #include "grader/harness/condition.h"
 
+#include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -29,10 +30,10 @@ static double share(double value, double of) {
 }
 
 static struct shares shares_of(const struct device_properties *gpu,
-                               const struct condition_probes *probes) {
-    struct shares s = {.read = share(probes->read.best, gpu->memory_bandwidth),
-                       .flops = share(probes->flops.best, gpu->peak_flops),
-                       .clock = share(probes->clock_khz, gpu->clock_khz)};
+                               const struct device_limits *limits) {
+    struct shares s = {.read = share(limits->read, gpu->memory_bandwidth),
+                       .flops = share(limits->fp32_flops, gpu->peak_flops),
+                       .clock = share(limits->clock_khz, gpu->clock_khz)};
     s.flops_at_clock = s.clock > 0.0 ? s.flops / s.clock : s.flops;
     return s;
 }
@@ -57,33 +58,42 @@ static double percent(double value) {
     return 100.0 * value;
 }
 
-static struct condition scattered(const struct condition_probes *p) {
-    bool read = p->read.spread > p->flops.spread;
+/* How much more the median run took than the fastest: 0.02 is 2%; 0 also where it is not known. */
+static double beyond(double spread) {
+    return spread > 1.0 ? spread - 1.0 : 0.0;
+}
+
+static bool scatters(const struct device_limits *limits) {
+    return beyond(limits->read_spread) > STEADY || beyond(limits->flops_spread) > STEADY;
+}
+
+static struct condition scattered(const struct device_limits *limits) {
+    double read = beyond(limits->read_spread), flops = beyond(limits->flops_spread);
     return say(CONDITION_SHARED,
                "Probes of this GPU's %s differ by %.0f%% from run to run: another program may be "
                "using it. nvidia-smi lists the programs; end them and grade again.",
-               read ? "memory" : "arithmetic", percent(read ? p->read.spread : p->flops.spread));
+               read > flops ? "memory" : "arithmetic", percent(fmax(read, flops)));
 }
 
 static struct condition throttled(const struct device_properties *gpu,
-                                  const struct condition_probes *p, const struct shares *s) {
+                                  const struct device_limits *limits, const struct shares *s) {
     if (below(s->clock, SLOW_CLOCK) && below(s->read, LOW_READ)) {
         return say(
             CONDITION_THROTTLED,
             "This GPU stays in a low power state: under load %.0f of %.0f MHz, and %.0f%% of "
             "the memory speed of its data sheet.",
-            1e-3 * p->clock_khz, 1e-3 * gpu->clock_khz, percent(s->read));
+            1e-3 * limits->clock_khz, 1e-3 * gpu->clock_khz, percent(s->read));
     }
     return say(CONDITION_THROTTLED,
                "Under load this GPU runs at %.0f of %.0f MHz: it is hot, or its power is capped. "
                "You are graded on what it can do at this clock.",
-               1e-3 * p->clock_khz, 1e-3 * gpu->clock_khz);
+               1e-3 * limits->clock_khz, 1e-3 * gpu->clock_khz);
 }
 
-static struct condition shared(const struct condition_probes *p, const struct shares *s) {
+static struct condition shared(const struct device_limits *limits, const struct shares *s) {
     char launch[64] = "";
-    if (p->launch.best > LONG_LAUNCH) {
-        snprintf(launch, sizeof launch, ", and a launch takes %.0f us", p->launch.best);
+    if (1e3 * limits->call_ms > LONG_LAUNCH) {
+        snprintf(launch, sizeof launch, ", and a launch takes %.0f us", 1e3 * limits->call_ms);
     }
     if (s->read > 0.0) {
         return say(CONDITION_SHARED,
@@ -97,20 +107,44 @@ static struct condition shared(const struct condition_probes *p, const struct sh
                percent(s->flops), launch);
 }
 
+/*
+ * Two programs take turns on a GPU, some milliseconds each. A probe that fits into one turn finds
+ * nothing slower than alone; launches wait for the turn. The host's CPUs make them wait, too.
+ */
+static struct condition late(const struct device_limits *limits) {
+    const double best = 1e3 * limits->call_ms, spread = beyond(limits->call_spread);
+    if (best > LONG_LAUNCH) {
+        return say(CONDITION_LATE,
+                   "A launch takes %.0f us at best: another program may be using this GPU, or this "
+                   "host is busy. nvidia-smi lists the programs on the GPU, top those of the host.",
+                   best);
+    }
+    if (spread > BUSY_LAUNCHES) {
+        return say(CONDITION_LATE,
+                   "A launch takes %.0f us at best, but half of them more than %.0f us: other "
+                   "programs keep this host or its GPU busy, and measures that wait for the GPU "
+                   "suffer.",
+                   best, best * (1.0 + spread));
+    }
+    return (struct condition){0};
+}
+
 struct condition condition_of(const struct device_properties *gpu,
-                              const struct condition_probes *probes) {
-    const struct shares s = shares_of(gpu, probes);
+                              const struct device_limits *limits) {
+    const struct shares s = shares_of(gpu, limits);
     if (gpu->modelled) {
         return (struct condition){0};
     }
-    if (probes->read.spread > STEADY || probes->flops.spread > STEADY) {
-        return scattered(probes);
+    if (scatters(limits)) {
+        return scattered(limits);
     }
     /* Without a clock, FLOPs alone are low where clocks are, and memory as well where it is shared.
      */
     bool steady_low = s.clock == 0.0 && below(s.flops, LOW_FLOPS) && !below(s.read, LOW_READ);
-    if (below(s.clock, LOW_CLOCK) && !below(s.flops_at_clock, LOW_FLOPS)) {
-        return throttled(gpu, probes, &s);
+    struct condition condition = late(limits);
+    if (below(s.clock, LOW_CLOCK) && !below(s.flops_at_clock, LOW_FLOPS) &&
+        condition.kind == CONDITION_FINE) {
+        return throttled(gpu, limits, &s);
     }
     if (steady_low) {
         return say(CONDITION_THROTTLED,
@@ -119,13 +153,11 @@ struct condition condition_of(const struct device_properties *gpu,
                    percent(s.flops));
     }
     if (below(s.read, LOW_READ) || below(s.flops_at_clock, LOW_FLOPS)) {
-        return shared(probes, &s);
+        return shared(limits, &s);
     }
-    if (probes->launch.spread > BUSY_LAUNCHES) {
-        return say(CONDITION_BUSY_HOST,
-                   "A launch takes %.0f us at best, but half of them more than %.0f us: other "
-                   "programs keep this host busy, and measures that wait for the GPU suffer.",
-                   probes->launch.best, probes->launch.best * (1.0 + probes->launch.spread));
-    }
-    return (struct condition){0};
+    return condition;
+}
+
+bool condition_disturbs(const struct condition *condition) {
+    return condition->kind == CONDITION_SHARED || condition->kind == CONDITION_LATE;
 }

@@ -10,32 +10,21 @@
 #ifndef WARPBOOK_GRADER_HARNESS_CONDITION_H_
 #define WARPBOOK_GRADER_HARNESS_CONDITION_H_
 
+#include <stdbool.h>
+
+#include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** One probe, repeated. */
-struct condition_probe {
-    double best;   /**< rate (larger is better) or time (smaller is better) of the best run */
-    double spread; /**< median time / least time - 1: 0.02 is 2% */
-};
-
-/** The probes of one GPU; 0 where there is none. */
-struct condition_probes {
-    struct condition_probe read;   /**< device memory, bytes/s */
-    struct condition_probe flops;  /**< fp32 multiply-adds in registers, FLOP/s */
-    struct condition_probe launch; /**< launching an empty kernel and waiting for it, us */
-    double clock_khz;              /**< of the SMs under the load of the FLOPs probe */
-};
-
 enum condition_kind {
     CONDITION_FINE,
     CONDITION_THROTTLED, /**< clocks are far below the boost clock: heat, a power cap, power saving
                           */
     CONDITION_SHARED,    /**< another program uses the GPU */
-    CONDITION_BUSY_HOST  /**< the host's CPU is late to launch and to notice the end */
+    CONDITION_LATE /**< launches are late: the host is busy, or the GPU with another program */
 };
 
 struct condition {
@@ -44,13 +33,16 @@ struct condition {
 };
 
 /**
- * @brief Judges the probes by the GPU's properties.
+ * @brief Judges what the probes found by the GPU's properties.
  *
  * A share of the data sheet that the driver does not tell (properties with 0) is not judged. A
  * modelled GPU is fine.
  */
 struct condition condition_of(const struct device_properties *gpu,
-                              const struct condition_probes *probes);
+                              const struct device_limits *limits);
+
+/** @return whether others use the machine: a time that misses is then not the submission's fault */
+bool condition_disturbs(const struct condition *condition);
 
 #ifdef __cplusplus
 }

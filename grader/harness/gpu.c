@@ -94,6 +94,53 @@ static void say_why(char *text, size_t size) {
     }
 }
 
+/*
+ * What the probes find now, and what they say of the GPU, which is printed unless all is fine.
+ * Limits before a submission and beside it that differ by more than probes do mean that somebody
+ * else was at work, or the submission itself.
+ */
+static enum status look_at_gpu(struct device_limits *limits, struct condition *condition,
+                               struct error *error) {
+    struct device_properties gpu;
+    struct remote_spread spread;
+    TRY(remote_device_limits(limits, &spread, error));
+    TRY(device_properties(&gpu, error));
+    struct device_limits now = *limits;
+    now.read_spread = fmax(now.read_spread, 1.0 + spread.read);
+    now.flops_spread = fmax(now.flops_spread, 1.0 + spread.flops);
+    now.call_ms = spread.call_ms;
+    *condition = condition_of(&gpu, &now);
+    if (condition->kind != CONDITION_FINE) {
+        printf("note: %s\n", condition->text);
+    }
+    return STATUS_OK;
+}
+
+struct least_time grader_gpu_least_time(const struct work *work) {
+    struct device_limits limits;
+    struct condition condition = {0};
+    struct error error = {0};
+    enum status status = look_at_gpu(&limits, &condition, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("the GPU's limits: %s", error_text(&error, status));
+        return (struct least_time){0};
+    }
+    struct least_time least = work_least_time(work, &limits);
+    least.disturbed = condition_disturbs(&condition);
+    least.throttled = condition.kind == CONDITION_THROTTLED;
+    grade_record_limits(&limits);
+    return least;
+}
+
+/* The probes ran before the calls or behind them; others may have come or gone meanwhile. */
+static bool is_disturbed(const struct least_time *least) {
+    struct device_limits limits;
+    struct condition condition = {0};
+    enum status status = look_at_gpu(&limits, &condition, NULL);
+    return status == STATUS_OK && (condition_disturbs(&condition) ||
+                                   (condition.kind == CONDITION_THROTTLED && !least->throttled));
+}
+
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                                   const char *measure, const char *subject, double margin) {
     struct speedup speedup = {.lab = lab,
@@ -104,44 +151,13 @@ struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
                               .modelled = gpu->modelled,
                               .baseline_ms = INFINITY,
                               .subject_ms = INFINITY,
+                              .disturbed = gpu->modelled ? NULL : is_disturbed,
                               .why = say_why};
     char rest[80];
     speedup.recorded = is_recorded(measure, gpu->clock, &speedup.baseline_ms);
     (void)is_recorded(baseline_times_of_rest(measure, rest, sizeof rest), gpu->clock,
                       &speedup.rest_ms);
     return speedup;
-}
-
-/* Limits before a submission and beside it that differ by more than probes do mean that somebody
-   else was at work, or the submission itself. */
-static struct condition condition_by(const struct device_limits *limits,
-                                     const struct remote_spread *spread) {
-    struct device_properties gpu;
-    const struct condition_probes probes = {
-        .read = {limits->read, spread->read},
-        .flops = {limits->fp32_flops, spread->flops},
-        .launch = {1e3 * limits->call_ms, limits->call_spread - 1.0},
-        .clock_khz = limits->clock_khz};
-    enum status status = device_properties(&gpu, NULL);
-    return status == STATUS_OK ? condition_of(&gpu, &probes) : (struct condition){0};
-}
-
-struct least_time grader_gpu_least_time(const struct work *work) {
-    struct device_limits limits;
-    struct error error = {0};
-    struct remote_spread spread;
-    enum status status = remote_device_limits(&limits, &spread, &error);
-    if (status != STATUS_OK) {
-        TEST_FAIL("the GPU's limits: %s", error_text(&error, status));
-        return (struct least_time){0};
-    }
-    struct least_time least = work_least_time(work, &limits);
-    struct condition condition = condition_by(&limits, &spread);
-    least.disturbed = condition.kind == CONDITION_SHARED || condition.kind == CONDITION_BUSY_HOST;
-    if (condition.kind != CONDITION_FINE) {
-        printf("note: %s\n", condition.text);
-    }
-    return least;
 }
 
 bool grader_gpu_can(const struct grader_gpu *gpu, const struct work *work) {

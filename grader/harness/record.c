@@ -21,7 +21,8 @@ static struct {
     const char *lab, *subject, *part;
     char device[192];
     bool modelled;
-    struct speedup speedup; /* of the running test; measure NULL: it compares nothing */
+    struct speedup speedup;      /* of the running test; measure NULL: it compares nothing */
+    struct device_limits limits; /* likewise; all 0: not known */
     double required;
     char why[GRADE_WHY]; /* of the running test, or "" */
     bool too_slow;
@@ -86,7 +87,7 @@ static void add_steps(cJSON *line, const struct speedup *s) {
         cJSON_AddNullToObject(line, "steps");
         return;
     }
-    const struct steps shares = threshold_shares(threshold, s->modelled);
+    const struct steps shares = speedup_shares(s, threshold);
     const double each[] = {shares.pass, shares.good, shares.gold};
     cJSON *steps = cJSON_AddArrayToObject(line, "steps");
     for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
@@ -119,6 +120,36 @@ static void add_device(cJSON *line) {
     cJSON_AddBoolToObject(device, "modelled", record.modelled);
 }
 
+/* Rates a second, times in ms; null where nothing was measured. */
+static void add_limits(cJSON *line) {
+    const struct device_limits *l = &record.limits;
+    if (!(l->read > 0.0)) {
+        cJSON_AddNullToObject(line, "limits");
+        return;
+    }
+    const struct {
+        const char *name;
+        double value;
+    } each[] = {{"read", l->read},
+                {"read_spread", l->read_spread},
+                {"copy", l->copy},
+                {"l2", l->l2},
+                {"bus", l->bus},
+                {"fp32_flops", l->fp32_flops},
+                {"flops_spread", l->flops_spread},
+                {"tensor_flops", l->tensor_flops},
+                {"call_ms", l->call_ms},
+                {"call_spread", l->call_spread},
+                {"event_ms", l->event_ms},
+                {"launch_ms", l->launch_ms},
+                {"node_ms", l->node_ms},
+                {"clock_khz", l->clock_khz}};
+    cJSON *limits = cJSON_AddObjectToObject(line, "limits");
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        add_number(limits, each[i].name, each[i].value);
+    }
+}
+
 static void append(cJSON *line) {
     char path[1024];
     struct error error = {0};
@@ -139,6 +170,7 @@ static void on_test_end(const struct test_outcome *outcome) {
     add_head(line, outcome->name, verdict_of(outcome));
     add_speedup(line);
     add_device(line);
+    add_limits(line);
     add_string(line, "message", outcome->message);
     add_number(line, "seconds", outcome->seconds);
     append(line);
@@ -147,6 +179,7 @@ static void on_test_end(const struct test_outcome *outcome) {
     record.tests++;
     record.failed += outcome->failures > 0;
     record.speedup = (struct speedup){0};
+    record.limits = (struct device_limits){0};
     record.why[0] = '\0';
     record.too_slow = false;
 }
@@ -175,6 +208,10 @@ void grade_record_begin(const char *lab, const char *subject, const char *part) 
 void grade_record_device(const char *name, bool modelled) {
     snprintf(record.device, sizeof record.device, "%s", name);
     record.modelled = modelled;
+}
+
+void grade_record_limits(const struct device_limits *limits) {
+    record.limits = *limits;
 }
 
 void grade_record_why(const char *why) {

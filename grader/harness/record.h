@@ -35,6 +35,9 @@ void grade_record_begin(const char *lab, const char *subject, const char *part);
 /** Says what the running test runs on; without it, that is this machine's CPU. */
 void grade_record_device(const char *name, bool modelled);
 
+/** Notes the GPU's limits that the running test was measured by; the last ones count. */
+void grade_record_limits(const struct device_limits *limits);
+
 /** Notes the running test's comparison of times; the last one counts. */
 void grade_record_speedup(const struct speedup *speedup, double required, bool reached);
 

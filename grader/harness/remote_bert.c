@@ -211,6 +211,20 @@ static void time_rest(const struct remote_bert_job *job, struct speedup *speedup
     }
 }
 
+/*
+ * The rest of a model takes no longer than all of it. Where it seems to, something held it up, and
+ * it is timed again.
+ */
+static void time_rest_again(const struct remote_bert_job *job, struct speedup *speedup, int calls,
+                            float *logits) {
+    enum { TRIES = 3 };
+    for (int i = 0; i < TRIES && !test_has_failed() && speedup->rest_ms >= speedup->subject_ms;
+         i++) {
+        speedup->rest_ms =
+            fmin(speedup->rest_ms, fastest(job, REMOTE_BASELINE, job->own, calls, logits));
+    }
+}
+
 static void run_both(const struct remote_bert_job *job, const struct grader_gpu *gpu,
                      struct speedup *speedup, int calls, float *logits, const char *what) {
     size_t count = (size_t)calls * job->input.B * job->config.labels;
@@ -224,12 +238,15 @@ static void run_both(const struct remote_bert_job *job, const struct grader_gpu 
     if (!test_has_failed()) {
         grader_check_timed_logits(got, want, count, what);
         remote_bert_check_possible(job, gpu, speedup->subject_ms);
+        if (!gpu->modelled) {
+            time_rest_again(job, speedup, calls, want);
+        }
     }
 }
 
 void remote_bert_compare(const struct remote_bert_job *job, const struct grader_gpu *gpu,
                          struct speedup *speedup, int calls, const char *what) {
-    calls = speedup_calls(calls);
+    calls = speedup_calls(calls) + (gpu->modelled ? 0 : 1); /* the first loads the kernels */
     float *logits = calloc(2 * (size_t)calls * job->input.B * job->config.labels, sizeof *logits);
     if (logits == NULL) {
         TEST_FAIL("the grader is out of memory");

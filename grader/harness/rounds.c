@@ -47,9 +47,21 @@ double rounds_noise(const struct rounds *rounds) {
     return noise < ROUNDS_NOISE_MOST ? noise : ROUNDS_NOISE_MOST; /* also where it is NaN */
 }
 
+void rounds_add_calls(struct rounds *rounds, double called_ms, double waited_ms) {
+    rounds->called_ms += called_ms;
+    rounds->waited_ms += waited_ms;
+}
+
 double rounds_slowdown(const struct rounds *rounds) {
-    return rounds->count == 0 ? 1.0
-                              : rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
+    if (rounds->count == 0) {
+        return 1.0;
+    }
+    double probes = rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
+    double ran_ms = rounds->called_ms - rounds->waited_ms;
+    double calls = ran_ms < rounds->called_ms
+                       ? rounds->called_ms / fmax(ran_ms, rounds->called_ms / ROUNDS_MOST_SLOWDOWN)
+                       : 1.0;
+    return fmin(fmax(probes, calls), ROUNDS_MOST_SLOWDOWN);
 }
 
 static bool reached_by_far(const struct rounds *rounds, double required) {

@@ -37,6 +37,9 @@ struct rounds {
     double ideal_ms[2], subject_ms[2]; /**< fastest of the even and of the odd rounds */
     int improved;        /**< rounds up to the last that improved the fastest by a hundredth */
     double ideal_sum_ms; /**< of all rounds */
+    double called_ms,
+        waited_ms; /**< of all the subject's calls, and what they waited for a processor
+                    */
 };
 
 /** What a share says of a step that is asked for. */
@@ -45,8 +48,9 @@ enum verdict {
     VERDICT_IN_NOISE, /**< missed by no more than the noise: counts as reached, and is to be marked
                        */
     VERDICT_TOO_BUSY, /**< neither passed nor failed, because nobody can tell beside so much other
-                         work: missed, but reached if the limit were what most rounds' probes found;
-                         or the share is above ROUNDS_MOST_SHARE */
+                         work: missed, but reached if the limit were what most rounds' probes found,
+                         or if calls had not waited for processors; or the share is above
+                         ROUNDS_MOST_SHARE */
     VERDICT_MISSED
 };
 
@@ -63,6 +67,10 @@ double rounds_subject_ms(const struct rounds *rounds);
 
 /** @return rounds_ideal_ms() / rounds_subject_ms(): 1 is the limit; 0 before the first round. */
 double rounds_share(const struct rounds *rounds);
+
+/** Adds what a round's calls of the subject took, and what they waited for a processor meanwhile.
+ */
+void rounds_add_calls(struct rounds *rounds, double called_ms, double waited_ms);
 
 /**
  * @return relative uncertainty of rounds_share(): 0.05 is 5%; at most ROUNDS_NOISE_MOST, and that
@@ -84,8 +92,15 @@ double rounds_noise(const struct rounds *rounds);
  */
 bool rounds_settled(const struct rounds *rounds, const struct steps *shares, double margin);
 
-/** @return the mean round's limit over the best one's: 1 on an idle machine, 1 before any round */
+/**
+ * @return how many times slower other work makes the machine: the mean round's limit over the best
+ *         one's, or the subject's calls over what they ran of that time, whichever is more; 1 on an
+ *         idle machine, 1 before any round, at most ROUNDS_MOST_SLOWDOWN
+ */
 double rounds_slowdown(const struct rounds *rounds);
+
+/** Beside so much other work nothing is known any more. */
+#define ROUNDS_MOST_SLOWDOWN 20.0
 
 /** Nothing is faster than its limit: with a larger share the probes were disturbed, not the calls.
  */

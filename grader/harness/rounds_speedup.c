@@ -15,7 +15,7 @@ static const double MOST_SECONDS = 30.0; /* after which no round begins: beside 
 /* A measure without a row is settled soon, and speedup_check() says that it has none. */
 static struct steps shares_of(const struct speedup *speedup) {
     const struct threshold *threshold = threshold_find(speedup->lab, speedup->measure);
-    return threshold != NULL ? threshold_shares(threshold, false) : (struct steps){0};
+    return threshold != NULL ? speedup_shares(speedup, threshold) : (struct steps){0};
 }
 
 /* What is slower beside a submission than before it was slowed: by it, or by somebody else. */
@@ -41,6 +41,7 @@ void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_functi
         struct round_times times = time_round(argument, rounds->count);
         beside_ms = fmin(beside_ms, times.baseline_ms);
         rounds_add(rounds, times.ideal_ms, times.subject_ms);
+        rounds_add_calls(rounds, times.called_ms, times.waited_ms);
     }
     speedup->baseline_ms = agreed_ms(rounds->baseline_before_ms, beside_ms);
     speedup->subject_ms = rounds_subject_ms(rounds);
@@ -50,12 +51,13 @@ void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_functi
 /* A red verdict would be somebody else's fault. */
 static void refuse(const struct rounds *rounds, const struct speedup *speedup, double required,
                    const char *file, int line) {
-    test_fail(file, line,
-              "%s %s is not judged: other programs are busy on this machine and slowed the probes "
-              "of its limit %.1f times; yours reaches %.3g%% of that limit, required %.3g%%; grade "
-              "it again when they have ended",
-              speedup->lab, speedup->measure, rounds_slowdown(rounds), 100.0 * rounds_share(rounds),
-              100.0 * required);
+    test_fail(
+        file, line,
+        "%s %s is not judged: other programs are busy on this machine and made it %.1f times "
+        "slower; yours reaches %.3g%% of its limit, required %.3g%%; grade it again when they "
+        "have ended",
+        speedup->lab, speedup->measure, rounds_slowdown(rounds), 100.0 * rounds_share(rounds),
+        100.0 * required);
 }
 
 void rounds_check(const struct rounds *rounds, const struct speedup *speedup, const char *file,
@@ -63,7 +65,7 @@ void rounds_check(const struct rounds *rounds, const struct speedup *speedup, co
     double pass = shares_of(speedup).pass, required = pass * speedup->margin;
     double ratio = speedup_at_share(speedup, pass) * speedup->margin;
     enum verdict verdict = rounds_verdict(rounds, required);
-    printf("%s %s: %d rounds, %.1f%% of the limit, noise %.1f%%, probes slowed %.2f times\n",
+    printf("%s %s: %d rounds, %.1f%% of the limit, noise %.1f%%, slowed %.2f times by others\n",
            speedup->lab, speedup->measure, rounds->count, 100.0 * rounds_share(rounds),
            100.0 * rounds_noise(rounds), rounds_slowdown(rounds));
     if (verdict == VERDICT_TOO_BUSY) {

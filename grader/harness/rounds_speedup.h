@@ -17,6 +17,8 @@ struct round_times {
     double ideal_ms;    /**< least time of the work, by the probes */
     double baseline_ms; /**< infinite: not timed in this round */
     double subject_ms;
+    double called_ms; /**< all of the subject's calls together */
+    double waited_ms; /**< what they waited for a processor: remote_waited_ms() */
 };
 
 /** Times round @p number. When it goes wrong, the running test fails. */

@@ -101,6 +101,19 @@ C_TEST(rounds, a_subject_that_slows_the_probes_gets_no_verdict) {
     EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.2));
 }
 
+/* Nine tenths of the calls' time were waiting: alone they would have taken a tenth. */
+C_TEST(rounds, calls_that_wait_for_processors_get_no_verdict) {
+    struct rounds rounds = {0};
+    add_equal(&rounds, 6, 1.0, 20.0);
+    EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.2));
+    rounds_add_calls(&rounds, 100.0, 90.0);
+    EXPECT_NEAR(10.0, rounds_slowdown(&rounds), 1e-12);
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.2));
+    EXPECT_INT_EQ(VERDICT_MISSED, rounds_verdict(&rounds, 0.6)); /* alone it would miss, too */
+    rounds_add_calls(&rounds, 100.0, 200.0);
+    EXPECT_NEAR(ROUNDS_MOST_SLOWDOWN, rounds_slowdown(&rounds), 0.0);
+}
+
 /* Milliseconds of round i, where the limit is 1 ms. */
 static double fast(int round) {
     (void)round;

@@ -9,6 +9,7 @@
 #include <stddef.h>
 
 #include "grader/harness/work.h"
+#include "grader/thresholds.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -26,15 +27,22 @@ struct speedup {
     double margin;       /**< factor on the share that is required: 1.25 for solutions */
     const char *clock;   /**< whose time it is, as grader_gpu.clock has it; NULL: this machine's */
     bool modelled;       /**< by simt, not measured: the table's other column */
+    bool one_cpu;        /**< a lab on the CPU, on a machine with one: likewise */
     double baseline_ms;
     double subject_ms;
     bool recorded;  /**< baseline_ms is known from the build: the baseline does not run */
     double rest_ms; /**< of a model without the lab's operators; 0: no model, or not known */
     struct least_time least; /**< see work.h */
+    /** Looks at the machine once more when a time misses: whether it is no longer what it was when
+     * @p least was found, or somebody else is busy on it; NULL: there is nothing to look at. */
+    bool (*disturbed)(const struct least_time *least);
     /** Writes why the longest kernel of the subject is not faster, "" where that is not known;
      * NULL: nobody knows. */
     void (*why)(char *text, size_t size);
 };
+
+/** @return the shares that are asked of it, without margin. */
+struct steps speedup_shares(const struct speedup *speedup, const struct threshold *threshold);
 
 /** @return true when the threshold times the margin is reached; false also without a threshold. */
 bool speedup_reached(const struct speedup *speedup);
@@ -50,7 +58,9 @@ double speedup_at_share(const struct speedup *speedup, double share);
  *        and the required one, and whether it was measured or modelled, unless the threshold times
  *        the margin is reached. Prints the figures either way.
  *
- * A measured time that misses by no more than times vary from run to run passes, and is marked.
+ * A measured time that misses by no more than times vary from run to run passes, and is marked. One
+ * that misses on a machine that others disturb fails the test with a line that says so, and not
+ * that the submission is slow.
  */
 void speedup_check(const struct speedup *speedup, const char *file, int line);
 

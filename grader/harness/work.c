@@ -63,7 +63,8 @@ struct least_time least_time_sum(struct least_time a, struct least_time b) {
     return (struct least_time){.fixed_ms = a.fixed_ms,
                                .ideal_ms = a.ideal_ms + b.ideal_ms,
                                .limit = a.ideal_ms >= b.ideal_ms ? a.limit : b.limit,
-                               .disturbed = a.disturbed || b.disturbed};
+                               .disturbed = a.disturbed || b.disturbed,
+                               .throttled = a.throttled && b.throttled};
 }
 
 double least_time_allowed(const struct least_time *least, double share) {

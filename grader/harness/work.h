@@ -37,6 +37,7 @@ struct least_time {
     const char *limit; /**< "the fp32 units' speed": what most of ideal_ms is */
     bool disturbed;    /**< somebody else was busy on the machine: a time that misses is not judged
                         */
+    bool throttled;    /**< these are the limits at a clock that is held down */
 };
 
 /**

@@ -53,7 +53,7 @@ C_TEST(work, the_slowest_unit_counts) {
 }
 
 C_TEST(work, shares_and_what_they_allow) {
-    const struct least_time least = {1.0, 2.0, "the memory's speed", false};
+    const struct least_time least = {1.0, 2.0, "the memory's speed", false, false};
     EXPECT_NEAR(5.0, least_time_allowed(&least, 0.5), EXACT);
     EXPECT_NEAR(0.5, least_time_share(&least, 5.0), EXACT);
     EXPECT_NEAR(1.0, least_time_share(&least, 3.0), EXACT);
@@ -62,9 +62,10 @@ C_TEST(work, shares_and_what_they_allow) {
 }
 
 C_TEST(work, one_after_the_other) {
-    const struct least_time a = {1.0, 2.0, "a", false}, b = {1.0, 3.0, "b", false};
+    const struct least_time a = {1.0, 2.0, "a", false, true}, b = {1.0, 3.0, "b", true, false};
     struct least_time sum = least_time_sum(a, b);
     EXPECT_NEAR(1.0, sum.fixed_ms, EXACT);
     EXPECT_NEAR(5.0, sum.ideal_ms, EXACT);
     EXPECT_STR_EQ("b", sum.limit);
+    EXPECT_TRUE(sum.disturbed && !sum.throttled);
 }

@@ -230,6 +230,11 @@ enum status remote_call_timed(const char *name, const void *arguments, size_t si
                : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");
 }
 
+double remote_waited_ms(void) {
+    const struct side *side = &remote.sides[remote.used];
+    return side_runs(side) ? 1e3 * sandbox_waited(side->sandbox) : 0.0;
+}
+
 void remote_check_counted(double flops) {
     if (remote.sides[remote.used].modelled && remote.flops < 0.5 * flops) {
         TEST_FAIL("your kernels did %.3g of %.3g operations: what the CPU computes takes no "

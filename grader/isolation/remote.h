@@ -80,6 +80,12 @@ MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments
                                          device_stream stream, double *ms, struct error *error);
 
 /**
+ * @return milliseconds that a thread of the side in use has waited for a processor since it
+ *         started: of the thread that waited longest; 0 where the kernel does not say
+ */
+double remote_waited_ms(void);
+
+/**
  * @brief Fails the running test when simt counted less than half of @p flops floating-point
  *        operations in the last call or bench that was timed; does nothing on a GPU.
  *

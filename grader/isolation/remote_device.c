@@ -130,10 +130,10 @@ enum status remote_device_limits(struct device_limits *limits, struct remote_spr
     remote_use(REMOTE_BASELINE);
     enum status status = find_limits(limits, error);
     remote_use(before);
-    *spread = (struct remote_spread){0.0, 0.0};
+    *spread = (struct remote_spread){.call_ms = status == STATUS_OK ? limits->call_ms : 0.0};
     if (status == STATUS_OK && first.known) {
-        *spread = (struct remote_spread){apart(first.limits.read, limits->read),
-                                         apart(first.limits.fp32_flops, limits->fp32_flops)};
+        spread->read = apart(first.limits.read, limits->read);
+        spread->flops = apart(first.limits.fp32_flops, limits->fp32_flops);
         *limits = best_of(limits, &first.limits);
     }
     return status;

@@ -36,6 +36,7 @@ MUST_CHECK enum status remote_probe_first(struct error *error);
 /** How far the limits beside a submission's process lie from those before it; 0.1 is a tenth. */
 struct remote_spread {
     double read, flops;
+    double call_ms; /**< a launch and its wait, beside it */
 };
 
 /**

@@ -9,7 +9,12 @@ static void say_why(char *text, size_t size) {
     snprintf(text, size, "64 blocks");
 }
 
-static void compare(double subject_ms, void (*why)(char *text, size_t size)) {
+static bool others_have_come(const struct least_time *least) {
+    return least->ideal_ms > 0.0;
+}
+
+static void compare(double subject_ms, void (*why)(char *text, size_t size),
+                    bool (*disturbed)(const struct least_time *least)) {
     const struct speedup speedup = {.lab = "04_sgemm",
                                     .subject = "labs",
                                     .measure = "kernel",
@@ -18,10 +23,12 @@ static void compare(double subject_ms, void (*why)(char *text, size_t size)) {
                                     .modelled = true,
                                     .baseline_ms = 100.0,
                                     .subject_ms = subject_ms,
-                                    .least = {1.0, 1.0, "the fp32 units' speed", false}};
+                                    .least = {1.0, 1.0, "the fp32 units' speed", false, false}};
     grade_record_device("a \"made up\" GPU", true);
     struct speedup explained = speedup;
     explained.why = why;
+    explained.disturbed = disturbed;
+    grade_record_limits(&(struct device_limits){.read = 4e12, .read_spread = 1.01});
     speedup_check(&explained, __FILE__, __LINE__);
 }
 
@@ -30,16 +37,20 @@ C_TEST(example, passes) {
 }
 
 C_TEST(example, is_fast) {
-    compare(2.0, NULL);
+    compare(2.0, NULL, others_have_come);
 }
 
 C_TEST(example, is_slow) {
-    compare(50.0, say_why);
+    compare(50.0, say_why, NULL);
 }
 
 C_TEST(example, is_wrong_and_slow) {
     TEST_FAIL("row 1:\n got 2");
-    compare(50.0, NULL);
+    compare(50.0, NULL, NULL);
+}
+
+C_TEST(example, is_disturbed) {
+    compare(50.0, NULL, others_have_come);
 }
 
 C_TEST(example, is_skipped) {

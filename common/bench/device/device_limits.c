@@ -95,11 +95,11 @@ static enum status measure_rates(struct probe *p, struct device_limits *limits,
     enum status status = measure_bus(p, host, limits, error);
     free(host);
     TRY(status);
-    TRY(device_peaks(&roofs, error));
+    TRY(device_peaks(&roofs, &limits->flops_spread, error));
     limits->fp32_flops = roofs.flops_per_s;
     limits->copy = roofs.bytes_per_s;
     TRY(measure_clock(p, limits, error)); /* just behind work that has raised it */
-    TRY(device_read_bandwidth(&limits->read, error));
+    TRY(device_read_bandwidth(&limits->read, &limits->read_spread, error));
     TRY(measure_tensor_cores(p, limits, error));
     return measure_l2(p, limits, error);
 }
@@ -113,6 +113,7 @@ static void look_up_rates(const struct device_properties *gpu, struct device_lim
     limits->fp32_flops = gpu->peak_flops;
     limits->tensor_flops = gpu->code >= 80 ? table.tensor_flops : 0.0;
     limits->read = limits->copy = table.memory;
+    limits->read_spread = limits->flops_spread = 1.0;
     limits->l2 = table.l2;
     limits->bus = table.bus;
 }

@@ -24,6 +24,8 @@ C_TEST(limits, stand_in_the_order_of_the_hardware) {
     EXPECT_TRUE(limits.copy > 0.3 * gpu.memory_bandwidth);
     EXPECT_TRUE(limits.copy <= gpu.memory_bandwidth);
     EXPECT_TRUE(limits.l2 > limits.read);
+    EXPECT_TRUE(limits.flops_spread >= 1.0);
+    EXPECT_TRUE(limits.read_spread >= 1.0);
     EXPECT_TRUE(limits.bus > 0.0 && limits.bus < limits.copy);
 }
 

@@ -22,8 +22,14 @@ static enum status run_copy(void *argument, device_stream stream, struct error *
     return device_stream_copy(p->to, p->from, p->bytes, stream, error);
 }
 
+/* How much runs differ. */
+static double spread_of(const struct bench_timing *timing) {
+    return timing->median_ms / timing->min_ms;
+}
+
 /* A peak is the time of the fastest run: everything else that happens can only slow a run. */
-static enum status measure(struct probe *p, struct roofline *roofs, struct error *error) {
+static enum status measure(struct probe *p, struct roofline *roofs, double *spread,
+                           struct error *error) {
     struct device_bench_options options = device_bench_defaults();
     struct bench_timing timing;
     TRY(device_alloc(&p->from, p->bytes, error));
@@ -31,15 +37,19 @@ static enum status measure(struct probe *p, struct roofline *roofs, struct error
     TRY(device_set(p->from, 0, p->bytes, NULL, error));
     TRY(device_bench_run(&options, run_arithmetic, p, NULL, &timing, error));
     roofs->flops_per_s = 1e3 * p->flops / timing.min_ms;
+    *spread = spread_of(&timing);
     TRY(device_bench_run(&options, run_copy, p, NULL, &timing, error));
     roofs->bytes_per_s = 1e3 * 2.0 * (double)p->bytes / timing.min_ms;
     return STATUS_OK;
 }
 
-enum status device_peaks(struct roofline *roofs, struct error *error) {
+enum status device_peaks(struct roofline *roofs, double *spread, struct error *error) {
     enum { MOST = 512 << 20 };
     struct device_properties gpu;
+    double ignored;
     *roofs = (struct roofline){0};
+    spread = spread != NULL ? spread : &ignored;
+    *spread = 1.0;
     TRY(device_properties(&gpu, error));
     roofs->modelled = gpu.modelled;
     if (gpu.modelled) {
@@ -49,7 +59,7 @@ enum status device_peaks(struct roofline *roofs, struct error *error) {
     }
     struct probe p = {.multiprocessors = gpu.multiprocessors,
                       .bytes = gpu.memory_bytes / 8 < MOST ? gpu.memory_bytes / 8 / 16 * 16 : MOST};
-    enum status status = measure(&p, roofs, error);
+    enum status status = measure(&p, roofs, spread, error);
     device_free(p.from);
     device_free(p.to);
     return status;
@@ -71,7 +81,8 @@ static enum status run_read(void *argument, device_stream stream, struct error *
                               error);
 }
 
-static enum status measure_read(struct reading *r, double *bytes_per_s, struct error *error) {
+static enum status measure_read(struct reading *r, double *bytes_per_s, double *spread,
+                                struct error *error) {
     struct device_bench_options options = device_bench_defaults();
     TRY(device_alloc(&r->from, r->bytes, error));
     TRY(device_alloc((void **)&r->sink, sizeof *r->sink, error));
@@ -82,15 +93,21 @@ static enum status measure_read(struct reading *r, double *bytes_per_s, struct e
         r->shape = (enum device_read_shape)shape;
         TRY(device_bench_run(&options, run_read, r, NULL, &timing, error));
         double speed = 1e3 * (double)r->bytes / timing.min_ms;
-        *bytes_per_s = speed > *bytes_per_s ? speed : *bytes_per_s;
+        if (speed > *bytes_per_s) {
+            *bytes_per_s = speed;
+            *spread = spread_of(&timing);
+        }
     }
     return STATUS_OK;
 }
 
-enum status device_read_bandwidth(double *bytes_per_s, struct error *error) {
+enum status device_read_bandwidth(double *bytes_per_s, double *spread, struct error *error) {
     const size_t most = (size_t)2 << 30, tile = DEVICE_READ_TILE_BYTES;
     struct device_properties gpu;
+    double ignored;
     *bytes_per_s = 0.0;
+    spread = spread != NULL ? spread : &ignored;
+    *spread = 1.0;
     TRY(device_properties(&gpu, error));
     if (gpu.modelled) {
         *bytes_per_s = gpu.memory_bandwidth;
@@ -99,7 +116,7 @@ enum status device_read_bandwidth(double *bytes_per_s, struct error *error) {
     size_t eighth = gpu.memory_bytes / 8 / tile * tile;
     struct reading reading = {.bytes = eighth < most ? eighth : most,
                               .multiprocessors = gpu.multiprocessors};
-    enum status status = measure_read(&reading, bytes_per_s, error);
+    enum status status = measure_read(&reading, bytes_per_s, spread, error);
     device_free(reading.from);
     device_free(reading.sink);
     return status;

@@ -108,7 +108,7 @@ static enum status open_gpu(struct driver *d, struct error *error) {
         TRY(d->bench->prepare(setup, error));
     }
     if (d->bench->needs_roofs) {
-        TRY(device_peaks(&setup->roofs, error));
+        TRY(device_peaks(&setup->roofs, NULL, error));
     }
     struct error absent = {0};
     if (d->bench->peer.cublas && cublas_open(&setup->cublas, &absent) == STATUS_OK) {

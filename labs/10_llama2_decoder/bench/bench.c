@@ -241,7 +241,7 @@ static enum status run_models(const struct ladder_setup *driver, struct error *e
 }
 
 static enum status prepare(struct ladder_setup *driver, struct error *error) {
-    return device_read_bandwidth(&((struct bench *)driver->options)->read_bytes_per_s, error);
+    return device_read_bandwidth(&((struct bench *)driver->options)->read_bytes_per_s, NULL, error);
 }
 
 static const struct ladder_bench description = {

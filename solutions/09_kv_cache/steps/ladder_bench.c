@@ -242,7 +242,7 @@ static enum status bench_open(struct bench *b, struct error *error) {
     b->modelled = gpu.modelled;
     b->pool_bytes = gpu.modelled ? (size_t)32 << 20 : (size_t)4 << 30;
     TRY(device_stream_create(&b->stream, error));
-    TRY(device_read_bandwidth(&b->probe, error));
+    TRY(device_read_bandwidth(&b->probe, NULL, error));
     TRY(device_alloc((void **)&b->pool, b->pool_bytes, error));
     TRY(device_set(b->pool, 0x2c, b->pool_bytes, b->stream, error)); /* small numbers */
     for (int i = 0; i < 3; i++) {

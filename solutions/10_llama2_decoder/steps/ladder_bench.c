@@ -243,7 +243,7 @@ static enum status run(int argc, char **argv, struct error *error) {
     double bandwidth;
     TRY(device_open(error));
     TRY(device_properties(&gpu, error));
-    TRY(device_read_bandwidth(&bandwidth, error));
+    TRY(device_read_bandwidth(&bandwidth, NULL, error));
     printf("%s %s; + : and the host draws\n", gpu.modelled ? "modelled for" : "measured on",
            gpu.name);
     if (gpu.modelled) {
