@@ -161,4 +161,12 @@ __global__ void two_blocks_write(float *out, cudaSurfaceObject_t s) {
         surf2Dwrite((float)blockIdx.x, s, 4 * threadIdx.x, 0); // FAULT: two_blocks_write
     }
 }
+
+__global__ void writes_what_nobody_wrote(float *out, cudaSurfaceObject_t s) {
+    __shared__ float values[32];
+    if (threadIdx.x < 4) {
+        surf2Dwrite(values[threadIdx.x], s, 4 * threadIdx.x, 1); // FAULT: writes_what_nobody_wrote
+    }
+}
+
 }

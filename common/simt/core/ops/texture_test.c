@@ -442,6 +442,8 @@ static const struct mistake mistakes[] = {
      {"reads 16 bytes at once of surface object #1", "whose elements have 4 bytes"}},
     {"surface_of_two_dimensions", SURFACE_2D, 1, 0, SIMT_FAULT_TEXTURE,
      {"reads at 1D coordinates of surface object #1 (4x4;"}},
+    {"writes_what_nobody_wrote", SURFACE_2D, 1, 0, SIMT_FAULT_UNINITIALISED,
+     {"of shared memory that no thread of the block has written", "stores the value"}},
     {"two_blocks_write", SURFACE_2D, 2, 0, SIMT_FAULT_GLOBAL_RACE, {"cudaMallocArray"}},
 };
 /* clang-format on */
