@@ -19,6 +19,8 @@ enum { SURROUNDINGS_VARIABLES = 32, SURROUNDINGS_FOLDERS = 8 };
 struct surroundings {
     char worker[4096];                                   /**< path of its file */
     const char *environment[SURROUNDINGS_VARIABLES + 1]; /**< of ours, what it needs, then NULL */
+    const char *device_environment[SURROUNDINGS_VARIABLES + 1]; /**< simt's settings, which are the
+                                                                     device's, then NULL */
     char folders[SURROUNDINGS_FOLDERS][1024];       /**< of the libraries that this program has */
     const char *readable[SURROUNDINGS_FOLDERS + 1]; /**< these, then NULL */
     bool gpu;                                       /**< a real one */
