@@ -232,6 +232,11 @@ static enum status start(struct side *side, enum remote_side which, double secon
         lose(side, whose, "cannot use the memory that it shares with the grader");
         return error_set(error, STATUS_INTERRUPTED, "%s: %s", side->lost, message.text);
     }
+    struct simt_reading begun; /* what constructors did is done */
+    if (side->device.sandbox != NULL && simt_device_read(&side->device, &begun)) {
+        side->device.calls = begun.calls;
+        side->device.faults = begun.faults;
+    }
     return STATUS_OK;
 }
 

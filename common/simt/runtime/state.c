@@ -35,6 +35,9 @@ uint64_t *runtime_thread(void) {
 void runtime_give_up(const char *line) {
     fflush(NULL);
     fprintf(stderr, "simt: %s\n", line);
+    if (the_runtime()->gives_up != NULL) {
+        the_runtime()->gives_up();
+    }
     _exit(1);
 }
 

@@ -56,13 +56,14 @@ struct runtime {
     struct report report;
     struct xray xray; /**< only with SIMT_XRAY */
 
+    void (*gives_up)(void);      /**< called before the process ends with a line; or NULL */
     struct program *program;     /**< that the device serves; NULL: it is in this process */
     pthread_mutex_t mirror_lock; /**< guards host_blocks and what follows while a kernel runs */
     struct simt_profile controller_longest; /**< the same for a controller */
     bool controlled;                        /**< a controller makes the call that runs */
     double controller_nanoseconds;          /**< of the clock, for its calls */
     uint64_t calls, faults, allocations;    /**< of programs; of kernels; of device memory */
-    size_t moved, used;          /**< bytes of managed, of other host memory: see mirror.h */
+    size_t moved, used; /**< bytes of managed, of other host memory: see mirror.h */
 };
 
 /**

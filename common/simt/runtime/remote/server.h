@@ -49,6 +49,12 @@ bool server_call(struct server *server);
 /** Fills in how the implementation reaches a program. */
 void server_open_program(struct server *server);
 
+/** Makes room for packets, and a key. */
+bool server_prepare(struct server *server);
+
+/** Serves one call. @return false when the connection is of no more use */
+bool server_serve(struct server *server, int socket, bool controller);
+
 /** Has the process's stdout and stderr go to the program whose call is served. */
 bool server_redirect_output(struct server *server);
 
