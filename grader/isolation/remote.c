@@ -141,6 +141,9 @@ static enum status check_idle(struct side *side, struct error *error) {
     if (side->device.sandbox == NULL) {
         return STATUS_OK;
     }
+    if (!side_is_silent(side, whose_side())) {
+        return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
+    }
     if (!simt_device_read(&side->device, &remote.before)) {
         (void)side_has_device(side, whose_side());
         return device_lost(side, error);
@@ -186,9 +189,14 @@ bool remote_has_device(void) {
 
 enum status remote_attach(struct error *error) {
     struct side *side = &remote.sides[remote.used];
-    TRY(remote_start(error));
-    TRY(check_idle(side, error));
-    return side_has_device(side, whose_side()) ? STATUS_OK : device_lost(side, error);
+    enum status status = remote_start(error);
+    if (status == STATUS_OK) {
+        status = check_idle(side, error);
+    }
+    if (status == STATUS_OK && !side_has_device(side, whose_side())) {
+        status = device_lost(side, error);
+    }
+    return status == STATUS_OK ? STATUS_OK : say_what(error, status);
 }
 
 const struct simt_reading *remote_before(void) {

@@ -64,6 +64,9 @@ bool side_runs(const struct side *side);
 MUST_CHECK enum status side_ask(struct side *side, struct message *message, double seconds,
                                 const char *whose, struct error *error);
 
+/** @return false, and the worker is ended, when it says something that nobody has asked. */
+bool side_is_silent(struct side *side, const char *whose);
+
 /** @return false, and the worker is ended, when its emulated GPU has ended. */
 bool side_has_device(struct side *side, const char *whose);
 

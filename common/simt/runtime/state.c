@@ -226,12 +226,12 @@ static void write_xray(const struct runtime *runtime) {
 
 void runtime_finish(void) {
     struct runtime *runtime = runtime_lock();
-    if (runtime->ready) {
+    if (runtime->ready && !runtime->finished) {
         fflush(stdout);
         leaks_report(runtime);
         report_print(&runtime->report, &runtime->settings, runtime->clock, stderr);
         write_xray(runtime);
-        runtime->ready = false;
+        runtime->finished = true;
     }
     runtime_unlock(runtime);
 }

@@ -35,7 +35,8 @@ struct program;
 
 struct runtime {
     pthread_mutex_t lock;
-    bool ready; /**< settings read, memory there */
+    bool ready;    /**< settings read, memory there */
+    bool finished; /**< the program has ended, and leaks and the report were told */
     struct simt_settings settings;
     struct simt_memory *memory;
     struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
