@@ -94,22 +94,26 @@ static void add_call(unsigned char **seed, size_t *size, uint8_t call, const voi
     fuzz_append(seed, size, part, sizeof(struct opening) + bytes);
 }
 
-/* Each call with arguments of zeros, of ones, and of small numbers; a few in a row that go well. */
+/* Calls with arguments of zeros, of ones, and of twos, some in a row; before them a few that go
+   well. */
 bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
-    enum { BYTES = 120, FORMS = 3 };
+    enum { BYTES = 120, FORMS = 3, ROW = 16 };
     static const uint8_t GOOD[] = {CALL_cudaMalloc,      CALL_cudaStreamCreate,
                                    CALL_cudaGraphCreate, CALL_cudaEventCreate,
                                    CALL_cudaMallocHost,  CALL_cudaMemset};
     unsigned char arguments[BYTES];
     *seed = NULL;
     *size = 0;
-    if (index >= FORMS * CALL_COUNT) {
+    size_t first = index / FORMS * ROW;
+    if (first >= CALL_COUNT) {
         return false;
     }
     memset(arguments, (int)(index % FORMS), sizeof arguments);
     for (size_t i = 0; i < sizeof GOOD && index % FORMS == 1; i++) {
         add_call(seed, size, GOOD[i], arguments, 9);
     }
-    add_call(seed, size, (uint8_t)(index / FORMS), arguments, sizeof arguments);
+    for (size_t i = first; i < first + ROW && i < CALL_COUNT; i++) {
+        add_call(seed, size, (uint8_t)i, arguments, sizeof arguments);
+    }
     return true;
 }
