@@ -37,7 +37,8 @@ struct program;
 
 struct runtime {
     pthread_mutex_t lock;
-    bool ready; /**< settings read, memory there */
+    bool ready;    /**< settings read, memory there */
+    bool finished; /**< the program has ended, and leaks and the report were told */
     struct simt_settings settings;
     struct simt_memory *memory;
     struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
@@ -61,13 +62,14 @@ struct runtime {
     struct report report;
     struct xray xray; /**< only with SIMT_XRAY */
 
+    void (*gives_up)(void);      /**< called before the process ends with a line; or NULL */
     struct program *program;     /**< that the device serves; NULL: it is in this process */
     pthread_mutex_t mirror_lock; /**< guards host_blocks and what follows while a kernel runs */
     struct simt_profile controller_longest; /**< the same for a controller */
     bool controlled;                        /**< a controller makes the call that runs */
     double controller_nanoseconds;          /**< of the clock, for its calls */
-    uint64_t calls, faults, allocations;    /**< of programs; of kernels; of device memory */
-    size_t moved, used;          /**< bytes of managed, of other host memory: see mirror.h */
+    uint64_t calls, faults;                 /**< of programs; of kernels */
+    size_t moved, used; /**< bytes of managed, of other host memory: see mirror.h */
 };
 
 /**
