@@ -29,7 +29,7 @@ static bool make_sockets(int program[2], int controller[2]) {
 static enum status start_process(struct simt_device *device, const struct surroundings *s,
                                  const struct sandbox_limits *limits, int program, int controller,
                                  struct error *error) {
-    const char *argv[] = {SIMT_DEVICE_LOADER, device->control.library(), NULL};
+    const char *argv[] = {device->control.library(), NULL};
     const struct sandbox_descriptor handed[] = {{program, SIMT_DEVICE_PROGRAM},
                                                 {controller, SIMT_DEVICE_CONTROLLER}};
     const struct sandbox_command command = {.argv = argv,
