@@ -32,7 +32,7 @@ struct simt_device_state {
 };
 
 struct simt_control {
-    /** @return the library's file, which is the program of a device process. */
+    /** @return the library's file: DEVICE_LOADER LIBRARY is the command of a device process. */
     const char *(*library)(void);
     /**
      * @brief Sends this process's calls to the device behind a socket; another one may be attached
@@ -48,7 +48,7 @@ struct simt_control {
     bool (*read_state)(struct simt_device_state *state);
 };
 
-/** What loads the library where its file may not be run by its own name. */
+/** What runs the library as a program. */
 #define SIMT_DEVICE_LOADER "/lib64/ld-linux-x86-64.so.2"
 
 /** @return true when this process has simt's library; @p control is zeros else. */

@@ -29,13 +29,15 @@ static bool make_sockets(int program[2], int controller[2]) {
 static enum status start_process(struct simt_device *device, const struct surroundings *s,
                                  const struct sandbox_limits *limits, int program, int controller,
                                  struct error *error) {
-    const char *argv[] = {device->control.library(), NULL};
+    const char *library = device->control.library();
+    const char *argv[] = {SIMT_DEVICE_LOADER, library, NULL};
     const struct sandbox_descriptor handed[] = {{program, SIMT_DEVICE_PROGRAM},
                                                 {controller, SIMT_DEVICE_CONTROLLER}};
     const struct sandbox_command command = {.argv = argv,
                                             .environment = s->device_environment,
                                             .descriptors = handed,
                                             .descriptor_count = 2,
+                                            .loads = library,
                                             .limits = *limits,
                                             .required = SANDBOX_HOLDS_CALLS};
     return sandbox_start(&device->sandbox, &command, error);

@@ -1,6 +1,6 @@
 /**
  * @file device_main.c
- * @brief The library as a program: `libcudart.so.13 [detach]` is a device.
+ * @brief The library as a program: `ld-linux-x86-64.so.2 libcudart.so.13 [detach]` is a device.
  *
  * So there is one file that a program needs, and the device always matches it. The loader has set
  * up the C library when it comes here; there is no main().
@@ -15,9 +15,6 @@
 #include "common/simt/control.h"
 #include "common/simt/runtime/remote/device_process.h"
 #include "common/simt/runtime/remote/server.h"
-
-/* So that the file can be run by its own name, too. */
-__attribute__((section(".interp"), used)) static const char INTERPRETER[] = SIMT_DEVICE_LOADER;
 
 /* The kernel's stack: the number of arguments, the arguments. */
 __asm__(".globl simt_device_start\n"
