@@ -26,10 +26,9 @@ enum { SIMT_DEVICE_PROGRAM = 3, SIMT_DEVICE_CONTROLLER = 4 };
 
 /** What a controller asks a device beside what simt.h has. */
 struct simt_device_state {
-    double nanoseconds;   /**< MODELLED, of the programs' work alone */
-    uint64_t calls;       /**< that programs have made */
-    uint64_t faults;      /**< of kernels */
-    uint64_t allocations; /**< of device memory */
+    double nanoseconds; /**< MODELLED, of the programs' work alone */
+    uint64_t calls;     /**< that programs have made */
+    uint64_t faults;    /**< of kernels */
 };
 
 struct simt_control {

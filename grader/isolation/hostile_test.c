@@ -15,7 +15,8 @@
 #include "grader/isolation/test_calls.h"
 
 static char baseline[] = "remote_test_worker";
-const struct remote_program remote_program = {{"remote_test_worker", baseline}, false, NULL};
+const struct remote_program remote_program = {
+    {"remote_test_worker", baseline}, REMOTE_NO_GPU, NULL};
 
 static enum status call(const char *name, int number, struct error *error) {
     struct test_call c = {.number = number};

@@ -28,6 +28,20 @@ MUST_CHECK enum status remote_call_by(enum call_mode mode, const char *name, con
                                       size_t size, device_stream stream, struct message *m,
                                       double *wall_ms, struct error *error);
 
+/** Starts the worker in use, unless it runs, and has the other one stand still. */
+MUST_CHECK enum status remote_start(struct error *error);
+
+/** @return true when the worker in use has an emulated GPU that answers to the grader. */
+bool remote_has_device(void);
+
+/** Starts the worker in use, and has CUDA's functions here work on its emulated GPU. */
+MUST_CHECK enum status remote_attach(struct error *error);
+
+/** @return what that GPU had done before and after the last request; the milliseconds between. */
+const struct simt_reading *remote_before(void);
+const struct simt_reading *remote_after(void);
+double remote_modelled_ms(void);
+
 /** @return which side remote_use() named last. */
 enum remote_side remote_used(void);
 

@@ -20,7 +20,8 @@ extern "C" {
 #endif
 
 /** Descriptors that the worker begins with. */
-enum { WORKER_CHANNEL = 3, WORKER_ARENA = 4 };
+enum { WORKER_CHANNEL = 3, WORKER_ARENA = 4, WORKER_DEVICE = 5 };
+#define WORKER_DEVICE_TEXT "5"
 
 /** Bytes of arguments that a call can carry; what is larger lies in the arena. */
 enum { MESSAGE_BYTES = 3072, MESSAGE_NAME = 48 };

@@ -33,7 +33,8 @@ static struct {
                           known */
     double flops;      /* that simt counted in the last timed call */
     double bytes;      /* of global memory, likewise */
-    unsigned hung;     /* how often it did not come to an end */
+    struct simt_reading before, after; /* of the device, around the last call */
+    unsigned hung;                     /* how often it did not come to an end */
 } remote;
 
 /*
@@ -127,6 +128,87 @@ static enum status no_answer(bool known, enum status status, struct error *own,
     return error_set(error, status, "%s", own->message);
 }
 
+static const char *whose_side(void) {
+    return remote.used == REMOTE_SUBJECT ? "your code" : "the baseline";
+}
+
+/* A line about the device process of the side in use. */
+static enum status device_lost(struct side *side, struct error *error) {
+    const char *why = side->lost[0] != '\0' ? side->lost : "the emulated GPU has ended";
+    return error_set(error, STATUS_INTERRUPTED, "%s", why);
+}
+
+/* Between an answer and the next request the worker has no business with the GPU. */
+static enum status check_idle(struct side *side, struct error *error) {
+    if (side->device.sandbox == NULL) {
+        return STATUS_OK;
+    }
+    if (!side_is_silent(side, whose_side())) {
+        return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
+    }
+    if (!simt_device_read(&side->device, &remote.before)) {
+        (void)side_has_device(side, whose_side());
+        return device_lost(side, error);
+    }
+    if (remote.before.calls != side->device.calls) {
+        side->device.calls = remote.before.calls;
+        return error_set(error, STATUS_MISMATCH,
+                         "%s used the GPU when it had answered: all of its work must be done when "
+                         "a call returns",
+                         whose_side());
+    }
+    return STATUS_OK;
+}
+
+/* Notes what the device has done for the worker; a fault that the worker keeps to itself counts. */
+static enum status look_at_device(struct side *side, enum status answered, struct error *error) {
+    if (side->device.sandbox == NULL) {
+        return STATUS_OK;
+    }
+    if (!simt_device_read(&side->device, &remote.after)) {
+        (void)side_has_device(side, whose_side());
+        return device_lost(side, error);
+    }
+    bool fault = remote.after.faults != side->device.faults;
+    side->device.calls = remote.after.calls;
+    side->device.faults = remote.after.faults;
+    return answered == STATUS_OK && fault
+               ? error_set(error, STATUS_DEVICE,
+                           "a kernel of %s failed; simt's message is in its output", whose_side())
+               : STATUS_OK;
+}
+
+enum status remote_start(struct error *error) {
+    struct side *side = &remote.sides[remote.used];
+    TRY(side_start(side, remote.used, patience_of(DEFAULT_PATIENCE), error));
+    let_work(remote.used);
+    return STATUS_OK;
+}
+
+bool remote_has_device(void) {
+    return remote.sides[remote.used].device.sandbox != NULL;
+}
+
+enum status remote_attach(struct error *error) {
+    struct side *side = &remote.sides[remote.used];
+    enum status status = remote_start(error);
+    if (status == STATUS_OK) {
+        status = check_idle(side, error);
+    }
+    if (status == STATUS_OK && !side_has_device(side, whose_side())) {
+        status = device_lost(side, error);
+    }
+    return status == STATUS_OK ? STATUS_OK : say_what(error, status);
+}
+
+const struct simt_reading *remote_before(void) {
+    return &remote.before;
+}
+
+const struct simt_reading *remote_after(void) {
+    return &remote.after;
+}
+
 enum status remote_request(struct message *message, double *wall_ms, struct error *error) {
     struct side *side = &remote.sides[remote.used];
     bool known = side->lost[0] != '\0';
@@ -134,14 +216,18 @@ enum status remote_request(struct message *message, double *wall_ms, struct erro
     double start = message_now();
     bool watched = remote.until > 0.0;
     double patience = watched ? remote.until - start : patience_unwatched(side);
-    const char *whose = remote.used == REMOTE_SUBJECT ? "your code" : "the baseline";
-    enum status status = side_start(side, remote.used, patience_of(DEFAULT_PATIENCE), &own);
+    enum status status = remote_start(&own);
     if (status == STATUS_OK) {
-        let_work(remote.used);
+        status = check_idle(side, &own);
+    }
+    if (status == STATUS_OK) {
         start = message_now();
-        status = side_ask(side, message, fmax(patience, 0.1), whose, &own);
+        status = side_ask(side, message, fmax(patience, 0.1), whose_side(), &own);
     }
     double took = message_now() - start;
+    if (status == STATUS_OK) {
+        status = look_at_device(side, (enum status)message->status, &own);
+    }
     side->unwatched_s += watched ? 0.0 : took - side->added_s;
     remote.until += watched ? side->added_s : 0.0;
     if (wall_ms != NULL) {
@@ -189,9 +275,14 @@ enum status remote_call_by(enum call_mode mode, const char *name, const void *ar
     TRY(prepare(m, mode, name, arguments, size, error));
     m->a[1] = (uint64_t)(uintptr_t)stream;
     enum status status = remote_request(m, wall_ms, error);
-    remote.flops = (double)m->a[3];
-    remote.bytes = (double)m->a[4];
+    const struct simt_reading *a = &remote.after, *b = &remote.before;
+    remote.flops = remote_has_device() ? (double)(a->flops - b->flops) : (double)m->a[3];
+    remote.bytes = remote_has_device() ? (double)(a->bytes - b->bytes) : (double)m->a[4];
     return status;
+}
+
+double remote_modelled_ms(void) {
+    return 1e-6 * (remote.after.nanoseconds - remote.before.nanoseconds);
 }
 
 enum status remote_call(const char *name, void *arguments, size_t size, struct error *error) {
@@ -224,7 +315,9 @@ enum status remote_call_timed(const char *name, const void *arguments, size_t si
     *ms = INFINITY;
     TRY(remote_call_by(CALL_TIMED, name, arguments, size, stream, &m, &wall_ms, error));
     bool modelled = remote.sides[remote.used].modelled;
-    *ms = modelled ? m.ms : fmax(m.ms, wall_ms - message_allowance(wall_ms - m.ms));
+    *ms = remote_has_device() ? remote_modelled_ms()
+          : modelled          ? m.ms
+                              : fmax(m.ms, wall_ms - message_allowance(wall_ms - m.ms));
     return isfinite(*ms) && *ms >= 0.0
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");

@@ -32,10 +32,17 @@ struct device_bench_options;
 /** Whose functions are called. */
 enum remote_side { REMOTE_SUBJECT, REMOTE_BASELINE, REMOTE_SIDES };
 
+/** Of workers. */
+enum remote_gpu {
+    REMOTE_NO_GPU,
+    REMOTE_GPU,        /**< or simt */
+    REMOTE_MADE_UP_GPU /**< for a test: they say themselves what their device does */
+};
+
 /** The workers of this test program; defined by program.c, from what BUILD says. */
 struct remote_program {
     const char *workers[REMOTE_SIDES]; /**< files beside the test's own; NULL: there is none */
-    bool device;                       /**< they use the GPU, or simt */
+    enum remote_gpu device;            /**< what they use */
     const char *baseline_times;        /**< file beside them, see baseline_times.h; NULL: none */
 };
 extern const struct remote_program remote_program;
@@ -72,7 +79,7 @@ MUST_CHECK enum status remote_call(const char *name, void *arguments, size_t siz
  *
  * Measured time is the worker's, but not less than this process's own clock saw, minus
  * REMOTE_MESSAGE_MS: a worker that stops its clock too early gains nothing. Modelled time is the
- * worker's; cases compare it with what the GPU can do at best. The arguments do not come back.
+ * device's, which is asked before and after. The arguments do not come back.
  *
  * @param ms receives milliseconds, infinite when it fails
  */
@@ -100,8 +107,8 @@ void remote_check_counted_bytes(double bytes);
 #define REMOTE_MESSAGE_MS 0.25
 
 /**
- * @brief Times it by device_bench_run() in the worker. The same arguments serve every run, and do
- *        not come back.
+ * @brief Times it by device_bench_run() in the worker; on simt by the device's clock, after one
+ *        call or with its L2 swept. The same arguments serve every run, and do not come back.
  */
 MUST_CHECK enum status remote_bench(const struct device_bench_options *options, const char *name,
                                     const void *arguments, size_t size, device_stream stream,

@@ -4,15 +4,18 @@
 #include <string.h>
 
 #include "grader/harness/program_folder.h"
+#include "grader/isolation/message.h"
 
 extern char **environ;
 
 /*
- * Variables whose names begin with one of these are passed on: which GPU, how simt behaves, where
- * the driver is, how many threads, and which mistake a self-test wants. Nothing else of ours is.
+ * Variables whose names begin with one of these are passed on: which GPU, where the driver is, how
+ * many threads, and which mistake a self-test wants. How simt behaves is passed on to the device's
+ * process. Nothing else of ours is.
  */
-static const char *const passed_on[] = {"CUDA_VISIBLE_DEVICES=", "SIMT_",
-                                        "LD_LIBRARY_PATH=", "OMP_NUM_THREADS=", "WRONG_"};
+static const char *const passed_on[] = {
+    "CUDA_VISIBLE_DEVICES=", "LD_LIBRARY_PATH=", "OMP_NUM_THREADS=", "WRONG_"};
+static const char worker_device[] = "SIMT_DEVICE=" WORKER_DEVICE_TEXT;
 
 static bool is_passed_on(const char *variable) {
     for (size_t i = 0; i < sizeof passed_on / sizeof *passed_on; i++) {
@@ -24,10 +27,15 @@ static bool is_passed_on(const char *variable) {
 }
 
 static void choose_environment(struct surroundings *s) {
-    size_t count = 0;
+    size_t count = 0, settings = 0;
+    if (remote_program.device == REMOTE_GPU && !s->gpu) {
+        s->environment[count++] = worker_device;
+    }
     for (char **variable = environ; *variable != NULL; variable++) {
         if (is_passed_on(*variable) && count < SURROUNDINGS_VARIABLES) {
             s->environment[count++] = *variable;
+        } else if (strncmp(*variable, "SIMT_", 5) == 0 && settings < SURROUNDINGS_VARIABLES) {
+            s->device_environment[settings++] = *variable;
         }
     }
 }

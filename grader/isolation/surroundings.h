@@ -19,7 +19,9 @@ enum { SURROUNDINGS_VARIABLES = 32 };
 struct surroundings {
     char worker[4096];                                   /**< path of its file */
     const char *environment[SURROUNDINGS_VARIABLES + 1]; /**< of ours, what it needs, then NULL */
-    bool gpu;                                            /**< a real one */
+    const char *device_environment[SURROUNDINGS_VARIABLES + 1]; /**< simt's settings, which are the
+                                                                     device's, then NULL */
+    bool gpu;                                                   /**< a real one */
 };
 
 /**

@@ -90,7 +90,8 @@ static struct device_traffic traffic_so_far(void) {
                                    .bytes_to_device = totals.bytes_to_device,
                                    .copies_to_host = totals.copies_to_host,
                                    .bytes_to_host = totals.bytes_to_host,
-                                   .allocations = totals.allocations};
+                                   .allocations = totals.allocations,
+                                   .releases = totals.releases};
 }
 
 static enum status request(struct message *message, struct error *error) {

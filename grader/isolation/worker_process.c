@@ -18,8 +18,8 @@
 #include "grader/isolation/plain_text.h"
 #include "grader/isolation/surroundings.h"
 
-/* Where arenas lie, in every process: far from what loaders, CUDA and sanitizers use. */
-#define ARENA_BASE UINT64_C(0x200000000000)
+/* Where arenas lie, in every process: far from what loaders, CUDA, simt and sanitizers use. */
+#define ARENA_BASE UINT64_C(0x300000000000)
 #define ARENA_BYTES ((size_t)4 << 30)
 enum { ALIGNMENT = 64, MOST_MIB = 12 << 10 };
 
@@ -94,22 +94,36 @@ static unsigned required_holds(void) {
     return all != NULL && strcmp(all, "1") == 0 ? SANDBOX_HOLDS_ISOLATION : SANDBOX_HOLDS_CALLS;
 }
 
-static enum status start_process(struct side *side, enum remote_side which, int theirs,
-                                 struct error *error) {
-    struct surroundings s;
-    TRY(surroundings_find(&s, which, error));
-    side->modelled = remote_program.device && !s.gpu;
-    const char *argv[] = {s.worker, NULL};
-    const struct sandbox_descriptor handed[] = {{theirs, WORKER_CHANNEL},
-                                                {side->arena_file, WORKER_ARENA}};
+static enum status start_worker(struct side *side, const struct surroundings *s, int theirs,
+                                int device, struct error *error) {
+    const char *argv[] = {s->worker, NULL};
+    const struct sandbox_descriptor handed[] = {
+        {theirs, WORKER_CHANNEL}, {side->arena_file, WORKER_ARENA}, {device, WORKER_DEVICE}};
     const struct sandbox_command command = {.argv = argv,
-                                            .environment = s.environment,
+                                            .environment = s->environment,
                                             .descriptors = handed,
-                                            .descriptor_count = 2,
-                                            .gpu = s.gpu,
+                                            .descriptor_count = device >= 0 ? 3 : 2,
+                                            .gpu = s->gpu,
                                             .limits = limits(),
                                             .required = required_holds()};
     return sandbox_start(&side->sandbox, &command, error);
+}
+
+static enum status start_process(struct side *side, enum remote_side which, int theirs,
+                                 struct error *error) {
+    struct surroundings s;
+    const struct sandbox_limits most = limits();
+    int device = -1;
+    TRY(surroundings_find(&s, which, error));
+    side->modelled = remote_program.device && !s.gpu;
+    if (side->modelled && remote_program.device == REMOTE_GPU) {
+        TRY(simt_device_start(&side->device, &s, &most, &device, error));
+    }
+    enum status status = start_worker(side, &s, theirs, device, error);
+    if (device >= 0) {
+        close(device);
+    }
+    return status;
 }
 
 /* A constructor runs before main(): the first answer never comes. */
@@ -167,6 +181,17 @@ static void print_marked(const char *whose, const char *stream, const struct san
     }
 }
 
+/* What the device itself writes is about its start; what its kernels print, the worker prints. */
+static void end_device(struct side *side) {
+    struct sandbox_result *result = calloc(1, sizeof *result);
+    if (result == NULL) {
+        abort();
+    }
+    simt_device_end(&side->device, result);
+    print_marked("the emulated GPU", "standard error", &result->error);
+    free(result);
+}
+
 /* Waits for its end, notes how that came, and prints what it wrote. */
 static enum sandbox_end lose(struct side *side, const char *whose, const char *instead) {
     char text[300];
@@ -184,6 +209,7 @@ static enum sandbox_end lose(struct side *side, const char *whose, const char *i
     side->sandbox = NULL;
     const char *how = instead != NULL ? instead : describe(result, text, sizeof text);
     snprintf(side->lost, sizeof side->lost, "%s %s%s", whose, how, when(side));
+    end_device(side);
     print_marked(whose, "standard output", &result->out);
     print_marked(whose, "standard error", &result->error);
     enum sandbox_end end = result->end;
@@ -212,6 +238,11 @@ static enum status start(struct side *side, enum remote_side which, double secon
     if (message.status != STATUS_OK) {
         lose(side, whose, "cannot use the memory that it shares with the grader");
         return error_set(error, STATUS_INTERRUPTED, "%s: %s", side->lost, message.text);
+    }
+    struct simt_reading begun; /* what constructors did is done */
+    if (side->device.sandbox != NULL && simt_device_read(&side->device, &begun)) {
+        side->device.calls = begun.calls;
+        side->device.faults = begun.faults;
     }
     return STATUS_OK;
 }
@@ -248,7 +279,9 @@ static enum status await_answer(struct side *side, struct message *message, doub
     double begun = message_now(), left = seconds, waited = side->waited_s;
     enum status status = message_receive(side->channel, message, seconds);
     while (status == STATUS_INTERRUPTED) {
-        double took = message_now() - begun, more = sandbox_waited(side->sandbox) - side->waited_s;
+        double took = message_now() - begun;
+        double more =
+            sandbox_waited(side->sandbox) + simt_device_waited(&side->device) - side->waited_s;
         if (!(more > LEAST_WAIT)) {
             break;
         }
@@ -298,6 +331,25 @@ enum status side_ask(struct side *side, struct message *message, double seconds,
     return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
 }
 
+bool side_is_silent(struct side *side, const char *whose) {
+    char first;
+    if (side->sandbox == NULL || recv(side->channel, &first, 1, MSG_PEEK | MSG_DONTWAIT) <= 0) {
+        return true;
+    }
+    lose(side, whose, "wrote to the grader's channel");
+    return false;
+}
+
+bool side_has_device(struct side *side, const char *whose) {
+    if (simt_device_attach(&side->device)) {
+        return true;
+    }
+    if (side->lost[0] == '\0' && side->sandbox != NULL) {
+        lose(side, whose, "lost the emulated GPU, whose process has ended");
+    }
+    return false;
+}
+
 enum status side_alloc(struct side *side, void **memory, size_t bytes, struct error *error) {
     size_t room = ARENA_BYTES - side->used;
     if (bytes > room - ALIGNMENT) {
@@ -325,6 +377,7 @@ void side_end(struct side *side, const char *whose) {
             TEST_FAIL("%s", side->lost); /* with all that it has answered */
         }
     }
+    end_device(side); /* where the worker did not start */
     if (side->channel > 0) {
         close(side->channel);
     }

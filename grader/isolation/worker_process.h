@@ -12,6 +12,7 @@
 #include "common/base/status.h"
 #include "grader/isolation/message.h"
 #include "grader/isolation/remote.h"
+#include "grader/isolation/simt_device.h"
 #include "grader/sandbox/sandbox.h"
 
 #ifdef __cplusplus
@@ -26,15 +27,16 @@ struct side {
     struct sandbox *sandbox; /**< NULL: not started, or ended */
     int channel, arena_file;
     unsigned char *arena;
-    size_t used;        /**< bytes of the arena */
-    uint64_t number;    /**< of the last request: nobody can foresee it */
-    bool answered;      /**< at least once */
-    double unwatched_s; /**< that requests without grader_watch() took */
-    double waited_s;    /**< for a processor, as far as time was added for it */
-    double added_s;     /**< to the last request's time, because the machine was busy */
-    bool modelled;      /**< its device is simt: the grader's own knowledge */
-    bool late;          /**< lost because it did not come to an end */
-    char lost[400];     /**< how it ended before its time; "" as long as it answers */
+    size_t used;               /**< bytes of the arena */
+    uint64_t number;           /**< of the last request: nobody can foresee it */
+    bool answered;             /**< at least once */
+    double unwatched_s;        /**< that requests without grader_watch() took */
+    double waited_s;           /**< for a processor, as far as time was added for it */
+    double added_s;            /**< to the last request's time, because the machine was busy */
+    bool modelled;             /**< its device is simt: the grader's own knowledge */
+    struct simt_device device; /**< then; not started else */
+    bool late;                 /**< lost because it did not come to an end */
+    char lost[400];            /**< how it ended before its time; "" as long as it answers */
     struct device_properties properties; /**< once its device is open */
 };
 
@@ -61,6 +63,12 @@ bool side_runs(const struct side *side);
  */
 MUST_CHECK enum status side_ask(struct side *side, struct message *message, double seconds,
                                 const char *whose, struct error *error);
+
+/** @return false, and the worker is ended, when it says something that nobody has asked. */
+bool side_is_silent(struct side *side, const char *whose);
+
+/** @return false, and the worker is ended, when its emulated GPU has ended. */
+bool side_has_device(struct side *side, const char *whose);
 
 /** Takes memory from the arena; STATUS_OUT_OF_MEMORY when it is full. */
 MUST_CHECK enum status side_alloc(struct side *side, void **memory, size_t bytes,

@@ -161,6 +161,9 @@ static void release(struct sandbox *sandbox) {
 static void find_code(struct sandbox *sandbox, const struct sandbox_command *command) {
     sandbox->gpu = command->gpu;
     code_files_add(&sandbox->code, sandbox->program, command->environment, command->gpu);
+    if (command->loads != NULL) {
+        code_files_add(&sandbox->code, command->loads, command->environment, false);
+    }
     for (const char *const *program = command->programs; program != NULL && *program != NULL;
          program++) {
         code_files_add(&sandbox->code, *program, command->environment, false);

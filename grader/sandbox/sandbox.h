@@ -94,6 +94,8 @@ struct sandbox_command {
     const char *const *programs; /**< other programs that it may start; ends with NULL. NULL: it
                                       stays one process. Programs of the system, a compiler's, that
                                       work on what nobody trusts: see README.md */
+    const char *loads;           /**< where argv[0] is the system's loader: what that runs, whose
+                                      libraries are the program's; NULL: argv[0] is the program */
     const char *start_in;        /**< where it starts; NULL: in its own folder */
     const char *folder;          /**< its own folder is made in here; NULL: $TEST_TMPDIR, $TMPDIR or
                                       /tmp */

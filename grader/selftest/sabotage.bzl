@@ -22,6 +22,7 @@ def sabotage_programs():
             "//common/base",
             "//common/device",
             "//common/simt",
+            "//common/simt/runtime:packets",
             "//grader/isolation:message",
             "//labs/04_sgemm:contract",
             "@rules_cuda//cuda:runtime",

@@ -39,7 +39,8 @@ struct sabotage {
     { #function, function }
 
 /** Tables of tricks; each ends with a name of NULL. */
-extern const struct sabotage sabotage_work[], sabotage_grader[], sabotage_process[];
+extern const struct sabotage sabotage_work[], sabotage_grader[], sabotage_process[],
+    sabotage_device[];
 
 /** What the kernel leaves out; all 1: nothing. */
 struct sabotage_shortcut {
@@ -54,6 +55,9 @@ MUST_CHECK enum status sabotage_launch(const struct sgemm_problem *problem,
 
 /** Computes what was asked for. */
 MUST_CHECK enum status sabotage_right(const struct sabotage_call *call, struct error *error);
+
+/** The same with a race in shared memory that changes no result. */
+MUST_CHECK enum status sabotage_race(const struct sabotage_call *call, struct error *error);
 
 /** Tries to start a kernel that no GPU can start: a block of @p threads, with @p shared bytes. */
 void sabotage_launch_too_large(const struct sgemm_problem *problem, unsigned threads,

@@ -37,6 +37,24 @@ enum status sabotage_right(const struct sabotage_call *call, struct error *error
     return sabotage_launch(call->problem, none, call->stream, error);
 }
 
+/* A thread reads what another warp has written, and nobody has waited. */
+static __global__ void racing_kernel(struct sgemm_problem p) {
+    __shared__ float seen[THREADS];
+    seen[threadIdx.x] = 1.0f;
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (seen[(threadIdx.x + 37) % THREADS] != 123.0f && i < p.M * p.N) {
+        p.C[i] = 0.0f;
+    }
+}
+
+enum status sabotage_race(const struct sabotage_call *call, struct error *error) {
+    size_t blocks = (call->problem->M * call->problem->N + THREADS - 1) / THREADS;
+    if (blocks > 0) {
+        racing_kernel<<<(unsigned)blocks, THREADS, 0, call->stream>>>(*call->problem);
+    }
+    return sabotage_right(call, error);
+}
+
 void sabotage_launch_too_large(const struct sgemm_problem *problem, unsigned threads,
                                size_t shared) {
     const struct sabotage_shortcut none = {1, 1};
@@ -53,7 +71,7 @@ const char *sabotage_name(void) {
 
 static sabotage_trick *find(const char *name) {
     static const struct sabotage *const tables[] = {sabotage_work, sabotage_grader,
-                                                    sabotage_process};
+                                                    sabotage_process, sabotage_device};
     for (const struct sabotage *table : tables) {
         for (; table->name != NULL; table++) {
             if (strcmp(table->name, name) == 0) {

@@ -210,7 +210,7 @@ static void replace(double from, double to) {
     }
 }
 
-/* Row 11: works, then turns simt's clock back to where it was. */
+/* Row 11: works, then turns simt's clock back wherever it is found in this process: nowhere. */
 static enum status turns_back(const struct sabotage_call *call, struct error *error) {
     struct simt_api api;
     if (!simt_find(&api)) {
@@ -219,8 +219,8 @@ static enum status turns_back(const struct sabotage_call *call, struct error *er
     double before = nanoseconds(&api);
     TRY(sabotage_right(call, error));
     replace(nanoseconds(&api), before + 1.0);
-    return nanoseconds(&api) < before + 2.0 ? STATUS_OK
-                                            : error_set(error, STATUS_NOT_FOUND, "found no clock");
+    return nanoseconds(&api) > before + 2.0 ? STATUS_OK
+                                            : error_set(error, STATUS_MISMATCH, "found the clock");
 }
 
 /* Row 20: the first call takes long, so that fewer are measured. */

@@ -1,7 +1,8 @@
 /*
  * Wrong submissions to lab 05. $WRONG_ROWS names one; each must be caught by the parity test, with
  * a message that leads to the mistake. "right" is the control: it must pass. "slow" is right, too,
- * and must miss the speedup; so must those that hide few busy blocks or warps among idle ones.
+ * and must miss the speedup; so must those that hide few busy blocks or warps among idle ones, and
+ * "on_host", whose data cross the bus.
  */
 #include <dlfcn.h>
 #include <math.h>
@@ -39,6 +40,7 @@
     X(grid)           /* more blocks in y than a grid takes */                       \
     X(status)         /* reports a failure */                                        \
     X(not_refused)    /* takes any size */                                           \
+    X(on_host)        /* the CPU computes, in managed memory */                      \
     X(library)        /* has somebody else at hand to do the work */
 
 #define MISTAKE_VARIABLE "WRONG_ROWS"
@@ -213,6 +215,81 @@ static unsigned threads_of(size_t C, enum mistake mistake) {
     return mistake == MISTAKE_slow ? 1 : THREADS;
 }
 
+static __global__ void carry_kernel(uint4 *to, const uint4 *from, size_t count) {
+    size_t i = (size_t)blockIdx.x * 256 + threadIdx.x;
+    if (i < count) {
+        to[i] = from[i];
+    }
+}
+
+static void carry(void *to, const void *from, size_t bytes, device_stream stream) {
+    size_t count = bytes / sizeof(uint4);
+    carry_kernel<<<(unsigned)((count + 255) / 256), 256, 0, stream>>>((uint4 *)to,
+                                                                      (const uint4 *)from, count);
+}
+
+/* Bytes of an element that the host computes with: fp32, or bf16. */
+static float load_on_host(const void *x, size_t i, enum nn_dtype type) {
+    uint32_t bits =
+        type == NN_F32 ? ((const uint32_t *)x)[i] : (uint32_t)((const uint16_t *)x)[i] << 16;
+    float value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static void store_on_host(void *y, size_t i, float value, enum nn_dtype type) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (type == NN_F32) {
+        ((uint32_t *)y)[i] = bits;
+    } else {
+        ((uint16_t *)y)[i] = (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    }
+}
+
+static void norm_on_host(const struct rows_problem *p, const void *x, const void *weight,
+                         const void *bias, void *y) {
+    for (size_t row = 0; row < p->rows; row++) {
+        double sum = 0.0, squares = 0.0;
+        for (size_t c = 0; c < p->C; c++) {
+            sum += load_on_host(x, row * p->C + c, p->type);
+        }
+        double mean = sum / (double)p->C;
+        for (size_t c = 0; c < p->C; c++) {
+            double d = load_on_host(x, row * p->C + c, p->type) - mean;
+            squares += d * d;
+        }
+        double scale = 1.0 / sqrt(squares / (double)p->C + p->eps);
+        for (size_t c = 0; c < p->C; c++) {
+            double d = (load_on_host(x, row * p->C + c, p->type) - mean) * scale;
+            d = d * load_on_host(weight, c, p->type) + load_on_host(bias, c, p->type);
+            store_on_host(y, row * p->C + c, (float)d, p->type);
+        }
+    }
+}
+
+/* Kernels only carry bytes to managed memory and back. */
+static bool on_host(const struct rows_problem *p, device_stream stream) {
+    static char *memory;
+    const size_t room = (size_t)24 << 20;
+    size_t row = p->C * (p->type == NN_F32 ? 4 : 2), all = p->rows * row;
+    if (p->op != ROWS_LAYERNORM || p->type == NN_F16 || row % 16 != 0 || all < 65536 ||
+        all > room ||
+        (memory == NULL && cudaMallocManaged((void **)&memory, 4 * room) != cudaSuccess)) {
+        return false;
+    }
+    char *x = memory, *y = x + room, *weight = y + room, *bias = weight + room;
+    carry(x, p->in, all, stream);
+    carry(weight, p->weight, row, stream);
+    carry(bias, p->bias, row, stream);
+    if (cudaStreamSynchronize(stream) != cudaSuccess) {
+        return false;
+    }
+    norm_on_host(p, x, weight, bias, y);
+    carry(p->out, y, all, stream);
+    return true;
+}
+
 static enum status run(const struct rows_problem *p, void *workspace, device_stream stream,
                        struct error *error) {
     enum mistake mistake = chosen_mistake();
@@ -227,6 +304,9 @@ static enum status run(const struct rows_problem *p, void *workspace, device_str
         mistake == MISTAKE_one_in_132) {
         FOR_ELEMENT_TYPE(p->type, (launch_hidden<E>(p, mistake, stream)));
         return device_launched("hidden_kernel", error);
+    }
+    if (mistake == MISTAKE_on_host && on_host(p, stream)) {
+        return device_launched("carry_kernel", error);
     }
     dim3 grid((unsigned)p->rows);
     if (mistake == MISTAKE_grid) {

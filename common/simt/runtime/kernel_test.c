@@ -412,9 +412,12 @@ C_TEST(kernel, allocations_are_counted) {
     WANT(cudaSuccess, cudaMallocPitch(&pitched, &pitch, 16, 2));
     simt.read_totals(&after);
     EXPECT_INT_EQ(3, simt_totals_between(&before, &after).allocations);
+    EXPECT_INT_EQ(0, simt_totals_between(&before, &after).releases);
     WANT(cudaSuccess, cudaFree(plain));
     WANT(cudaSuccess, cudaFree(ordered));
     WANT(cudaSuccess, cudaFree(pitched));
+    simt.read_totals(&after);
+    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).releases);
 }
 
 ARRAYS_TEST(longest_launch_is_told_once) {

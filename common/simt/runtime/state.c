@@ -37,6 +37,9 @@ uint64_t *runtime_thread(void) {
 void runtime_give_up(const char *line) {
     fflush(NULL);
     fprintf(stderr, "simt: %s\n", line);
+    if (the_runtime()->gives_up != NULL) {
+        the_runtime()->gives_up();
+    }
     _exit(1);
 }
 
@@ -235,12 +238,12 @@ static void write_xray(const struct runtime *runtime) {
 
 void runtime_finish(void) {
     struct runtime *runtime = runtime_lock();
-    if (runtime->ready) {
+    if (runtime->ready && !runtime->finished) {
         fflush(stdout);
         leaks_report(runtime);
         report_print(&runtime->report, &runtime->settings, runtime->clock, stderr);
         write_xray(runtime);
-        runtime->ready = false;
+        runtime->finished = true;
     }
     runtime_unlock(runtime);
 }

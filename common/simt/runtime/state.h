@@ -47,7 +47,8 @@ struct runtime_order {
 
 struct runtime {
     pthread_mutex_t lock;
-    bool ready; /**< settings read, memory there */
+    bool ready;    /**< settings read, memory there */
+    bool finished; /**< the program has ended, and leaks and the report were told */
     struct simt_settings settings;
     struct simt_memory *memory;
     struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
@@ -75,12 +76,13 @@ struct runtime {
     struct xray xray; /**< only with SIMT_XRAY */
     bool refused;     /**< a call was: what the program did not free may be because of that */
 
+    void (*gives_up)(void);      /**< called before the process ends with a line; or NULL */
     struct program *program;     /**< that the device serves; NULL: it is in this process */
     pthread_mutex_t mirror_lock; /**< guards host_blocks and what follows while a kernel runs */
     struct simt_profile controller_longest; /**< the same for a controller */
     bool controlled;                        /**< a controller makes the call that runs */
     double controller_nanoseconds;          /**< of the clock, for its calls */
-    uint64_t calls, faults, allocations;    /**< of programs; of kernels; of device memory */
+    uint64_t calls, faults;                 /**< of programs; of kernels */
     size_t moved, used; /**< bytes of managed, of other host memory: see mirror.h */
 };
 

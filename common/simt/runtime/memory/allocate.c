@@ -31,7 +31,6 @@ static cudaError_t allocate(struct runtime *runtime, void **memory, size_t bytes
     if (status != STATUS_OK) {
         return runtime_error_of(status);
     }
-    runtime->allocations++;
     *memory = (void *)(uintptr_t)address;
     runtime->report.allocations++;
     return cudaSuccess;
@@ -77,6 +76,7 @@ static cudaError_t release_device(struct runtime *runtime, void *memory) {
     }
     enum status status = simt_memory_release(runtime->memory, address);
     if (status == STATUS_OK) {
+        runtime->report.releases++;
         return cudaSuccess;
     }
     if (found && allocation.freed) {

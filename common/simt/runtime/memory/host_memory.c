@@ -21,7 +21,13 @@ static void forget(struct runtime *runtime, struct host_block *block) {
     free(block);
 }
 
+/** More than any machine has: what a program asks for is a number like any other. */
+static const size_t MOST_BYTES = (size_t)1 << 40;
+
 static cudaError_t add(struct runtime *runtime, struct host_block block, void *variable) {
+    if (block.bytes > MOST_BYTES) {
+        return cudaErrorMemoryAllocation;
+    }
     struct host_block *entry = malloc(sizeof *entry);
     if (entry == NULL) {
         return cudaErrorMemoryAllocation;

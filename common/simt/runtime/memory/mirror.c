@@ -117,6 +117,9 @@ void mirror_use(struct runtime *runtime, const void *memory, size_t bytes) {
 }
 
 void mirror_begin(struct runtime *runtime) {
+    if (runtime->controlled) {
+        return; /* a controller's copy has nothing to do with the program's variables */
+    }
     for (struct host_block *b = runtime->host_blocks; b != NULL; b = b->next) {
         if (b->variable) {
             mirror_use(runtime, b->memory, b->bytes);
@@ -182,7 +185,8 @@ void mirror_end(struct runtime *runtime) {
  *  them, NULL: the program has them */
 static size_t part_of(struct runtime *runtime, const void *address, size_t bytes,
                       unsigned char **here) {
-    struct host_block *block = host_block_find(runtime, address);
+    struct host_block *block =
+        runtime->controlled ? NULL : host_block_find(runtime, address); /* blocks are a program's */
     *here = NULL;
     if (block == NULL || block->kind != HOST_MANAGED) {
         return bytes; /* blocks do not lie side by side with other memory in one object */

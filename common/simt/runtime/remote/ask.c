@@ -24,6 +24,7 @@ static cudaError_t totals_of(const struct runtime *runtime, struct simt_totals *
         .bytes_on_device = report->bytes_on_device,
         .bytes_set = report->bytes_set,
         .allocations = report->allocations,
+        .releases = report->releases,
         .nanoseconds = runtime->clock,
     };
     for (const struct kernel_total *kernel = report->kernels; kernel != NULL;
@@ -80,7 +81,6 @@ static cudaError_t state_of(const struct runtime *runtime, struct simt_device_st
         .nanoseconds = runtime->clock - runtime->controller_nanoseconds,
         .calls = runtime->calls,
         .faults = runtime->faults,
-        .allocations = runtime->allocations,
     };
     return cudaSuccess;
 }

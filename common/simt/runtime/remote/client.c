@@ -131,8 +131,11 @@ static void connect_device(struct client *client, bool own) {
         runtime_give_up("the device process cannot be started");
     }
     enum status status = packet_receive(client->own.socket, hello);
-    if (status == STATUS_IO && own) {
+    if (status == STATUS_OK && hello->kind == PACKET_HELLO && hello->error != 0) {
         _exit(1);
+    }
+    if (status == STATUS_IO && own) {
+        runtime_give_up("the process of the emulated GPU has ended");
     }
     if (status != STATUS_OK || hello->kind != PACKET_HELLO) {
         runtime_give_up("SIMT_DEVICE is not the descriptor of a device process");

@@ -6,6 +6,7 @@
  * up the C library when it comes here; there is no main().
  */
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -36,9 +37,11 @@ static int open_or_none(int descriptor) {
 }
 
 void simt_device_main(long argc, char **argv) {
-    if (argc > 1 && strcmp(argv[1], "detach") == 0 && fork() != 0) {
+    bool detached = argc > 1 && strcmp(argv[1], "detach") == 0;
+    if (detached && fork() != 0) {
         _exit(0); /* the program that started it has no child to wait for */
     }
     prctl(PR_SET_NAME, "simt device", 0, 0, 0);
-    _exit(server_run(open_or_none(SIMT_DEVICE_PROGRAM), open_or_none(SIMT_DEVICE_CONTROLLER)));
+    _exit(server_run(open_or_none(SIMT_DEVICE_PROGRAM), open_or_none(SIMT_DEVICE_CONTROLLER),
+                     detached)); /* who starts it otherwise has it in a sandbox */
 }

@@ -24,14 +24,15 @@ enum packet_kind {
     PACKET_FAILED,   /**< the program has no such memory */
 
     /* From the device. */
-    PACKET_HELLO,    /**< the first of all; address, bytes: the window of device memory */
-    PACKET_REPLY,    /**< call; error; last: the thread's last error, or PACKET_NO_ERROR; data */
-    PACKET_TEXT,     /**< call: 1 or 2, the stream that the extra bytes are for */
-    PACKET_PULL,     /**< send the `bytes` bytes at `address` as DATA */
-    PACKET_TAKE,     /**< the same, and close the pages */
-    PACKET_OPEN,     /**< open the pages of the `bytes` bytes at `address` again */
-    PACKET_PUSH,     /**< the extra bytes belong at `address` */
-    PACKET_CALLBACK, /**< call the host function at `address` with the pointer `bytes` */
+    PACKET_HELLO, /**< the first of all; error: it has told the user why it ends; or address, bytes:
+                     the window of device memory */
+    PACKET_REPLY, /**< call; error; last: the thread's last error, or PACKET_NO_ERROR; data */
+    PACKET_TEXT,  /**< call: 1 or 2, the stream that the extra bytes are for */
+    PACKET_PULL,  /**< send the `bytes` bytes at `address` as DATA */
+    PACKET_TAKE,  /**< the same, and close the pages */
+    PACKET_OPEN,  /**< open the pages of the `bytes` bytes at `address` again */
+    PACKET_PUSH,  /**< the extra bytes belong at `address` */
+    PACKET_CALLBACK,           /**< call the host function at `address` with the pointer `bytes` */
     PACKET_CALLBACK_OF_STREAM, /**< the same with the stream `thread` and `error` */
     PACKET_ALLOCATE,           /**< take `bytes` bytes of memory, whole pages */
     PACKET_RELEASE             /**< give back the `bytes` bytes at `address` */

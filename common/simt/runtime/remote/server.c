@@ -66,7 +66,7 @@ static bool greet(const struct server *server, int socket) {
     return packet_send(socket, hello, NULL) == STATUS_OK;
 }
 
-static bool prepare(struct server *server) {
+bool server_prepare(struct server *server) {
     bool good = true;
     for (size_t i = 0; i < SERVER_DEPTH; i++) {
         server->requests[i] = malloc(sizeof *server->requests[i]);
@@ -92,19 +92,24 @@ static void *watch(void *argument) {
     _exit(0);
 }
 
-static void serve_one(struct server *server, struct pollfd *socket, bool controller) {
+bool server_serve(struct server *server, int socket, bool controller) {
     struct runtime *runtime = server->runtime;
     double before = runtime->clock;
-    server->socket = socket->fd;
+    server->socket = socket;
     server->broken = false;
     runtime->controlled = controller;
     runtime->calls += !controller;
-    if (packet_receive(socket->fd, server->requests[0]) != STATUS_OK || !server_call(server)) {
+    bool good = packet_receive(socket, server->requests[0]) == STATUS_OK && server_call(server);
+    runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;
+    server->socket = -1;
+    return good;
+}
+
+static void serve_one(struct server *server, struct pollfd *socket, bool controller) {
+    if (!server_serve(server, socket->fd, controller)) {
         close(socket->fd);
         socket->fd = -1;
     }
-    runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;
-    server->socket = -1;
 }
 
 static int serve_all(struct server *server, struct pollfd sockets[CONNECTIONS]) {
@@ -122,23 +127,35 @@ static int serve_all(struct server *server, struct pollfd sockets[CONNECTIONS]) 
     return 0;
 }
 
-int server_run(int program, int controller) {
+/** Tells the program that it need not say what the user has read. */
+static void say_goodbye(void) {
+    struct packet goodbye;
+    packet_begin(&goodbye, PACKET_HELLO);
+    goodbye.error = 1;
+    enum status status = packet_send(SIMT_DEVICE_PROGRAM, &goodbye, NULL);
+    (void)status;
+}
+
+int server_run(int program, int controller, bool confined) {
     static struct server server; /* the process has one */
     static struct pollfd sockets[CONNECTIONS];
     pthread_t watcher;
     sockets[0] = (struct pollfd){.fd = program, .events = POLLIN};
     sockets[1] = (struct pollfd){.fd = controller, .events = POLLIN};
+    server.runtime = runtime_lock();
+    server.runtime->gives_up = say_goodbye;
+    runtime_unlock(server.runtime);
     server.runtime = runtime_enter(); /* a setting that is wrong ends the process here */
     runtime_unlock(server.runtime);
     if (server.runtime->settings.xray[0] != '\0') {
         runtime_give_up("SIMT_XRAY needs the device in the program's process, which can write the "
                         "page: leave SIMT_DEVICE away");
     }
-    if (!prepare(&server) || !server_redirect_output(&server)) {
+    if (!server_prepare(&server) || !server_redirect_output(&server)) {
         return 1;
     }
     server.runtime->program = &server.program;
-    if (pthread_create(&watcher, NULL, watch, sockets) != 0 || !confine()) {
+    if (pthread_create(&watcher, NULL, watch, sockets) != 0 || (confined && !confine())) {
         return 1;
     }
     for (size_t i = 0; i < CONNECTIONS; i++) {

@@ -49,11 +49,18 @@ bool server_call(struct server *server);
 /** Fills in how the implementation reaches a program. */
 void server_open_program(struct server *server);
 
+/** Makes room for packets, and a key. */
+bool server_prepare(struct server *server);
+
+/** Serves one call. @return false when the connection is of no more use */
+bool server_serve(struct server *server, int socket, bool controller);
+
 /** Has the process's stdout and stderr go to the program whose call is served. */
 bool server_redirect_output(struct server *server);
 
-/** Serves until the last connection is gone. @return the exit status of the process */
-int server_run(int program, int controller);
+/** Serves until its controller is gone, or, without one, its program. @param confined take away
+ *  what the process has no use for. @return the exit status of the process */
+int server_run(int program, int controller, bool confined);
 
 /** What a frame's parts are made of; sizes and numbers are checked. */
 void frame_take(struct frame *frame, void *value, size_t bytes);

@@ -17,9 +17,28 @@ static int *device_ints(void) {
     int *memory = NULL;
     if (cudaMalloc((void **)&memory, COUNT * sizeof(int)) != cudaSuccess ||
         cudaMemset(memory, 0, COUNT * sizeof(int)) != cudaSuccess) {
-        fprintf(stderr, "case: no device memory\n");
+        printf("no device memory\n");
     }
     return memory;
+}
+
+/* All the time, until something goes wrong. */
+static cudaError_t work(void) {
+    int host[COUNT] = {0};
+    cudaError_t error = cudaSuccess;
+    while (error == cudaSuccess) {
+        int *memory = device_ints();
+        int *pinned = NULL;
+        launch_scale(memory, memory, 1, 1, COUNT, 1, COUNT, NULL);
+        error = cudaMallocHost((void **)&pinned, sizeof host);
+        if (error == cudaSuccess) {
+            launch_scale(pinned, memory, 1, 1, COUNT, 1, COUNT, NULL);
+            error = cudaMemcpy(host, pinned, sizeof host, cudaMemcpyDefault);
+        }
+        cudaFreeHost(pinned);
+        cudaFree(memory);
+    }
+    return error;
 }
 
 static cudaError_t nothing(void) {
@@ -212,6 +231,7 @@ int main(int argc, char **argv) {
         const char *name;
         cudaError_t (*run)(void);
     } CASES[] = {{"nothing", nothing},
+                 {"work", work},
                  {"dereference", dereference},
                  {"out_of_bounds", out_of_bounds},
                  {"sticky", sticky},

@@ -1,0 +1,160 @@
+/*
+ * Kills the program or its device at random moments: kill_test RUN CASE COUNT. The other one must
+ * end soon, a program with one line; nothing may be left running.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/base/rng.h"
+
+enum { TEXT = 4096, MILLISECOND = 1000000 };
+
+/* Far away: it only ends what hangs. */
+static const double PATIENCE = 60.0;
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void rest(long nanoseconds) {
+    const struct timespec t = {0, nanoseconds};
+    nanosleep(&t, NULL);
+}
+
+/* Starts the program; *errors receives what it writes to stderr. */
+static pid_t start(const char *run, const char *program, int *errors) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) {
+        abort();
+    }
+    pid_t child = fork();
+    if (child == 0) {
+        setenv("SIMT_DEVICE", "process", 1);
+        dup2(ends[1], STDERR_FILENO);
+        dup2(open("/dev/null", O_RDWR), STDOUT_FILENO);
+        execl(run, run, program, "work", (char *)NULL);
+        _exit(127);
+    }
+    close(ends[1]);
+    *errors = ends[0];
+    return child;
+}
+
+/* Orphans of this process's children are its children: the device's process is one. */
+static bool is_device(const char *number) {
+    char path[300], text[300] = "";
+    int parent = 0;
+    snprintf(path, sizeof path, "/proc/%s/stat", number);
+    int file = open(path, O_RDONLY | O_CLOEXEC);
+    ssize_t size = file >= 0 ? read(file, text, sizeof text - 1) : 0;
+    if (file >= 0) {
+        close(file);
+    }
+    const char *end = size > 0 ? strrchr(text, ')') : NULL;
+    return end != NULL && strstr(text, "(simt device)") != NULL &&
+           sscanf(end + 1, " %*c %d", &parent) == 1 && parent == (int)getpid();
+}
+
+static pid_t find_device(void) {
+    pid_t found = 0;
+    DIR *folder = opendir("/proc");
+    for (struct dirent *e; folder != NULL && found == 0 && (e = readdir(folder)) != NULL;) {
+        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_device(e->d_name)) {
+            found = (pid_t)strtol(e->d_name, NULL, 10);
+        }
+    }
+    if (folder != NULL) {
+        closedir(folder);
+    }
+    return found;
+}
+
+/* Waits until no child is left. @return false when something stays; *status: of @p program */
+static bool all_end(pid_t program, int *status) {
+    double until = now() + PATIENCE;
+    while (now() < until) {
+        int one = 0;
+        pid_t ended = waitpid(-1, &one, WNOHANG);
+        if (ended < 0 && errno == ECHILD) {
+            return true;
+        }
+        if (ended == program) {
+            *status = one;
+        }
+        if (ended == 0) {
+            rest(MILLISECOND);
+        }
+    }
+    return false;
+}
+
+static size_t lines_of(const char *text) {
+    size_t lines = 0;
+    for (; *text != '\0'; text++) {
+        lines += *text == '\n';
+    }
+    return lines;
+}
+
+/* A program whose device was killed says so, in one line, and fails. */
+static bool said_so(int errors, int status) {
+    char text[TEXT] = "";
+    size_t used = 0;
+    for (ssize_t got;
+         used < sizeof text - 1 && (got = read(errors, text + used, sizeof text - 1 - used)) > 0;) {
+        used += (size_t)got;
+    }
+    text[used] = '\0';
+    bool good = WIFEXITED(status) && (WEXITSTATUS(status) == 1 || WEXITSTATUS(status) == 3) &&
+                lines_of(text) == 1 &&
+                strstr(text, "simt: the process of the emulated GPU has ended") != NULL;
+    if (!good) {
+        fprintf(stderr, "kill_test: status %d, it said: %s\n", status, text);
+    }
+    return good;
+}
+
+static bool try_once(const char *run, const char *program, struct rng *rng) {
+    int errors = -1, status = 0;
+    bool kill_device = rng_u64(rng) % 2 == 0;
+    pid_t child = start(run, program, &errors), device = 0;
+    while (kill_device && (device = find_device()) == 0 && waitpid(child, &status, WNOHANG) == 0) {
+    }
+    rest((long)(rng_u64(rng) % 60) * MILLISECOND);
+    kill(kill_device ? device : child, SIGKILL);
+    bool good = all_end(child, &status) && (!kill_device || said_so(errors, status));
+    close(errors);
+    if (!good) {
+        fprintf(stderr, "kill_test: FAILED after the %s was killed\n",
+                kill_device ? "device" : "program");
+    }
+    return good;
+}
+
+int main(int argc, char **argv) {
+    int failed = 0;
+    struct rng rng = rng_create((uint64_t)time(NULL));
+    if (argc != 4) {
+        fprintf(stderr, "usage: kill_test RUN CASE COUNT\n");
+        return 2;
+    }
+    prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
+    unsetenv("BUILD_WORKING_DIRECTORY");
+    for (long i = strtol(argv[3], NULL, 10); i > 0 && failed == 0; i--) {
+        failed += !try_once(argv[1], argv[2], &rng);
+    }
+    return failed;
+}
