@@ -16,7 +16,13 @@ def sabotage_programs():
     cc_library(
         name = "sabotage_tricks",
         testonly = True,
-        srcs = native.glob(["sabotage_*.c"]),
+        srcs = native.glob(
+            ["sabotage_*.c"],
+            exclude = [
+                "sabotage_code.c",
+                "sabotage_timed_*.c",
+            ],
+        ),
         hdrs = ["sabotage.h"],
         deps = [
             "//common/base",
