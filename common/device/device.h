@@ -122,7 +122,7 @@ struct device_traffic {
     uint64_t copies_to_device, bytes_to_device;
     uint64_t copies_to_host, bytes_to_host;
     uint64_t allocations;
-    uint64_t releases; /**< device_free() of memory that was allocated */
+    uint64_t releases;    /**< device_free() of memory that was allocated */
     double copy_seconds;  /**< in device_write() and device_read(); only while tracing */
     double alloc_seconds; /**< in device_alloc() and device_free(); only while tracing */
 };

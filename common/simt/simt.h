@@ -28,7 +28,7 @@ struct simt_totals {
     uint64_t copies_to_device, copies_to_host, copies_on_device, sets;
     uint64_t bytes_to_device, bytes_to_host, bytes_on_device, bytes_set;
     uint64_t allocations, releases; /**< of device memory, by whatever function */
-    double nanoseconds;   /**< MODELLED time of all the work of the device */
+    double nanoseconds;             /**< MODELLED time of all the work of the device */
 };
 
 /** What the emulated GPU can do at best, from its row of the table that MODEL.md explains. */

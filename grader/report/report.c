@@ -38,7 +38,8 @@ static const char epilogue[] =
 static enum status parse(struct options *o, struct arguments *arguments, int argc, char **argv,
                          struct error *error) {
     const struct flag table[] = {
-        {"labs", 0, FLAG_STRING, &o->labs, "LIST", "only these, by name or number: 04,05; 00: warm-ups"},
+        {"labs", 0, FLAG_STRING, &o->labs, "LIST",
+         "only these, by name or number: 04,05; 00: warm-ups"},
         {"again", 0, FLAG_SWITCH, &o->again, NULL, "run labs that have not changed, too"},
         {"require-isolation", 0, FLAG_SWITCH, &o->isolated, NULL,
          "grade only where a submission can be kept from all that it must not reach"},

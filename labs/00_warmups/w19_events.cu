@@ -1,8 +1,8 @@
 /*
  * How long does a kernel take?
  *
- * A launch returns at once; the GPU works on its own. A clock on the host sees the launch, and if it
- * waits, also what the GPU had to do before:
+ * A launch returns at once; the GPU works on its own. A clock on the host sees the launch, and if
+ * it waits, also what the GPU had to do before:
  *
  *   host    clock | launch | clock           waits
  *   GPU                 | kernel kernel kernel |

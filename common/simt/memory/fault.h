@@ -59,7 +59,7 @@ struct simt_encounter {
 struct simt_fault {
     enum simt_fault_kind kind;
     char kernel[1024]; /**< templates have long names */
-    char file[256]; /**< "" when the build has no -lineinfo */
+    char file[256];    /**< "" when the build has no -lineinfo */
     uint32_t line;
     struct simt_fault_place callers[SIMT_FAULT_CALLERS]; /**< of a function that was inlined there:
                                                               the nearest call first */

@@ -18,7 +18,7 @@ shows 'waiting for shared memory, shuffles or special functions (short scoreboar
 shows 'Nsight Compute does not record which addresses the lanes had.'
 shows 'as if all blocks took equally long: Nsight Compute does not record when a block begins.'
 shows '8 of 64 warps'
-shows 'Roofs are the GPU’s peaks at the clocks of this launch'
+shows 'peaks at the clocks of this launch'
 grep -q 'odelled' "$TEST_TMPDIR/drawn" && fail "a measured page speaks of a model"
 draws "#kernel=0&beside=2"
 shows 'Beside each other'
