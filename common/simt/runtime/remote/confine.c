@@ -14,21 +14,15 @@
 #include "common/simt/runtime/remote/server.h"
 
 /** Memory, threads, its sockets, and the end: all that the emulator needs. */
-#define ALLOWED_CALLS(X)                                                                    \
-    X(read)                                                                                 \
-    X(write)                                                                                \
-    X(writev)                                                                               \
-    X(recvfrom)                                                                             \
-    X(recvmsg)                                                                              \
-    X(sendmsg)                                                                              \
-    X(sendto)                                                                               \
-    X(poll)                                                                                 \
-    X(ppoll)                                                                                \
-    X(close)                                                                                \
-    X(fstat) X(lseek) X(munmap) X(mremap) X(madvise) X(brk) X(futex) X(exit) X(exit_group)  \
-        X(set_robust_list) X(rseq) X(sched_yield) X(sched_getaffinity) X(gettid) X(getpid)  \
-            X(clock_gettime) X(clock_nanosleep) X(nanosleep) X(getrandom) X(rt_sigprocmask) \
-                X(rt_sigaction) X(rt_sigreturn) X(sigaltstack) X(restart_syscall) X(sysinfo)
+/* clang-format off */
+#define ALLOWED_CALLS(X)                                                                      \
+    X(read) X(write) X(writev) X(recvfrom) X(recvmsg) X(sendmsg) X(sendto) X(poll) X(ppoll)   \
+    X(close) X(fstat) X(lseek) X(munmap) X(mremap) X(madvise) X(brk) X(futex) X(exit)         \
+    X(exit_group) X(set_robust_list) X(rseq) X(sched_yield) X(sched_getaffinity) X(gettid)    \
+    X(getpid) X(clock_gettime) X(clock_nanosleep) X(nanosleep) X(getrandom)                   \
+    X(rt_sigprocmask) X(rt_sigaction) X(rt_sigreturn) X(sigaltstack) X(restart_syscall)       \
+    X(sysinfo)
+/* clang-format on */
 
 #define ARGUMENT(n) (offsetof(struct seccomp_data, args) + (n) * sizeof(uint64_t))
 #define LOAD(offset) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offset)
