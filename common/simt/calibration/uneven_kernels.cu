@@ -6,7 +6,7 @@
 
 enum {
     ELEMENTS = 1 << 24,
-    PROCESSORS = 132,   /* of the H200, on which they were timed */
+    PROCESSORS = 132,   /* of the H100, on which they were timed */
     WHOLE = 200 * 1024, /* bytes of shared memory: no second block fits beside such a block */
     TILE = 1024
 };
