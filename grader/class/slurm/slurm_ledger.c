@@ -82,7 +82,7 @@ static bool is_over(const struct ledger_task *task, double now) {
 
 /* One line for a task that ended without a note. */
 static void say_why(char *why, size_t size, const struct ledger_task *task, unsigned index) {
-    char job[40] = "its job", node[80] = "";
+    char job[40] = "its job", node[70] = "";
     if (task->job != 0) {
         snprintf(job, sizeof job, "job %u_%u", task->job, index);
     }
@@ -90,8 +90,8 @@ static void say_why(char *why, size_t size, const struct ledger_task *task, unsi
         snprintf(node, sizeof node, " on %s", task->node);
     }
     if (task->state == SLURM_OVER) {
-        snprintf(why, size, "%s%s ended without a result: %.23s%s%.39s", job, node, task->word,
-                 task->reason[0] != '\0' ? ", " : "", task->reason);
+        snprintf(why, size, "%.39s%.69s ended without a result: %.23s%s%.39s", job, node,
+                 task->word, task->reason[0] != '\0' ? ", " : "", task->reason);
     } else {
         snprintf(why, size, "%s%s is gone from Slurm's queue without a result", job, node);
     }

@@ -155,7 +155,7 @@ declare -A pids=()
 begin() {
     local name=$1
     shift
-    WARPBOOK_CLUSTER_PART=$name "$@" >>"$folder/$name.out" 2>&1 </dev/null &
+    "$@" >>"$folder/$name.out" 2>&1 </dev/null &
     pids[$name]=$!
 }
 
@@ -167,14 +167,18 @@ start() {
     esac
 }
 
-# Processes of a node by the mark in their environment, and their descendants.
+# members NODE: its slurmd; its jobs, by their environment; the slurmstepd above each; what they started.
 members() {
     local -A known=()
     local process parent grown=true
+    known[${pids[$1]}]=1
     while read -r process; do
         process=${process#/proc/}
-        known[${process%/environ}]=1
-    done < <(grep -lz "^WARPBOOK_CLUSTER_PART=$1\$" /proc/[0-9]*/environ 2>/dev/null)
+        process=${process%/environ}
+        parent=$(ps -o ppid= -p "$process")
+        known[$process]=1
+        [ "${parent:-1}" -eq 1 ] || known[${parent// /}]=1
+    done < <(grep -lz "^SLURMD_NODENAME=$1\$" /proc/[0-9]*/environ 2>/dev/null)
     while $grown; do
         grown=false
         while read -r process parent; do
