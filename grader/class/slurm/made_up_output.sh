@@ -38,7 +38,7 @@ done < <(cat "$task/does" 2>/dev/null)
 trap 'kill "$child"; exit 75' TERM
 sleep "$seconds" 9>&- &
 child=$!
-wait "$child"
+wait "$child" || exit 75
 [ "$code" -eq 0 ] || exit "$code"
 echo "{\"id\":\"$2\"}" >"$task/result.part.$$"
 ln "$task/result.part.$$" "$task/result.json" && echo graded >>"$task/graded"

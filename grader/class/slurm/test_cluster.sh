@@ -195,8 +195,18 @@ members() {
 stop() {
     local name=$1
     shift
+    kill -STOP "$@" 2>/dev/null # so that none sees the end of another
     kill -KILL "$@" 2>/dev/null
     wait "${pids[$name]}" 2>/dev/null
+}
+
+# A step that slurmd was just starting is found when its job has begun.
+lose() {
+    for _ in {1..5}; do
+        # shellcheck disable=SC2046 # numbers
+        stop "$1" $(members "$1")
+        sleep 0.1
+    done
 }
 
 all_idle() {
@@ -246,8 +256,7 @@ obey() {
         fi
         case "$word" in
         kill) stop "$name" "${pids[$name]}" ;;
-        # shellcheck disable=SC2046 # numbers
-        fail) stop "$name" $(members "$name") ;;
+        fail) lose "$name" ;;
         start) start "$name" ;;
         pids) echo "${pids[$name]}" ;;
         *) echo "unknown: $word" && continue ;;
