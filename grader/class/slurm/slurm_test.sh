@@ -91,7 +91,7 @@ nothing_is_lost() {
     new_output "with a blank" 12 1
     echo "once code75" >"$output/tasks/000003/does"
     echo "once kill" >"$output/tasks/000004/does"
-    echo "code 75" >"$output/tasks/000005/does"
+    echo "code 64" >"$output/tasks/000005/does"
     collect 12 "--partition=gpu --time=5"
     await at_least 2
     await is_saved

@@ -213,13 +213,13 @@ all_idle() {
     [ "$(sinfo --noheader --Node --format '%T' 2>/dev/null | grep -c '^idle$')" = "$nodes" ]
 }
 
-# until_ready COMMAND: half a minute; a busy machine is slow.
+# until_ready COMMAND: a minute at most; a busy machine is slow.
 until_ready() {
-    for _ in {1..300}; do
-        "$@" && return 0
+    local begun=$SECONDS
+    until "$@"; do
+        [ $((SECONDS - begun)) -lt 60 ] || return 1
         sleep 0.1
     done
-    return 1
 }
 
 bring_up() {
