@@ -7,9 +7,10 @@ static const char *machine_name(unsigned machine) {
     static const struct {
         unsigned machine;
         const char *name;
-    } NAMES[] = {{EM_386, "32-bit x86"}, {EM_ARM, "32-bit ARM"},   {EM_AARCH64, "AArch64"},
-                 {EM_PPC64, "POWER"},    {EM_RISCV, "RISC-V"},     {190, "NVIDIA GPUs (a cubin)"},
-                 {EM_S390, "s390"},      {EM_X86_64, "x32 or x86-64"}};
+    } NAMES[] = {{EM_386, "32-bit x86"},  {EM_ARM, "32-bit ARM"},
+                 {EM_AARCH64, "AArch64"}, {EM_PPC64, "POWER"},
+                 {EM_RISCV, "RISC-V"},    {190, "NVIDIA GPUs (a cubin)"},
+                 {EM_S390, "s390"},       {EM_X86_64, "x32 or x86-64"}};
     for (size_t n = 0; n < sizeof NAMES / sizeof *NAMES; n++) {
         if (NAMES[n].machine == machine) {
             return NAMES[n].name;
@@ -28,9 +29,8 @@ static enum status check_whole(const struct elf_file *file, struct error *error)
     Elf64_Ehdr header;
     Elf64_Shdr section;
     memcpy(&header, file->data, sizeof header);
-    bool whole =
-        lies_within(file, header.e_phoff, (uint64_t)header.e_phnum * header.e_phentsize) &&
-        lies_within(file, header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
+    bool whole = lies_within(file, header.e_phoff, (uint64_t)header.e_phnum * header.e_phentsize) &&
+                 lies_within(file, header.e_shoff, (uint64_t)header.e_shnum * header.e_shentsize);
     for (size_t i = 0; whole && elf_section(file, i, &section); i++) {
         whole = section.sh_type == SHT_NULL || section.sh_type == SHT_NOBITS ||
                 lies_within(file, section.sh_offset, section.sh_size);

@@ -60,7 +60,7 @@ static void make(struct image *image, const char *ptx) {
     image->header.e_shentsize = sizeof *image->sections;
     image->header.e_shnum = 6;
     image->header.e_shstrndx = 1;
-    memcpy(image->strings, "\0libcudart.so.13\0libcublas.so\0cudaArrayGetPlane", 49);
+    memcpy(image->strings, "\0libcudart.so.13\0libcublas.so\0cudaArrayGetPlane", 48);
     image->needed[0] = (Elf64_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = 1};
     image->needed[1] = (Elf64_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = 17};
     image->symbols[0] = (Elf64_Sym){.st_name = 30};

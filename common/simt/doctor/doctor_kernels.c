@@ -68,24 +68,15 @@ static void note_entries(struct visit *visit, const struct program_fatbin *fatbi
 
 /* ---- Kernels ---- */
 
-/** The compiler's own comment says which CUDA it was. */
-static void tell_version(struct visit *visit, const char *text, size_t size) {
-    static const char MARK[] = "Cuda compilation tools, release ";
-    const char *found = memmem(text, size, MARK, sizeof MARK - 1);
-    if (found == NULL || visit->told_of_version) {
-        return;
+/** The version of PTX says which CUDA wrote it: 7.x is that of CUDA 11, 8.x of CUDA 12. */
+static void tell_version(struct visit *visit, const struct ptx_module *parsed) {
+    enum { FIRST_KNOWN = 7, CUDA_OF_FIRST = 11 };
+    if (!visit->told_of_version && parsed->version_major >= FIRST_KNOWN) {
+        doctor_ok(visit->doctor, "compiled by CUDA %u (PTX %u.%u)",
+                  parsed->version_major - FIRST_KNOWN + CUDA_OF_FIRST, parsed->version_major,
+                  parsed->version_minor);
+        visit->told_of_version = true;
     }
-    char version[16] = "";
-    size_t left = (size_t)(text + size - found) - (sizeof MARK - 1);
-    for (size_t n = 0; n < left && n < sizeof version - 1; n++) {
-        char c = found[sizeof MARK - 1 + n];
-        if ((c < '0' || c > '9') && c != '.') {
-            break;
-        }
-        version[n] = c;
-    }
-    doctor_ok(visit->doctor, "compiled by CUDA %s", version);
-    visit->told_of_version = true;
 }
 
 /** Refuses with a line of the emulator's, which begins with the name of a symbol. */
@@ -145,12 +136,12 @@ static void look_at_module(struct visit *visit, struct ptx_module *parsed) {
 static struct ptx_module *parse(struct visit *visit, const char *text, size_t size) {
     struct ptx_module *parsed = NULL;
     struct error error = {0};
-    tell_version(visit, text, size);
     enum status status = ptx_parse(&parsed, text, size, &error);
     if (status != STATUS_OK) {
         doctor_refuse(visit->doctor, "%s", error_text(&error, status));
         return NULL;
     }
+    tell_version(visit, parsed);
     return parsed;
 }
 

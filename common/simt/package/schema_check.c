@@ -1,12 +1,12 @@
-/* schema_check SCHEMA FILE: whether a JSON file is as a JSON Schema says. Of the schema's language it
- * knows what simt's schemas use, and refuses a schema with more. */
+/* schema_check SCHEMA FILE: whether a JSON file is as a JSON Schema says. Of the schema's language
+ * it knows what simt's schemas use, and refuses a schema with more. */
 #include <math.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cJSON.h>
+#include <cjson/cJSON.h>
 
 #include "common/base/file.h"
 #include "common/base/json_object.h"
@@ -27,17 +27,17 @@ static enum status wrong(const struct place *place, const char *what, const char
 }
 
 static bool has_type(const cJSON *value, const char *type) {
-    return strcmp(type, "object") == 0    ? cJSON_IsObject(value)
-           : strcmp(type, "array") == 0   ? cJSON_IsArray(value)
-           : strcmp(type, "string") == 0  ? cJSON_IsString(value)
-           : strcmp(type, "number") == 0  ? cJSON_IsNumber(value)
-           : strcmp(type, "integer") == 0 ? cJSON_IsNumber(value) &&
-                                                floor(value->valuedouble) == value->valuedouble
-                                          : false;
+    return strcmp(type, "object") == 0   ? cJSON_IsObject(value)
+           : strcmp(type, "array") == 0  ? cJSON_IsArray(value)
+           : strcmp(type, "string") == 0 ? cJSON_IsString(value)
+           : strcmp(type, "number") == 0 ? cJSON_IsNumber(value)
+           : strcmp(type, "integer") == 0
+               ? cJSON_IsNumber(value) && floor(value->valuedouble) == value->valuedouble
+               : false;
 }
 
-static enum status check_members(const struct place *place, const cJSON *schema,
-                                 const cJSON *value, struct error *error) {
+static enum status check_members(const struct place *place, const cJSON *schema, const cJSON *value,
+                                 struct error *error) {
     const cJSON *properties = cJSON_GetObjectItemCaseSensitive(schema, "properties");
     const cJSON *more = cJSON_GetObjectItemCaseSensitive(schema, "additionalProperties");
     const cJSON *item;
@@ -83,9 +83,9 @@ static enum status check_value(const struct place *place, const cJSON *rule, con
                    : wrong(place, "is not of type", rule->valuestring, error);
     }
     if (strcmp(rule->string, "const") == 0) {
-        return cJSON_Compare(rule, value, true) ? STATUS_OK
-                                                : wrong(place, "has another value than", "const",
-                                                        error);
+        return cJSON_Compare(rule, value, true)
+                   ? STATUS_OK
+                   : wrong(place, "has another value than", "const", error);
     }
     if (strcmp(rule->string, "minimum") == 0) {
         return !cJSON_IsNumber(value) || value->valuedouble >= rule->valuedouble
@@ -103,8 +103,8 @@ static enum status check_value(const struct place *place, const cJSON *rule, con
     return STATUS_OK;
 }
 
-static enum status check_reference(const struct place *place, const char *name,
-                                   const cJSON *value, struct error *error) {
+static enum status check_reference(const struct place *place, const char *name, const cJSON *value,
+                                   struct error *error) {
     static const char PREFIX[] = "#/$defs/";
     const cJSON *defs = cJSON_GetObjectItemCaseSensitive(place->root, "$defs");
     const cJSON *target = strncmp(name, PREFIX, sizeof PREFIX - 1) == 0

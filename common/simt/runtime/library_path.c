@@ -8,18 +8,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <unistd.h>
 
 static const char LIBRARY[] = "libcudart.so.13";
 
+/** Finds the running program's file, in a chroot without /proc by the name it was started with. */
+static enum status find_own(char own[PATH_MAX], struct error *error) {
+    ssize_t length = readlink("/proc/self/exe", own, PATH_MAX - 1);
+    if (length >= 0) {
+        own[length] = '\0';
+        return STATUS_OK;
+    }
+    const char *started = (const char *)getauxval(AT_EXECFN);
+    return started != NULL && realpath(started, own) != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_NOT_FOUND, "/proc/self/exe: %s", strerror(errno));
+}
+
 enum status library_path_find(char *path, size_t size, struct error *error) {
     static const char *const FOLDERS[] = {"", "../lib/"};
     char own[PATH_MAX];
-    ssize_t length = readlink("/proc/self/exe", own, sizeof own - 1);
-    if (length < 0) {
-        return error_set(error, STATUS_NOT_FOUND, "/proc/self/exe: %s", strerror(errno));
-    }
-    own[length] = '\0';
+    TRY(find_own(own, error));
     const char *folder = dirname(own);
     for (size_t n = 0; n < sizeof FOLDERS / sizeof *FOLDERS; n++) {
         int used = snprintf(path, size, "%s/%s%s", folder, FOLDERS[n], LIBRARY);
@@ -42,7 +52,11 @@ static enum status name_by_descriptor(const char *path, char *name, size_t size,
     }
     close(opened);
     snprintf(name, size, "/proc/self/fd/%d", kept);
-    return STATUS_OK;
+    return access(name, R_OK) == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_IO,
+                           "%s: a path with blanks or colons needs /proc, which is not mounted",
+                           path);
 }
 
 enum status library_path_preload(const char *path, struct error *error) {

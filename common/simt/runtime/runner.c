@@ -129,8 +129,7 @@ static enum status read_flags(const struct runner *runner, int own, char **argv,
     struct arguments arguments;
     for (size_t n = 0; n < OPTIONS; n++) {
         const struct option *o = &options[n];
-        table[n] =
-            (struct flag){o->name, o->letter, FLAG_STRING, &values[n], o->argument, o->help};
+        table[n] = (struct flag){o->name, o->letter, FLAG_STRING, &values[n], o->argument, o->help};
     }
     const struct flags flags = {.program = runner->program,
                                 .positional = "PROGRAM [ARGUMENTS]",

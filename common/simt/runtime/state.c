@@ -256,8 +256,8 @@ static void give_report(const struct runtime *runtime) {
         return;
     }
     fclose(stream);
-    enum status status = text != NULL ? file_write(settings->report_file, text, size, &error)
-                                      : STATUS_OUT_OF_MEMORY;
+    enum status status =
+        text != NULL ? file_write(settings->report_file, text, size, &error) : STATUS_OUT_OF_MEMORY;
     if (status != STATUS_OK) {
         runtime_say("no report: %s", error_text(&error, status));
     }

@@ -7,9 +7,9 @@
 
 /** Exit statuses of `simt`; its man page has them. */
 enum {
-    SIMT_EXIT_REFUSED = 1,      /**< doctor: something would be refused */
-    SIMT_EXIT_BAD_INPUT = 2,    /**< no such file, no program, a wrong flag */
-    SIMT_EXIT_FAILED = 125,     /**< run, report: the program was not started */
+    SIMT_EXIT_REFUSED = 1,   /**< doctor: something would be refused */
+    SIMT_EXIT_BAD_INPUT = 2, /**< no such file, no program, a wrong flag */
+    SIMT_EXIT_FAILED = 125,  /**< run, report: the program was not started */
 };
 
 /** @param program what messages and --help call the command: "simt doctor" */

@@ -95,10 +95,10 @@ bool program_next_fatbin(const struct program_contents *contents, size_t *at,
             continue;
         }
         *fatbin = (struct program_fatbin){data, left, bytes <= left - FATBIN_HEADER};
-        *at = fatbin->whole ? *at + FATBIN_HEADER +
-                                  (bytes + FATBIN_ALIGNMENT - 1) / FATBIN_ALIGNMENT *
-                                      FATBIN_ALIGNMENT
-                            : contents->kernel_bytes;
+        *at = fatbin->whole
+                  ? *at + FATBIN_HEADER +
+                        (bytes + FATBIN_ALIGNMENT - 1) / FATBIN_ALIGNMENT * FATBIN_ALIGNMENT
+                  : contents->kernel_bytes;
         return true;
     }
     return false;
