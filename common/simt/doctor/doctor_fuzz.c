@@ -50,8 +50,10 @@ static void set_section(struct image *image, size_t index, uint32_t type, const 
                      .sh_size = size};
 }
 
+/** @param ptx NULL: machine code alone */
 static void make(struct image *image, const char *ptx) {
-    enum { PTX = 1, PLAIN = 0x11 };
+    enum { PTX = 1, MACHINE_CODE = 2, PLAIN = 0x11 };
+    struct cubin_image cubin;
     memset(image, 0, sizeof *image);
     memcpy(image->header.e_ident, "\177ELF\2\1\1", 7);
     image->header.e_type = ET_DYN;
@@ -64,7 +66,12 @@ static void make(struct image *image, const char *ptx) {
     image->needed[0] = (Elf64_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = 1};
     image->needed[1] = (Elf64_Dyn){.d_tag = DT_NEEDED, .d_un.d_val = 17};
     image->symbols[0] = (Elf64_Sym){.st_name = 30};
-    fatbin_image_add(&image->fatbin, PTX, 75, PLAIN, ptx);
+    if (ptx != NULL) {
+        fatbin_image_add(&image->fatbin, PTX, 75, PLAIN, ptx);
+    } else {
+        cubin_image_make(&cubin, "k", 40);
+        fatbin_image_add_bytes(&image->fatbin, MACHINE_CODE, 75, PLAIN, &cubin, sizeof cubin);
+    }
     set_section(image, 1, SHT_STRTAB, image->names, sizeof image->names);
     set_section(image, 2, SHT_DYNAMIC, image->needed, sizeof image->needed);
     set_section(image, 3, SHT_STRTAB, image->strings, sizeof image->strings);
@@ -80,6 +87,7 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
         ".version 9.0\n.target sm_75\n.address_size 64\n.entry k() { ret; }",
         ".version 9.0\n.target sm_75\n.address_size 64\n.global .u32 g[4];\n"
         ".entry k() { .reg .b32 %r<3>; vadd.s32.s32.s32 %r1, %r2, %r2; ret; }",
+        NULL,
     };
     struct image image;
     if (index >= sizeof PTX / sizeof *PTX) {

@@ -116,6 +116,9 @@ says "modelled, not measured" err
 run env -i SIMT_DEVICE=process "$root/bin/simt" report --report=json "$program" leak
 grep '^{' err >"a report"
 follows "$report_schema" "a report"
+run env -i SIMT_DEVICE=process "$root/bin/simt" report --output=x "$program" nothing
+[ "$code" -eq 1 ] || fail "a device process was to write a file: $code"
+says "SIMT_REPORT_FILE needs the device in the program's process" err
 ends_with 125 report --output=no/such/file "$program" nothing
 
 # The schemas refuse what they should.
