@@ -22,8 +22,8 @@ struct visit {
     struct doctor *doctor;
     struct simt_memory *memory; /**< of the GPU, for the variables of modules */
     struct architectures ptx, code;
-    size_t units, packed; /**< fat binaries; those whose PTX is compressed */
-    size_t without;       /**< fat binaries with machine code but no PTX for this GPU */
+    size_t units, with_ptx, packed; /**< fat binaries; with PTX; with PTX that is compressed */
+    size_t without;                 /**< fat binaries with machine code but no PTX for this GPU */
     size_t kernels, refused;
     bool told_of_version, lines;
     struct ptx_module **files; /**< (MOST_FILES) of a program of -rdc=true */
@@ -57,12 +57,15 @@ static const char *name_architectures(const struct architectures *set, const cha
 
 static void note_entries(struct visit *visit, const struct program_fatbin *fatbin) {
     struct fatbin_entry entry;
+    bool ptx = false;
     bool packed = false;
     for (size_t at = 0; fatbin_next_entry(fatbin->data, fatbin->left, &at, &entry);) {
         add_architecture(entry.ptx ? &visit->ptx : &visit->code, entry.architecture);
+        ptx = ptx || entry.ptx;
         packed = packed || (entry.ptx && entry.compressed);
     }
     visit->units++;
+    visit->with_ptx += ptx;
     visit->packed += packed;
 }
 
@@ -210,8 +213,8 @@ static void tell_architectures(struct visit *visit) {
         return;
     }
     doctor_ok(doctor, "PTX for %s in %zu fat binar%s",
-              name_architectures(&visit->ptx, "compute_", text, sizeof text), visit->units,
-              visit->units == 1 ? "y" : "ies");
+              name_architectures(&visit->ptx, "compute_", text, sizeof text), visit->with_ptx,
+              visit->with_ptx == 1 ? "y" : "ies");
     if (visit->packed == 0) {
         doctor_ok(doctor, "PTX is not compressed");
     } else if (fatbin_can_unpack()) {

@@ -53,6 +53,7 @@ examined 0 "$debug"
 says "PTX is compressed" out
 examined 0 "$mixed"
 says "note     machine code for sm_75" out
+says "PTX for compute_75 in 1 fat binary" out
 
 # nvcc's defaults: the runtime linked statically.
 examined 1 "$default"
