@@ -1,0 +1,120 @@
+"""The kit of //grader/class: what a machine without Bazel needs to build and grade submissions.
+
+It keeps the build's own commands: the words by which the learner's file was compiled and its worker
+linked are read from Bazel's actions, so that a submission is built as `bazel test` would build it.
+The manifest has a line a file, "PLACE<tab>RUNFILE": `exec/` mirrors the folder that Bazel's actions
+run in, `run/` that of the graded programs, `LAB/` has a lab's commands.
+"""
+
+load("//grader:labs.bzl", "LABS")
+
+_CompileInfo = provider(doc = "How a library's one file is compiled.", fields = ["inputs", "words", "options", "output", "source"])
+_LinkInfo = provider(doc = "How a program is linked.", fields = ["inputs", "words", "output"])
+
+_COMPILERS = ["CudaCompile", "ConfinedCompile"]
+
+def _compile_impl(target, ctx):
+    # The first of them: files in steps/ are a learner's own.
+    for action in target.actions:
+        if action.mnemonic in _COMPILERS:
+            return [_CompileInfo(
+                inputs = action.inputs,
+                words = action.args,
+                options = action.args,
+                output = action.outputs.to_list()[0],
+                source = ctx.rule.files.srcs[0],
+            )]
+    return []
+
+_compile = aspect(implementation = _compile_impl)
+
+def _link_impl(target, _ctx):
+    for action in target.actions:
+        if action.mnemonic == "CppLink":
+            return [_LinkInfo(inputs = action.inputs, words = action.argv, output = action.outputs.to_list()[0])]
+    return []
+
+_link = aspect(implementation = _link_impl)
+
+def _runfile(file):
+    return file.short_path[3:] if file.short_path.startswith("../") else "warpbook/" + file.short_path
+
+def _is_carried(file):
+    """Compilers and their own headers are those of the machine that builds."""
+    return "/_middlemen/" not in file.path and not file.path.startswith("external/local_config_cc/")
+
+def _programs(ctx):
+    """The graded programs with all that they read, as the bundle places them."""
+    files = []
+    for target in ctx.attr.programs:
+        for file in target[DefaultInfo].default_runfiles.files.to_list() + target[DefaultInfo].files.to_list():
+            place = "external/" + file.short_path[3:] if file.short_path.startswith("../") else file.short_path
+            files.append(("run/" + place, file))
+    return files
+
+def _lab(ctx, lab, subject, worker):
+    """A lab's files: (place, file) for each."""
+    compiled = subject[_CompileInfo]
+    linked = worker[_LinkInfo]
+    files = []
+    for index, words in enumerate(compiled.words):
+        out = ctx.actions.declare_file("%s/%s/compile.%d" % (ctx.label.name, lab, index))
+        ctx.actions.write(out, words)
+        files.append(("%s/compile.%d" % (lab, index), out))
+    out = ctx.actions.declare_file("%s/%s/link" % (ctx.label.name, lab))
+    ctx.actions.write(out, "".join([word + "\n" for word in linked.words]))
+    files.append((lab + "/link", out))
+    out = ctx.actions.declare_file("%s/%s/files" % (ctx.label.name, lab))
+    ctx.actions.write(out, "%s\n%s\n%s\n" % (compiled.source.path, compiled.output.path, linked.output.path))
+    files.append((lab + "/files", out))
+    for file in compiled.inputs.to_list() + linked.inputs.to_list():
+        if _is_carried(file):
+            files.append(("exec/" + file.path, file))
+    return files
+
+def _kit_impl(ctx):
+    files = {}
+    for target, lab in ctx.attr.subjects.items():
+        worker = [w for w, l in ctx.attr.workers.items() if l == lab][0]
+        for place, file in _lab(ctx, lab, target, worker):
+            files[place] = file
+    for place, file in _programs(ctx):
+        files[place] = file
+    for target, place in ctx.attr.tools.items():
+        files[place] = target[DefaultInfo].files.to_list()[0]
+    manifest = ctx.actions.declare_file(ctx.label.name + ".manifest")
+    ctx.actions.write(manifest, "".join([
+        "%s\t%s\n" % (place, _runfile(files[place]))
+        for place in sorted(files)
+    ]))
+    return [DefaultInfo(
+        files = depset([manifest]),
+        runfiles = ctx.runfiles([manifest] + files.values()),
+    )]
+
+_kit = rule(
+    implementation = _kit_impl,
+    attrs = {
+        "subjects": attr.label_keyed_string_dict(aspects = [_compile]),
+        "programs": attr.label_list(doc = "The graded programs."),
+        "tools": attr.label_keyed_string_dict(allow_files = True, doc = "Programs of the kit, with their places."),
+        "workers": attr.label_keyed_string_dict(aspects = [_link]),
+    },
+)
+
+def kit(name, labs = LABS.keys()):
+    _kit(
+        name = name,
+        testonly = True,
+        subjects = select({
+            "//grader:solutions": {"//solutions/%s:subject" % lab: lab for lab in labs},
+            "//conditions:default": {"//labs/%s:subject" % lab: lab for lab in labs},
+        }),
+        programs = ["//grader:%s_%s" % (lab, part) for lab in labs for part in ["parity", "speedup"]],
+        tools = {
+            "//grader/sandbox/compile": "bin/compile",
+            "//grader/symbols:list.sh": "bin/list_symbols",
+            "@local_config_cuda//:toolkit.txt": "toolkit.txt",
+        },
+        workers = {"//grader:%s_worker" % lab: lab for lab in labs},
+    )
