@@ -56,13 +56,18 @@ static bool local_has(void *self, unsigned id) {
     return false;
 }
 
-static size_t local_room(void *self) {
-    struct local *l = self;
-    size_t room = 0;
+static size_t count_running(const struct local *l) {
+    size_t running = 0;
     for (size_t i = 0; i < l->jobs; i++) {
-        room += l->running[i].process == 0;
+        running += l->running[i].process != 0;
     }
-    return room;
+    return running;
+}
+
+/* One at a time, so that a start that fails has started nothing. */
+static size_t local_room(void *self) {
+    const struct local *l = self;
+    return count_running(l) < l->jobs ? 1 : 0;
 }
 
 /* In the child. */
@@ -107,14 +112,12 @@ static enum status start_one(struct local *l, size_t slot, unsigned id, struct e
 static enum status local_start(void *self, const unsigned *ids, size_t count,
                                struct error *error) {
     struct local *l = self;
-    size_t started = 0;
-    for (size_t i = 0; i < l->jobs && started < count; i++) {
+    for (size_t i = 0; i < l->jobs && count == 1; i++) {
         if (l->running[i].process == 0) {
-            TRY(start_one(l, i, ids[started], error)); /* the collector asks for one at a time */
-            started++;
+            return start_one(l, i, ids[0], error);
         }
     }
-    return STATUS_OK;
+    return error_set(error, STATUS_INVALID_ARGUMENT, "no room for %zu tasks", count);
 }
 
 static enum status local_poll(void *self, struct backend_end *ends, size_t most, size_t *count,
@@ -140,7 +143,7 @@ static enum status local_poll(void *self, struct backend_end *ends, size_t most,
 
 static void local_describe(void *self, char *text, size_t size) {
     struct local *l = self;
-    snprintf(text, size, "%zu running", l->jobs - local_room(l));
+    snprintf(text, size, "%zu running", count_running(l));
 }
 
 static void local_cancel(void *self) {
