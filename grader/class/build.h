@@ -11,8 +11,8 @@
 struct build_place {
     const char *kit;    /**< folder, absolute */
     const char *source; /**< the learner's file, absolute */
-    const char *work;   /**< scratch folder: run/grader/ in it receives the worker and its symbols */
-    double limit_s;     /**< of the compiler and of the linker */
+    const char *work; /**< scratch folder: run/grader/ in it receives the worker and its symbols */
+    double limit_s;   /**< of the compiler and of the linker */
 };
 
 /**

@@ -8,7 +8,7 @@ run in, `run/` that of the graded programs, `LAB/` has a lab's commands.
 
 load("//grader:labs.bzl", "LABS")
 
-_CompileInfo = provider(doc = "How a library's one file is compiled.", fields = ["inputs", "words", "options", "output", "source"])
+_CompileInfo = provider(doc = "How a library's one file is compiled.", fields = ["inputs", "words", "output", "source"])
 _LinkInfo = provider(doc = "How a program is linked.", fields = ["inputs", "words", "output"])
 
 _COMPILERS = ["CudaCompile", "ConfinedCompile"]
@@ -20,7 +20,6 @@ def _compile_impl(target, ctx):
             return [_CompileInfo(
                 inputs = action.inputs,
                 words = action.args,
-                options = action.args,
                 output = action.outputs.to_list()[0],
                 source = ctx.rule.files.srcs[0],
             )]
@@ -74,6 +73,13 @@ def _lab(ctx, lab, subject, worker):
 
 def _kit_impl(ctx):
     files = {}
+    device = ctx.actions.declare_file(ctx.label.name + "/device")
+    ctx.actions.write(device, ctx.attr.device + "\n")
+    files["device"] = device
+    for target, lab in ctx.attr.symbols.items():
+        files[lab + "/parts"] = target[OutputGroupInfo].parts.to_list()[0]
+    for target, lab in ctx.attr.starters.items():
+        files[lab + "/starter"] = target[DefaultInfo].files.to_list()[0]
     for target, lab in ctx.attr.subjects.items():
         worker = [w for w, l in ctx.attr.workers.items() if l == lab][0]
         for place, file in _lab(ctx, lab, target, worker):
@@ -97,12 +103,21 @@ _kit = rule(
     attrs = {
         "subjects": attr.label_keyed_string_dict(aspects = [_compile]),
         "programs": attr.label_list(doc = "The graded programs."),
+        "symbols": attr.label_keyed_string_dict(doc = "Lists of what a submission refers to."),
+        "starters": attr.label_keyed_string_dict(allow_files = True),
+        "device": attr.string(doc = "simt or gpu."),
         "tools": attr.label_keyed_string_dict(allow_files = True, doc = "Programs of the kit, with their places."),
         "workers": attr.label_keyed_string_dict(aspects = [_link]),
     },
 )
 
 def kit(name, labs = LABS.keys()):
+    """Declares a kit.
+
+    Args:
+      name: of the target; the manifest is NAME.manifest.
+      labs: that it can grade.
+    """
     _kit(
         name = name,
         testonly = True,
@@ -110,7 +125,14 @@ def kit(name, labs = LABS.keys()):
             "//grader:solutions": {"//solutions/%s:subject" % lab: lab for lab in labs},
             "//conditions:default": {"//labs/%s:subject" % lab: lab for lab in labs},
         }),
-        programs = ["//grader:%s_%s" % (lab, part) for lab in labs for part in ["parity", "speedup"]],
+        programs = ["//grader:%s_%s" % (lab, part) for lab in labs for part in ["parity", "speedup"]] +
+                   ["//grader/class:grade_submission"],
+        symbols = {"//grader:%s_symbols" % lab: lab for lab in labs},
+        starters = {"//labs/%s:given/starter.%s" % (lab, "c" if lab == "01_cpu_matmul" else "cu"): lab for lab in labs},
+        device = select({
+            "//common/bazel:simt": "simt",
+            "//conditions:default": "gpu",
+        }),
         tools = {
             "//grader/sandbox/compile": "bin/compile",
             "//grader/symbols:list.sh": "bin/list_symbols",

@@ -77,8 +77,7 @@ enum status result_save(const struct result *r, const char *output, unsigned id,
 
 bool result_exists(const char *output, unsigned id) {
     char path[TASK_PATH];
-    return task_path(path, output, id, "result.json", NULL) == STATUS_OK &&
-           access(path, F_OK) == 0;
+    return task_path(path, output, id, "result.json", NULL) == STATUS_OK && access(path, F_OK) == 0;
 }
 
 static void built_from_json(struct result *r, const cJSON *all) {

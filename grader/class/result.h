@@ -19,7 +19,7 @@ struct built {
 
 struct result {
     char host[65];
-    double seconds; /**< from the program's begin to its end */
+    double seconds;  /**< from the program's begin to its end */
     double graded_s; /**< of it, in graded programs */
     struct built built[LAB_COUNT];
     struct run run; /**< run_free() it */

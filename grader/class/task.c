@@ -72,8 +72,7 @@ static const char *text_of(const cJSON *json, const char *key) {
     return text != NULL ? text : "";
 }
 
-enum status settings_save(const struct class_settings *s, const char *output,
-                          struct error *error) {
+enum status settings_save(const struct class_settings *s, const char *output, struct error *error) {
     char path[TASK_PATH];
     snprintf(path, sizeof path, "%.4000s/class.json", output);
     cJSON *json = cJSON_CreateObject();

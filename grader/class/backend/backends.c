@@ -13,8 +13,8 @@ const struct backend *backend_find(const char *name, struct error *error) {
         if (strcmp(backends[i]->name, name) == 0) {
             return backends[i];
         }
-        (void)error_set(error, STATUS_INVALID_ARGUMENT, "%s%s %s", line.message,
-                        i > 0 ? " or" : "", backends[i]->name);
+        (void)error_set(error, STATUS_INVALID_ARGUMENT, "%s%s %s", line.message, i > 0 ? " or" : "",
+                        backends[i]->name);
         if (error != NULL) {
             line = *error;
         }

@@ -109,8 +109,7 @@ static enum status start_one(struct local *l, size_t slot, unsigned id, struct e
     return STATUS_OK;
 }
 
-static enum status local_start(void *self, const unsigned *ids, size_t count,
-                               struct error *error) {
+static enum status local_start(void *self, const unsigned *ids, size_t count, struct error *error) {
     struct local *l = self;
     for (size_t i = 0; i < l->jobs && count == 1; i++) {
         if (l->running[i].process == 0) {
@@ -132,10 +131,10 @@ static enum status local_poll(void *self, struct backend_end *ends, size_t most,
             continue;
         }
         kill(-process, SIGKILL); /* whatever it left behind */
-        ends[(*count)++] = (struct backend_end){
-            .id = l->running[i].id,
-            .how = WIFSIGNALED(state) ? BACKEND_SIGNALLED : BACKEND_EXITED,
-            .code = WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state)};
+        ends[(*count)++] =
+            (struct backend_end){.id = l->running[i].id,
+                                 .how = WIFSIGNALED(state) ? BACKEND_SIGNALLED : BACKEND_EXITED,
+                                 .code = WIFSIGNALED(state) ? WTERMSIG(state) : WEXITSTATUS(state)};
         l->running[i].process = 0;
     }
     return STATUS_OK;

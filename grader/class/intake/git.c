@@ -8,6 +8,7 @@
 #include <fts.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -116,8 +117,7 @@ static enum status read_object(void *source, char **text, size_t *size, struct e
 }
 
 /* "100644 blob HASH    SIZE\tPATH" */
-static enum status look_at(struct found *found, struct git *git, char *line,
-                           struct error *error) {
+static enum status look_at(struct found *found, struct git *git, char *line, struct error *error) {
     char hash[80] = "", type[20] = "", mode[20] = "";
     unsigned long long bytes = 0;
     const char *tab = strchr(line, '\t');
@@ -156,8 +156,8 @@ static enum status check_links(const char *repository, const char *name, struct 
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
     for (FTSENT *entry; status == STATUS_OK && (entry = fts_read(walk)) != NULL;) {
-        bool inside = entry->fts_info == FTS_D || entry->fts_info == FTS_DP ||
-                      entry->fts_info == FTS_F;
+        bool inside =
+            entry->fts_info == FTS_D || entry->fts_info == FTS_DP || entry->fts_info == FTS_F;
         if (!inside || ++seen > MOST_OBJECTS || entry->fts_level > MOST_DEPTH) {
             status = error_set(error, STATUS_INVALID_ARGUMENT,
                                inside ? "the git repository has too many files in %s"

@@ -12,18 +12,18 @@
 #include "grader/class/task.h"
 
 enum {
-    MOST_FILES = 20000,       /**< entries of one submission that are looked at */
-    MOST_DEPTH = 40,          /**< of its folders */
-    MOST_SOURCE = 1 << 20,    /**< bytes of a lab's file */
-    MOST_ZIP = 256 << 20,     /**< bytes of a zip file */
-    MOST_LISTING = 8 << 20    /**< bytes of what git says of a commit's files */
+    MOST_FILES = 20000,    /**< entries of one submission that are looked at */
+    MOST_DEPTH = 40,       /**< of its folders */
+    MOST_SOURCE = 1 << 20, /**< bytes of a lab's file */
+    MOST_ZIP = 256 << 20,  /**< bytes of a zip file */
+    MOST_LISTING = 8 << 20 /**< bytes of what git says of a commit's files */
 };
 
 /** The labs' files that were found in one submission. */
 struct found {
     const bool *chosen; /**< labs that are wanted, (LAB_COUNT) */
     struct {
-        char *text;     /**< NULL: not found */
+        char *text; /**< NULL: not found */
         size_t size;
         char path[400]; /**< in the submission */
         bool placed;    /**< it lies in the lab's folder: labs/LAB/FILE, LAB/FILE */
@@ -55,7 +55,8 @@ MUST_CHECK enum status intake_zip(struct found *found, const char *path, struct 
 MUST_CHECK enum status intake_git(struct found *found, const char *repository, const char *scratch,
                                   struct error *error);
 
-/** @return whether the folder is a git repository: with .git, or bare. @param git its inner folder */
+/** @return whether the folder is a git repository: with .git, or bare. @param git its inner folder
+ */
 bool intake_is_git(const char *path, char *git, size_t size);
 
 /** One entry of the folder of submissions. */

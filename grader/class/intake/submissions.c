@@ -1,6 +1,7 @@
 /* Which submissions there are, and whose. */
 #include <dirent.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -60,7 +61,7 @@ static enum status add(struct submissions *all, const char *entry, const bool ch
     }
     all->all = grown;
     struct submission *s = &grown[all->count++];
-    *s = (struct submission){{0}};
+    memset(s, 0, sizeof *s);
     snprintf(s->entry, sizeof s->entry, "%s", entry);
     name_of(shown, entry, chosen);
     text_clean(s->name, sizeof s->name, shown, false);

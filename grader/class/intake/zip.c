@@ -65,10 +65,10 @@ static enum status look_at(struct found *found, unzFile zip, struct error *error
         return STATUS_OK; /* a folder */
     }
     mode_t mode = info.version >> 8 == MADE_BY_UNIX ? (mode_t)(info.external_fa >> 16) : 0;
-    enum found_kind kind = S_ISLNK(mode)                              ? FOUND_LINK
-                           : (mode & S_IFMT) != 0 && !S_ISREG(mode)   ? FOUND_OTHER
-                           : (info.flag & FLAG_ENCRYPTED) != 0 ? FOUND_OTHER
-                                                                      : FOUND_PLAIN;
+    enum found_kind kind = S_ISLNK(mode)                            ? FOUND_LINK
+                           : (mode & S_IFMT) != 0 && !S_ISREG(mode) ? FOUND_OTHER
+                           : (info.flag & FLAG_ENCRYPTED) != 0      ? FOUND_OTHER
+                                                                    : FOUND_PLAIN;
     return found_add(found, name, kind, info.uncompressed_size, read_member, zip, error);
 }
 
@@ -92,8 +92,7 @@ enum status intake_zip(struct found *found, const char *path, struct error *erro
     }
     unzFile zip = unzOpen64(path);
     if (zip == NULL) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the zip file cannot be read, or is none");
+        return error_set(error, STATUS_INVALID_ARGUMENT, "the zip file cannot be read, or is none");
     }
     enum status status = look_at_all(found, zip, error);
     unzClose(zip);
