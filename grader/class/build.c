@@ -185,6 +185,22 @@ static void keep_said(struct built *b, const struct build_place *place) {
     free(text);
 }
 
+/* The last line that a tool of the kit printed. */
+static const char *said_last(const struct build_place *place, char *line, size_t size) {
+    char path[PATH_SIZE], *text, *rest;
+    size_t length;
+    snprintf(path, sizeof path, "%.4000s/said", place->work);
+    line[0] = '\0';
+    if (file_read(path, MOST_COMMAND, &text, &length, NULL) != STATUS_OK) {
+        return line;
+    }
+    for (char *at = strtok_r(text, "\n", &rest); at != NULL; at = strtok_r(NULL, "\n", &rest)) {
+        text_clean(line, size, at, false);
+    }
+    free(text);
+    return line;
+}
+
 static enum status compile(struct built *b, const struct lab *lab, const struct names *n,
                            struct command *c, const struct build_place *place,
                            struct error *error) {
@@ -237,6 +253,7 @@ static enum status list_symbols(const struct lab *lab, const struct names *n, st
     char path[PATH_SIZE], parts[PATH_SIZE], out[PATH_SIZE], program[PATH_SIZE];
     char *text, *fresh = NULL;
     size_t size;
+    char line[300];
     struct grader_end end;
     double seconds;
     snprintf(path, sizeof path, "%.4000s/%s/parts", place->kit, lab->name);
@@ -261,7 +278,8 @@ static enum status list_symbols(const struct lab *lab, const struct names *n, st
     TRY(run(c, place, &seconds, &end, error));
     return end.how == GRADER_EXITED && end.code == 0
                ? STATUS_OK
-               : error_set(error, STATUS_IO, "the symbols of %s cannot be listed", lab->name);
+               : error_set(error, STATUS_IO, "%s: list_symbols failed: %.200s", lab->name,
+                           said_last(place, line, sizeof line));
 }
 
 typedef enum status step_function(struct built *b, const struct lab *lab, const struct names *n,

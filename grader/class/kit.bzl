@@ -2,7 +2,8 @@
 
 It keeps the build's own commands: the words by which the learner's file was compiled and its worker
 linked are read from Bazel's actions, so that a submission is built as `bazel test` would build it.
-The manifest has a line a file, "PLACE<tab>RUNFILE": `exec/` mirrors the folder that Bazel's actions
+The manifest has a line a file, "PLACE<tab>RUNFILE<tab>LABS", with commas between labs that need it,
+or "all": `exec/` mirrors the folder that Bazel's actions
 run in, `run/` that of the graded programs, `LAB/` has a lab's commands.
 """
 
@@ -42,14 +43,15 @@ def _is_carried(file):
     """Compilers and their own headers are those of the machine that builds."""
     return "/_middlemen/" not in file.path and not file.path.startswith("external/local_config_cc/")
 
-def _programs(ctx):
-    """The graded programs with all that they read, as the bundle places them."""
-    files = []
-    for target in ctx.attr.programs:
-        for file in target[DefaultInfo].default_runfiles.files.to_list() + target[DefaultInfo].files.to_list():
-            place = "external/" + file.short_path[3:] if file.short_path.startswith("../") else file.short_path
-            files.append(("run/" + place, file))
-    return files
+def _place(file):
+    return "external/" + file.short_path[3:] if file.short_path.startswith("../") else file.short_path
+
+def _program(target):
+    """A program with all that it reads, as the bundle places them."""
+    return [
+        ("run/" + _place(file), file)
+        for file in target[DefaultInfo].default_runfiles.files.to_list() + target[DefaultInfo].files.to_list()
+    ]
 
 def _lab(ctx, lab, subject, worker):
     """A lab's files: (place, file) for each."""
@@ -72,37 +74,42 @@ def _lab(ctx, lab, subject, worker):
     return files
 
 def _kit_impl(ctx):
-    files = {}
+    files = []  # (place, file, lab)
     device = ctx.actions.declare_file(ctx.label.name + "/device")
     ctx.actions.write(device, ctx.attr.device + "\n")
-    files["device"] = device
+    files.append(("device", device, "all"))
+    for target, place in ctx.attr.tools.items():
+        files.append((place, target[DefaultInfo].files.to_list()[0], "all"))
+    for target, lab in ctx.attr.programs.items():
+        files += [(place, file, lab) for place, file in _program(target)]
     for target, lab in ctx.attr.symbols.items():
-        files[lab + "/parts"] = target[OutputGroupInfo].parts.to_list()[0]
+        files.append((lab + "/parts", target[OutputGroupInfo].parts.to_list()[0], lab))
+        files += [("exec/" + file.path, file, lab) for file in target[OutputGroupInfo].listed.to_list()]
     for target, lab in ctx.attr.starters.items():
-        files[lab + "/starter"] = target[DefaultInfo].files.to_list()[0]
+        files.append((lab + "/starter", target[DefaultInfo].files.to_list()[0], lab))
     for target, lab in ctx.attr.subjects.items():
         worker = [w for w, l in ctx.attr.workers.items() if l == lab][0]
-        for place, file in _lab(ctx, lab, target, worker):
-            files[place] = file
-    for place, file in _programs(ctx):
-        files[place] = file
-    for target, place in ctx.attr.tools.items():
-        files[place] = target[DefaultInfo].files.to_list()[0]
+        files += [(place, file, lab) for place, file in _lab(ctx, lab, target, worker)]
+    file_of = {}
+    needed_by = {}
+    for place, file, lab in files:
+        file_of[place] = file
+        needed_by.setdefault(place, {})[lab] = True
     manifest = ctx.actions.declare_file(ctx.label.name + ".manifest")
     ctx.actions.write(manifest, "".join([
-        "%s\t%s\n" % (place, _runfile(files[place]))
-        for place in sorted(files)
+        "%s\t%s\t%s\n" % (place, _runfile(file_of[place]), ",".join(needed_by[place].keys()))
+        for place in sorted(file_of)
     ]))
     return [DefaultInfo(
         files = depset([manifest]),
-        runfiles = ctx.runfiles([manifest] + files.values()),
+        runfiles = ctx.runfiles([manifest] + file_of.values()),
     )]
 
 _kit = rule(
     implementation = _kit_impl,
     attrs = {
         "subjects": attr.label_keyed_string_dict(aspects = [_compile]),
-        "programs": attr.label_list(doc = "The graded programs."),
+        "programs": attr.label_keyed_string_dict(doc = "The graded programs, each with its lab or \"all\"."),
         "symbols": attr.label_keyed_string_dict(doc = "Lists of what a submission refers to."),
         "starters": attr.label_keyed_string_dict(allow_files = True),
         "device": attr.string(doc = "simt or gpu."),
@@ -125,8 +132,10 @@ def kit(name, labs = LABS.keys()):
             "//grader:solutions": {"//solutions/%s:subject" % lab: lab for lab in labs},
             "//conditions:default": {"//labs/%s:subject" % lab: lab for lab in labs},
         }),
-        programs = ["//grader:%s_%s" % (lab, part) for lab in labs for part in ["parity", "speedup"]] +
-                   ["//grader/class:grade_submission"],
+        programs = dict(
+            [("//grader:%s_%s" % (lab, part), lab) for lab in labs for part in ["parity", "speedup"]],
+            **{"//grader/class:grade_submission": "all"}
+        ),
         symbols = {"//grader:%s_symbols" % lab: lab for lab in labs},
         starters = {"//labs/%s:given/starter.%s" % (lab, "c" if lab == "01_cpu_matmul" else "cu"): lab for lab in labs},
         device = select({

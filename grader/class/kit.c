@@ -27,15 +27,14 @@ static enum status make_folders(char *path, struct error *error) {
     return STATUS_OK;
 }
 
-/* "04_sgemm/link" and "run/grader/04_sgemm_parity" belong to a lab. */
-static bool is_of_another(const char *place, const bool chosen[LAB_COUNT]) {
-    static const char programs[] = "run/grader/";
-    const char *name =
-        strncmp(place, programs, strlen(programs)) == 0 ? place + strlen(programs) : place;
-    for (size_t i = 0; i < LAB_COUNT; i++) {
-        const char *lab = lab_at(i)->name;
-        if (!chosen[i] && strncmp(name, lab, strlen(lab)) == 0) {
-            return true;
+/* @param labs names with commas between, or "all" */
+static bool is_needed(char *labs, const bool chosen[LAB_COUNT]) {
+    char *rest;
+    for (char *name = strtok_r(labs, ",", &rest); name != NULL; name = strtok_r(NULL, ",", &rest)) {
+        for (size_t i = 0; i < LAB_COUNT; i++) {
+            if (strcmp(name, "all") == 0 || (chosen[i] && strcmp(name, lab_at(i)->name) == 0)) {
+                return true;
+            }
         }
     }
     return false;
@@ -44,12 +43,13 @@ static bool is_of_another(const char *place, const bool chosen[LAB_COUNT]) {
 static enum status copy_line(char *line, const char *runfiles, const char *folder,
                              const bool chosen[LAB_COUNT], struct error *error) {
     char from[TASK_PATH], to[TASK_PATH];
-    char *tab = strchr(line, '\t');
-    if (tab == NULL) {
-        return error_set(error, STATUS_BAD_FORMAT, "the kit's manifest: '%.200s' has no tab", line);
+    char *tab = strchr(line, '\t'), *last = strrchr(line, '\t');
+    if (tab == last) {
+        return error_set(error, STATUS_BAD_FORMAT, "the kit's manifest: '%.200s' has no two tabs",
+                         line);
     }
-    *tab = '\0';
-    if (is_of_another(line, chosen)) {
+    *tab = *last = '\0';
+    if (!is_needed(last + 1, chosen)) {
         return STATUS_OK;
     }
     const char *below = tab[1] == '/' ? "" : runfiles;

@@ -51,7 +51,7 @@ def _symbols_impl(ctx):
     )
     return [
         DefaultInfo(files = depset([output]), runfiles = ctx.runfiles(files = [output])),
-        OutputGroupInfo(parts = depset([parts])),
+        OutputGroupInfo(parts = depset([parts]), listed = depset(files)),
     ]
 
 _symbols = rule(

@@ -94,7 +94,7 @@ printf 'simt\n' >"$folder/device"
 {
     # The program that grades a submission, with its libraries, is the real one.
     grep -E '^run/(_solib|grader/class/)' "$real"
-    printf '%s\t%s\n' bin/compile "$folder/compile" bin/list_symbols "$folder/list_symbols" \
+    printf '%s\t%s\tall\n' bin/compile "$folder/compile" bin/list_symbols "$folder/list_symbols" \
         toolkit.txt "$folder/toolkit.txt" device "$folder/device" exec/none "$folder/files" \
         04_sgemm/compile.0 "$folder/compile.0" 04_sgemm/link "$folder/link" \
         04_sgemm/files "$folder/files" 04_sgemm/parts "$folder/parts" \
