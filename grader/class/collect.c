@@ -1,5 +1,6 @@
 #include "grader/class/collect.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +23,8 @@ struct rounds {
     char what[160];
     double looked, shown, refused; /* when: for results, at pages, that start() failed */
     bool fresh;                    /* results that no page shows */
+    bool full;                     /* the output folder's disk */
+    size_t before;                 /* done before this call */
     char trouble[512];             /* of the back end, said once */
 };
 
@@ -113,6 +116,11 @@ static void take_back(struct rounds *r, struct progress_of *p, const struct back
         return;
     }
     describe_end(r, end, why, sizeof why);
+    if (strstr(why, strerror(ENOSPC)) != NULL) {
+        r->full = true;
+        p->state = TASK_WAITS;
+        return;
+    }
     p->tries++;
     bool again = p->tries < MOST_TRIES && !(end->how == BACKEND_EXITED && end->code == TASK_BROKEN);
     p->state = again ? TASK_WAITS : TASK_GIVEN_UP;
@@ -208,7 +216,7 @@ static void show_progress(struct rounds *r) {
     char queue[100] = "";
     r->c->backend->describe(r->c->self, queue, sizeof queue);
     snprintf(r->what, sizeof r->what, "grading (%s)", queue);
-    progress_update(&r->progress, count_done(r->c));
+    progress_update(&r->progress, count_done(r->c) - r->before);
 }
 
 static void find_started(struct collection *c) {
@@ -222,24 +230,43 @@ static void find_started(struct collection *c) {
     }
 }
 
+static enum status stop(struct rounds *r, struct error *error) {
+    r->c->backend->cancel(r->c->self);
+    progress_finish(&r->progress);
+    if (r->full) {
+        return error_set(error, STATUS_IO,
+                         "the disk of %.300s is full; with room on it, --resume goes on",
+                         r->c->output);
+    }
+    TRY(r->c->show(r->c, error));
+    return error_set(error, STATUS_INTERRUPTED, "interrupted; --resume goes on where it stopped");
+}
+
+static enum status go_on(struct rounds *r, struct error *error) {
+    take_ends(r);
+    start_tasks(r);
+    look_for_results(r);
+    TRY(show(r, false, error));
+    show_progress(r);
+    return STATUS_OK;
+}
+
 enum status collect(struct collection *c, struct error *error) {
     const struct timespec pause = {.tv_nsec = 20000000};
     struct rounds r = {.c = c, .refused = now() - AGAIN_S - 1.0};
     find_started(c);
-    r.progress = progress_create(r.what, c->count);
+    r.before = count_done(c);
+    r.progress = progress_create(r.what, c->count - r.before);
     while (collection_count(c, TASK_WAITS) + collection_count(c, TASK_RUNS) > 0) {
-        if (grader_interrupted()) {
+        if (grader_interrupted() || r.full) {
+            return stop(&r, error);
+        }
+        enum status status = go_on(&r, error);
+        if (status != STATUS_OK) {
             c->backend->cancel(c->self);
             progress_finish(&r.progress);
-            TRY(c->show(c, error));
-            return error_set(error, STATUS_INTERRUPTED,
-                             "interrupted; --resume goes on where it stopped");
+            return status;
         }
-        take_ends(&r);
-        start_tasks(&r);
-        look_for_results(&r);
-        TRY(show(&r, false, error));
-        show_progress(&r);
         nanosleep(&pause, NULL);
     }
     progress_finish(&r.progress);

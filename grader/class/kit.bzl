@@ -63,7 +63,11 @@ def _lab(ctx, lab, subject, worker):
         ctx.actions.write(out, words)
         files.append(("%s/compile.%d" % (lab, index), out))
     out = ctx.actions.declare_file("%s/%s/link" % (ctx.label.name, lab))
-    ctx.actions.write(out, "".join([word + "\n" for word in linked.words]))
+    ctx.actions.write(out, "".join([
+        word + "\n"
+        for word in linked.words
+        if not (word.startswith("@") and word.endswith(".params"))  # they say the same again
+    ]))
     files.append((lab + "/link", out))
     out = ctx.actions.declare_file("%s/%s/files" % (ctx.label.name, lab))
     ctx.actions.write(out, "%s\n%s\n%s\n" % (compiled.source.path, compiled.output.path, linked.output.path))
