@@ -62,7 +62,7 @@ static void summarise(struct board_entry *e, const struct result *r,
         }
         e->overhead_s -= r->built[i].compile_s;
         e->labs[i] = (struct board_lab){.handed_in = true, .state = s->state, .points = s->points};
-        if (s->kernel != NULL && s->kernel->grade != NULL) {
+        if (s->parity_points > 0 && s->kernel != NULL && s->kernel->grade != NULL) {
             e->labs[i].speedup = s->kernel->grade->speedup;
         }
         if (s->device[0] != '\0') {

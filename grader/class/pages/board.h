@@ -16,7 +16,7 @@ struct board_lab {
     bool handed_in;
     enum lab_state state;
     int points;
-    double speedup; /**< of its kernel over the starter's; 0: none was timed */
+    double speedup; /**< of its kernel over the starter's; 0: none was timed, or it is wrong */
 };
 
 /** One submission. */
