@@ -12,7 +12,8 @@
 /**
  * @brief Copies the parts that the chosen labs need to OUTPUT/kit; does nothing where that is
  * whole.
- * @param manifest lines "PLACE<tab>FILE<tab>LABS"; a FILE that does not begin with / is below @p runfiles
+ * @param manifest lines "PLACE<tab>FILE<tab>LABS"; a FILE that does not begin with / is below @p
+ * runfiles
  * @return STATUS_OK; STATUS_NOT_FOUND where the kit lacks a lab
  */
 MUST_CHECK enum status kit_copy(const char *manifest, const char *runfiles, const char *output,

@@ -1,10 +1,21 @@
 /* A zip file, read by minizip. Nothing is unpacked but the files that are wanted, into memory. */
-#include <minizip/unzip.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "grader/class/intake/intake.h"
+
+#ifdef WARPBOOK_NO_MINIZIP
+
+enum status intake_zip(struct found *found, const char *path, struct error *error) {
+    (void)found;
+    return error_set(error, STATUS_UNSUPPORTED,
+                     "%.200s: grade_class was built without minizip: run ./setup.sh", path);
+}
+
+#else
+
+#include <minizip/unzip.h>
 
 enum { MOST_NAME = 2000, FLAG_ENCRYPTED = 1, MADE_BY_UNIX = 3 };
 
@@ -34,9 +45,9 @@ static enum status read_member(void *source, char **text, size_t *size, struct e
     return whole ? STATUS_OK : damaged(error);
 }
 
-/* "../x", "/x", "a/../../x", "C:\x". */
+/* "../x", "/x", "a/../../x", "C:/x". */
 static bool leaves(const char *path) {
-    if (path[0] == '/' || strchr(path, '\\') != NULL || strchr(path, ':') != NULL) {
+    if (path[0] == '/' || (path[0] != '\0' && path[1] == ':')) {
         return true;
     }
     for (const char *part = path; part != NULL; part = strchr(part, '/')) {
@@ -56,6 +67,9 @@ static enum status look_at(struct found *found, unzFile zip, struct error *error
     }
     if (info.size_filename >= MOST_NAME || strlen(name) != info.size_filename) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "a name in the zip file is no file name");
+    }
+    for (char *at = strchr(name, '\\'); at != NULL; at = strchr(at, '\\')) {
+        *at = '/'; /* as some programs of Windows write paths */
     }
     if (leaves(name)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -98,3 +112,5 @@ enum status intake_zip(struct found *found, const char *path, struct error *erro
     unzClose(zip);
     return status;
 }
+
+#endif

@@ -65,7 +65,9 @@ static void summarise(struct board_entry *e, const struct result *r,
         if (s->parity_points > 0 && s->kernel != NULL && s->kernel->grade != NULL) {
             e->labs[i].speedup = s->kernel->grade->speedup;
         }
-        if (s->device[0] != '\0') {
+        bool timed = (s->kernel != NULL && s->kernel->grade != NULL) ||
+                     (s->model != NULL && s->model->grade != NULL);
+        if (timed) { /* else it may be what the machine is */
             snprintf(e->gpu, sizeof e->gpu, "%s", s->device);
         }
     }
