@@ -22,6 +22,7 @@
 #include "grader/class/kit.h"
 #include "grader/class/pages/board.h"
 #include "grader/report/run_grader.h"
+#include "grader/sandbox/temporary_folder.h"
 
 struct options {
     const char *submissions, *output, *labs, *backend, *text, *gpu, *aliases, *kit;
@@ -97,7 +98,7 @@ static enum status make_folder(const char *output, const char *name, struct erro
 }
 
 static enum status open_folders(struct run_of_class *r, struct error *error) {
-    static const char *const names[] = {"tasks", "submissions", "backend"};
+    static const char *const names[] = {"tasks", "backend"};
     if (realpath(r->o->submissions, r->folder) == NULL || !folder_exists(r->folder)) {
         return error_set(error, STATUS_NOT_FOUND, "%.400s: no such folder", r->o->submissions);
     }
@@ -132,6 +133,16 @@ static enum status lock_output(const struct run_of_class *r, struct error *error
         return error_set(error, STATUS_IO, "another grade_class works in %.400s", r->output);
     }
     return STATUS_OK; /* held until the process ends */
+}
+
+/* Pages of an earlier call may show names that this one hides; all are made again. */
+static enum status clear_pages(const struct run_of_class *r, struct error *error) {
+    char path[TASK_PATH];
+    TRY(folder_join(path, r->output, "submissions", "output", error));
+    if (path_exists(path) && !folder_remove(path)) {
+        return error_set(error, STATUS_IO, "%.400s: cannot remove it", path);
+    }
+    return make_folder(r->output, "submissions", error);
 }
 
 static enum status choose_labs(struct run_of_class *r, struct error *error) {
@@ -322,6 +333,7 @@ static enum status run(struct run_of_class *r, const char *program, struct error
     TRY(open_folders(r, error));
     TRY(lock_output(r, error));
     TRY(open_settings(r, error));
+    TRY(clear_pages(r, error));
     TRY(kit_copy(r->manifest, r->runfiles, r->output, r->settings.chosen, error));
     TRY(take_in(r, error));
     return grade(r, error);

@@ -94,14 +94,9 @@ static int compare_keys(const void *a, const void *b) {
     return strcmp(((const struct key *)a)->text, ((const struct key *)b)->text);
 }
 
-static void refuse_pair(struct submission *s, const struct submission *other) {
-    char why[sizeof s->refused];
-    snprintf(why, sizeof why, "two submissions of one student: this and %.200s; leave one",
-             other->entry);
-    text_clean(s->refused, sizeof s->refused, why, false);
-}
-
 static enum status refuse_twice(struct submissions *all, struct error *error) {
+    static const char twice[] = "two submissions of one student, as names are compared without "
+                                "case and ending: leave one";
     struct key *keys = calloc(all->count + 1, sizeof *keys);
     bool good = keys != NULL;
     for (size_t i = 0; good && i < all->count; i++) {
@@ -113,8 +108,8 @@ static enum status refuse_twice(struct submissions *all, struct error *error) {
     }
     for (size_t i = 0; good && i + 1 < all->count; i++) {
         if (strcmp(keys[i].text, keys[i + 1].text) == 0) {
-            refuse_pair(&all->all[keys[i].index], &all->all[keys[i + 1].index]);
-            refuse_pair(&all->all[keys[i + 1].index], &all->all[keys[i].index]);
+            refuse(&all->all[keys[i].index], twice);
+            refuse(&all->all[keys[i + 1].index], twice);
         }
     }
     for (size_t i = 0; keys != NULL && i < all->count; i++) {

@@ -38,12 +38,20 @@ static void print_said(FILE *out, const struct result *r) {
     }
 }
 
+/* A reason may name files and folders, and so the one who is not to be named. */
+static const char *reason_of(const struct board_entry *e, const struct progress_of *of) {
+    if (strcmp(e->shown, of->task.name) != 0) {
+        return "The reason is in the teacher's table.";
+    }
+    return of->task.refused[0] != '\0' ? of->task.refused : of->why;
+}
+
 void page_write(FILE *out, const struct board_entry *e, const struct progress_of *of,
                 const struct result *result, const struct run_score *score) {
     print_head(out, e);
     if (result == NULL) {
         fprintf(out, "<p class=\"sub\">%s</p>\n<section><p class=\"why\">", board_state(of->state));
-        format_escaped(out, of->task.refused[0] != '\0' ? of->task.refused : of->why);
+        format_escaped(out, reason_of(e, of));
         fprintf(out, "</p></section>\n");
     } else {
         fprintf(out,
