@@ -175,3 +175,38 @@ extern "C" __global__ void alone(int *out) {
     wait(shared_address(&barrier), 0);
     out[t] = seen + t;
 }
+
+/* The stage is written again: before the store from it is waited for, or behind (`waits`). */
+extern "C" __global__ void rewritten(int *out, int waits) {
+    __shared__ __align__(128) int stage[64];
+    int t = threadIdx.x;
+    for (int i = 0; i < 2; i++) {
+        stage[t] = 10 * t + i;
+        fence();
+        __syncthreads();
+        if (t == 0) {
+            store(out + 64 * i, shared_address(stage), 256);
+            if (waits) {
+                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/* A thread clears the stage while the copy into it is on its way. */
+extern "C" __global__ void cleared(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    __shared__ __align__(8) unsigned long long full;
+    int t = threadIdx.x;
+    if (t == 0) {
+        init(shared_address(&full), 1);
+        arm(shared_address(&full), 256);
+        load(shared_address(stage), in, 256, shared_address(&full));
+    }
+    __syncthreads();
+    stage[t] = -1;
+    __syncthreads();
+    wait(shared_address(&full), 0);
+    out[t] = stage[t];
+}

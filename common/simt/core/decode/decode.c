@@ -189,6 +189,22 @@ static enum simt_undefined_rule undefined_rule(const struct ptx_instruction *in,
     return out->next == SIMT_NEXT_FLOW ? SIMT_UNDEFINED_USE : SIMT_UNDEFINED_RESULT;
 }
 
+/* Asks about the other blocks of its cluster, or for them. */
+static bool needs_cluster(const struct ptx_instruction *in) {
+    bool barrier = strcmp(in->base, "barrier") == 0 && ptx_has_modifier(in, "cluster");
+    bool needs = barrier || strcmp(in->base, "mapa") == 0 || strcmp(in->base, "getctarank") == 0;
+    for (size_t n = 0; n < in->operand_count && !needs; n++) {
+        const struct ptx_operand *operand = &in->operands[n];
+        needs = operand->kind == PTX_OPERAND_SPECIAL && strstr(operand->special, "cluster") != NULL;
+    }
+    return needs;
+}
+
+/* Blocks of a cluster, where the kernel itself says it. */
+static bool has_cluster(const struct ptx_function *function) {
+    return function->cluster[0] > 1 || function->cluster[1] > 1 || function->cluster[2] > 1;
+}
+
 static enum status decode_one(struct decoder *d, const struct ptx_instruction *in,
                               struct simt_instruction *out) {
     *out = (struct simt_instruction){.source = in, .guard = -1, .pred_dst = {-1, -1}};
@@ -196,6 +212,9 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
     if (in->guarded) {
         out->guard = (int32_t)d->register_rows[in->guard];
         out->guard_negated = in->guard_negated;
+    }
+    if (has_cluster(d->function) && needs_cluster(in)) {
+        return STATUS_UNSUPPORTED;
     }
     bool known = false;
     TRY(decode_flow(d, in, out, &known));

@@ -12,7 +12,7 @@
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
 
-enum { CHUNK = 16, MOST_BYTES = (1 << 20) - 1 };
+enum { CHUNK = 16 };
 
 /* detail: 0 enum form, 1 flags, 2 the source that is the mbarrier or size, 3 dimensions. */
 enum { FORM, FLAGS, SECOND, DIMENSIONS };
@@ -102,12 +102,8 @@ static struct row row_of(const struct tensor_map *map, const int64_t *place) {
 
 /* Fills an element outside the tensor. */
 static void fill(const struct tensor_map *map, unsigned char *to) {
-    static const unsigned char half[2] = {0xff, 0x7f};
-    enum { FLOAT16 = 6, BFLOAT16 = 9 };
     memset(to, 0, map->element_bytes);
-    if (map->fill_nan != 0 && map->element_bytes == 2) {
-        memcpy(to, half, sizeof half);
-    } else if (map->fill_nan != 0) {
+    if (map->fill_nan != 0) {
         memset(to, 0xff, map->element_bytes);
         to[map->element_bytes - 1] = 0x7f;
     }
@@ -196,7 +192,42 @@ static bool move_bytes(const struct bulk_copy *copy) {
     return true;
 }
 
+/* What the copy's bytes of shared memory are, in short; 0: not looked at. */
+static uint64_t digest(const struct bulk_copy *copy) {
+    const struct simt_block *block = copy->warp->block;
+    bool inside =
+        copy->shared <= block->shared_bytes && copy->bytes <= block->shared_bytes - copy->shared;
+    uint64_t sum = 1, word;
+    if (!inside || (block->run->check & SIMT_CHECK_COPIES) == 0) {
+        return 0;
+    }
+    for (uint32_t at = 0; at + sizeof word <= copy->bytes; at += sizeof word) {
+        memcpy(&word, block->shared + copy->shared + at, sizeof word);
+        sum = (sum ^ word) * 0x100000001b3u;
+        sum ^= sum >> 29;
+    }
+    return sum | 1;
+}
+
+/* Nobody may change the bytes that a store reads or a load writes until it has been waited for. */
+static bool check_unchanged(const struct bulk_copy *copy) {
+    if (digest(copy) == copy->before) {
+        return true;
+    }
+    simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, copy->shared,
+              copy->direction == BULK_LOAD
+                  ? "copies %u bytes to address %u of shared memory, which a thread has written "
+                    "after the copy began and before its mbarrier was waited for"
+                  : "stores %u bytes from address %u of shared memory, which a thread has "
+                    "overwritten before cp.async.bulk.wait_group said that they are read",
+              copy->bytes, copy->shared);
+    return false;
+}
+
 bool bulk_copy_run(const struct bulk_copy *copy) {
+    if (!check_unchanged(copy)) {
+        return false;
+    }
     return copy->tensor ? move_box(copy) : move_bytes(copy);
 }
 
@@ -251,16 +282,13 @@ static bool read_map(struct simt_warp *warp, const struct simt_instruction *i, u
 
 /* Where the box lies in shared memory. */
 static bool check_box(struct simt_warp *warp, const struct bulk_copy *copy) {
-    static const uint32_t alignments[] = {128, 256, 512, 1024};
-    uint32_t needed = alignments[copy->map.swizzle];
-    uint32_t must = copy->map.swizzle == TENSOR_SWIZZLE_NONE ? 128 : needed;
-    if (copy->shared % 128 != 0) {
-        simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
-                  "copies a box at address %u of shared memory, which is no multiple of 128%s",
-                  copy->shared, must > 128 ? " (a swizzled box needs its whole pattern)" : "");
-        return false;
+    if (copy->shared % 128 == 0) {
+        return true;
     }
-    return true;
+    simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
+              "copies a box at address %u of shared memory, which is no multiple of 128",
+              copy->shared);
+    return false;
 }
 
 static bool check_bytes(struct simt_warp *warp, const struct bulk_copy *copy) {
@@ -275,7 +303,7 @@ static bool check_bytes(struct simt_warp *warp, const struct bulk_copy *copy) {
     return false;
 }
 
-/* Shared addresses may be generic ones; they are offsets with a window of their own. */
+/* The copy of one thread begins. */
 static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane) {
     enum form form = (enum form)i->detail[FORM];
     bool load = form == FORM_LOAD || form == FORM_TENSOR_LOAD;
@@ -313,6 +341,7 @@ static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint
         uint32_t operand = tensor ? 2 : 3;
         copy.barrier = (uint32_t)address_of(warp, i, second, operand, FLAG_NARROW_BARRIER, lane);
     }
+    copy.before = digest(&copy);
     if (async_proxy_start(warp->block, &copy) != STATUS_OK) {
         simt_fail(warp, i, lane, SIMT_FAULT_UNSUPPORTED, 0, "out of memory for bulk copies");
         return false;

@@ -67,6 +67,29 @@ LAUNCH_TEST(hopper, faulty_bulk_copies, HOPPER_PTX) {
     expect_fault(t, SIMT_FAULT_MISALIGNED, "multiples of 16");
 }
 
+LAUNCH_TEST(hopper, shared_memory_changed_while_a_copy_uses_it, HOPPER_PTX) {
+    int in[64] = {0};
+    uint64_t from = launch_testing_upload(t, in, sizeof in);
+    struct {
+        uint64_t out;
+        int waits;
+    } rewritten = {launch_testing_upload(t, NULL, 2 * sizeof in), 1};
+    if (launch_testing_block_clean(t, "rewritten", 64, &rewritten)) {
+        const int *got = launch_testing_result(t, rewritten.out);
+        for (int n = 0; n < 128; n++) {
+            EXPECT_INT_EQ(10 * (n % 64) + n / 64, got[n]);
+        }
+    }
+    rewritten.waits = 0;
+    EXPECT_TRUE(!launch_testing_block(t, "rewritten", 64, &rewritten));
+    expect_fault(t, SIMT_FAULT_COPY, "overwritten before cp.async.bulk.wait_group");
+    struct {
+        uint64_t in, out;
+    } cleared = {from, launch_testing_upload(t, NULL, sizeof in)};
+    EXPECT_TRUE(!launch_testing_block(t, "cleared", 64, &cleared));
+    expect_fault(t, SIMT_FAULT_COPY, "before its mbarrier was waited for");
+}
+
 LAUNCH_TEST(hopper, a_cluster_of_one, HOPPER_PTX) {
     uint64_t out = launch_testing_upload(t, NULL, 64 * sizeof(int));
     if (launch_testing_block_clean(t, "alone", 64, &out)) {

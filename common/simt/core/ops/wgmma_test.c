@@ -45,27 +45,26 @@ struct product {
     const char *d; /* f32, f16 or s32 */
     uint32_t n;
     uint32_t width; /* that the swizzle spans; 16: none */
-    bool a_in_registers, a_transposed, b_transposed, negate_a, negate_b, adds;
+    bool a_in_registers, a_transposed, b_transposed, negate_a, negate_b;
+    bool replaces, adds; /* D: one of the two */
 };
 
 static uint32_t depth(const struct product *p) {
     return 32 / p->a->bytes;
 }
 
-static uint32_t encode(const struct format *f, int value) {
-    uint32_t bits = f->numbers[abs(value)];
-    return value >= 0 ? bits : f->minus != 0 ? bits | f->minus : (uint32_t)-value ^ 0xff;
+/* Integers below zero are in two's complement. */
+static uint32_t encoded(const struct format *f, int value) {
+    if (f->minus == 0) {
+        return (uint32_t)value & 0xff;
+    }
+    return f->numbers[abs(value)] | (value < 0 ? f->minus : 0);
 }
 
 /* The number at (row, k) of a matrix. */
 static int number_at(const struct format *f, uint32_t row, uint32_t k, uint32_t salt) {
     int value = (int)((row * 37 + k * 101 + row * k * 13 + salt) % 97 % 7) - 3;
     return f->is_signed ? value : abs(value);
-}
-
-/* -v - 1 + 1: two's complement of small numbers. */
-static uint32_t encoded(const struct format *f, int value) {
-    return f->minus == 0 && value < 0 ? (uint32_t)(256 + value) : encode(f, value);
 }
 
 /* Which 16-byte chunk of row `row` holds chunk `chunk`: rows of `width` bytes. */
@@ -301,7 +300,8 @@ static bool prepare(struct launch_testing *t, const struct product *p, uint32_t 
     return true;
 }
 
-static void check(const struct product *p) {
+static void check(struct product product) {
+    const struct product *p = &product;
     struct launch_testing t = {0};
     struct arguments arguments;
     if (prepare(&t, p, 4, &arguments) &&
@@ -324,10 +324,18 @@ static void check(const struct product *p) {
     launch_testing_close(&t);
 }
 
-#define PRODUCT(...) \
-    (&(const struct product){.n = 64, .width = 128, .d = "f32", .adds = true, __VA_ARGS__})
+/* A product of 64 columns, swizzled by 128 bytes, unless it says otherwise. */
+#define PRODUCT(...) product_of((struct product){__VA_ARGS__})
 
-TEST(wgmma, formats) {
+static struct product product_of(struct product p) {
+    p.n = p.n == 0 ? 64 : p.n;
+    p.width = p.width == 0 ? 128 : p.width;
+    p.d = p.d == NULL ? "f32" : p.d;
+    p.adds = !p.replaces;
+    return p;
+}
+
+C_TEST(wgmma, formats) {
     const struct format *const eights[] = {&e4m3, &e5m2}, *const integers[] = {&s8, &u8};
     check(PRODUCT(.a = &f16, .b = &f16));
     check(PRODUCT(.a = &f16, .b = &f16, .d = "f16"));
@@ -340,7 +348,7 @@ TEST(wgmma, formats) {
     }
 }
 
-TEST(wgmma, a_in_registers) {
+C_TEST(wgmma, a_in_registers) {
     check(PRODUCT(.a = &f16, .b = &f16, .a_in_registers = true));
     check(PRODUCT(.a = &bf16, .b = &bf16, .a_in_registers = true, .b_transposed = true));
     check(PRODUCT(.a = &tf32, .b = &tf32, .a_in_registers = true));
@@ -348,13 +356,13 @@ TEST(wgmma, a_in_registers) {
     check(PRODUCT(.a = &s8, .b = &u8, .d = "s32", .a_in_registers = true));
 }
 
-TEST(wgmma, every_n) {
+C_TEST(wgmma, every_n) {
     for (uint32_t n = 8; n <= MOST_N; n += 8) {
         check(PRODUCT(.a = &bf16, .b = &bf16, .n = n, .width = 64));
     }
 }
 
-TEST(wgmma, layouts) {
+C_TEST(wgmma, layouts) {
     for (uint32_t width = 16; width <= 128; width *= 2) {
         for (uint32_t n = 0; n < 4; n++) {
             check(PRODUCT(.a = &f16, .b = &f16, .width = width, .a_transposed = n % 2 != 0,
@@ -365,11 +373,11 @@ TEST(wgmma, layouts) {
     }
 }
 
-TEST(wgmma, scales) {
-    check(PRODUCT(.a = &f16, .b = &f16, .adds = false));
+C_TEST(wgmma, scales) {
+    check(PRODUCT(.a = &f16, .b = &f16, .replaces = true));
     check(PRODUCT(.a = &f16, .b = &f16, .negate_a = true));
     check(PRODUCT(.a = &f16, .b = &f16, .negate_b = true));
-    check(PRODUCT(.a = &tf32, .b = &tf32, .negate_a = true, .negate_b = true, .adds = false));
+    check(PRODUCT(.a = &tf32, .b = &tf32, .negate_a = true, .negate_b = true, .replaces = true));
 }
 
 static void expect_fault(const struct product *p, uint32_t skip, uint64_t in_descriptor,
@@ -389,9 +397,31 @@ static void expect_fault(const struct product *p, uint32_t skip, uint64_t in_des
     launch_testing_close(&t);
 }
 
-TEST(wgmma, faults) {
-    const struct product *p = PRODUCT(.a = &f16, .b = &f16);
+C_TEST(wgmma, faults) {
+    const struct product product = PRODUCT(.a = &f16, .b = &f16), *p = &product;
     expect_fault(p, 2, 0, SIMT_FAULT_BARRIER, "warp 2 of the same warpgroup 0");
     expect_fault(p, 4, (uint64_t)3 << 49, SIMT_FAULT_UNSUPPORTED, "base offset 3");
     expect_fault(p, 4, 0x3f00, SIMT_FAULT_OUT_OF_BOUNDS, "shared");
+}
+
+/* A kernel with clusters of two blocks that asks for its rank. */
+C_TEST(wgmma, clusters_of_two_are_refused) {
+    static const char text[] = ".version 8.5\n.target sm_90a\n.address_size 64\n"
+                               ".visible .entry pair() .reqnctapercluster %s {\n.reg .b32 %%r;\n"
+                               "mov.u32 %%r, %%cluster_ctarank;\nret;\n}\n";
+    char kernel[512];
+    struct launch_testing t = {0};
+    snprintf(kernel, sizeof kernel, text, "1");
+    EXPECT_TRUE(launch_testing_open_text(&t, kernel) &&
+                launch_testing_block_clean(&t, "pair", 32, NULL));
+    launch_testing_close(&t);
+    t = (struct launch_testing){0};
+    snprintf(kernel, sizeof kernel, text, "2");
+    if (launch_testing_open_text(&t, kernel)) {
+        const struct simt_kernel *pair = NULL;
+        struct error error;
+        enum status status = simt_module_kernel(t.module, "pair", &pair, &error);
+        EXPECT_STATUS(STATUS_UNSUPPORTED, status);
+    }
+    launch_testing_close(&t);
 }
