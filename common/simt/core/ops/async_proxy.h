@@ -29,6 +29,7 @@ struct bulk_copy {
     uint32_t shared;  /**< offset in the block's shared memory */
     uint64_t global;  /**< without a tensor: the address */
     uint32_t bytes;   /**< in shared memory */
+    uint64_t before;  /**< digest of those bytes of shared memory when the copy began */
     uint32_t barrier; /**< load: offset of the mbarrier that receives the bytes */
     uint32_t group;   /**< store: number of its group among its thread's; 0: not committed */
     int32_t place[TENSOR_DIMENSIONS]; /**< of the box */
