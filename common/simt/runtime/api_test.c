@@ -418,7 +418,7 @@ typedef CUresult encode_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint
 /* 100 rows of `columns` halves, in boxes of `box` columns. */
 static CUresult encode(encode_tiled *function, char *address, cuuint64_t columns, cuuint32_t box,
                        CUtensorMapSwizzle swizzle) {
-    static _Alignas(64) CUtensorMap map;
+    static CUtensorMap map;
     const cuuint64_t sizes[] = {columns, 100}, strides[] = {2 * columns};
     const cuuint32_t boxes[] = {box, 8}, steps[] = {1, 1};
     return function(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, address, sizes, strides, boxes, steps,
@@ -430,7 +430,7 @@ C_TEST(api, tensor_maps_are_encoded_by_the_driver) {
     void *found = NULL;
     encode_tiled *function;
     char *d_matrix = NULL;
-    cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    enum cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
     WANT(cudaSuccess, cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
                                                        cudaEnableDefault, &result));
     EXPECT_INT_EQ(cudaDriverEntryPointSuccess, result);

@@ -113,7 +113,7 @@ static CUresult encode_tiled(CUtensorMap *out, CUtensorMapDataType type, cuuint3
 }
 
 static cudaError_t find(const char *symbol, void **function,
-                        cudaDriverEntryPointQueryResult *result) {
+                        enum cudaDriverEntryPointQueryResult *result) {
     static atomic_flag said = ATOMIC_FLAG_INIT;
     if (symbol == NULL || function == NULL) {
         return cudaErrorInvalidValue;
@@ -134,19 +134,16 @@ static cudaError_t find(const char *symbol, void **function,
     return found || result != NULL ? cudaSuccess : cudaErrorSymbolNotFound;
 }
 
-cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function, unsigned long long flags,
-                                    cudaDriverEntryPointQueryResult *result);
-
 EXPORTED cudaError_t cudaGetDriverEntryPoint(const char *symbol, void **function,
                                              unsigned long long flags,
-                                             cudaDriverEntryPointQueryResult *result) {
+                                             enum cudaDriverEntryPointQueryResult *result) {
     (void)flags;
     return find(symbol, function, result);
 }
 
-EXPORTED cudaError_t cudaGetDriverEntryPointByVersion(const char *symbol, void **function,
-                                                      unsigned version, unsigned long long flags,
-                                                      cudaDriverEntryPointQueryResult *result) {
+EXPORTED cudaError_t cudaGetDriverEntryPointByVersion(
+    const char *symbol, void **function, unsigned version, unsigned long long flags,
+    enum cudaDriverEntryPointQueryResult *result) {
     (void)version;
     (void)flags;
     return find(symbol, function, result);
