@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "common/simt/core/launch/launch_testing.h"
+#include "common/simt/core/launch/module.h"
 #include "common/testing/testing.h"
 
 enum {
