@@ -36,6 +36,9 @@ C_TEST(api, tells_properties_and_attributes_alike) {
     EXPECT_INT_EQ(properties.major, value);
     WANT(cudaSuccess, cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
     EXPECT_INT_EQ(properties.sharedMemPerBlockOptin, value);
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, 0));
+    EXPECT_INT_EQ(1, value); // programs leave their pools out where it is 0
+    EXPECT_INT_EQ(1, properties.memoryPoolsSupported);
     EXPECT_INT_EQ(32, properties.warpSize);
     EXPECT_INT_EQ(1024, properties.maxThreadsPerBlock);
     EXPECT_INT_EQ(64, properties.maxThreadsDim[2]);
