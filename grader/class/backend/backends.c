@@ -1,9 +1,11 @@
 #include <string.h>
 
 #include "grader/class/backend/backend.h"
+#include "grader/class/slurm/slurm.h"
 
 static const struct backend *const backends[] = {
     &backend_local,
+    &backend_slurm,
 };
 
 const struct backend *backend_find(const char *name, struct error *error) {

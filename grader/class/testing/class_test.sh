@@ -127,7 +127,7 @@ refusals() {
     "$program" nowhere --output new --labs 04 --kit kit/kit.manifest >out 2>err
     said "nowhere: no such folder"
     grade new --backend none
-    said "--backend none: choose local"
+    said "--backend none: choose local or slurm"
     grade new --labs 05
     said "05_layernorm_softmax cannot be graded with what was built here"
 }
