@@ -224,7 +224,8 @@ static void compose(struct submission *b, const struct slurm *s, unsigned batch,
 
 /* Some clusters allow fewer tasks of one user than an array may have. */
 static void take_refusal(struct slurm *s, const char *line, size_t count) {
-    bool too_many = strstr(line, "imit") != NULL || strstr(line, "array specification") != NULL;
+    bool too_many =
+        strstr(line, "submit limit") != NULL || strstr(line, "array specification") != NULL;
     if (too_many && count > 1) {
         s->array = count / 2;
     }
