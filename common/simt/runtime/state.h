@@ -43,6 +43,7 @@ struct runtime_order {
     struct order_clock host;          /**< what it has waited for */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
     size_t streams;                   /**< numbers given to streams so far */
+    unsigned host_functions;          /**< that run now, in the order of their streams */
 };
 
 struct runtime {

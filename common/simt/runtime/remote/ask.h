@@ -31,7 +31,7 @@ cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *funct
 cudaError_t simt_ask_place(struct simt_place *place, const void *address);
 
 /** Gives the program a piece of managed memory that it uses and the device has. */
-cudaError_t simt_ask_page(const void *address);
+cudaError_t simt_ask_page(const void *address, bool writes);
 
 /** Adds a module with a copy of the fat binary of @p bytes bytes at @p data in the program. */
 cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wrapper,

@@ -334,7 +334,7 @@ struct fatbin_wrapper {
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \
-    X(simt_ask_page, 1, (IN, const void *))                                                        \
+    X(simt_ask_page, 2, (IN, const void *), (IN, bool))                                            \
     X(simt_add_module, 4, (NEW, simt_module_handle), (IN, struct fatbin_wrapper), (IN, const void *),\
       (IN, size_t))                                                                                \
     X(simt_add_file, 3, (HANDLE, simt_module_handle), (IN, const void *), (IN, size_t))            \

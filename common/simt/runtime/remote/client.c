@@ -1,5 +1,6 @@
 #define SIMT_CLIENT /* see names.h */
 
+#include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/remote/client.h"
 
 #include <dlfcn.h>
@@ -97,7 +98,7 @@ static void handle_fault(int number, siginfo_t *info, void *context) {
         _exit(1);
     }
     if (info->si_code == SEGV_ACCERR && client->at == own && !own->lost &&
-        simt_ask_page(info->si_addr) == cudaSuccess) {
+        simt_ask_page(info->si_addr, simt_host_fault_writes(context)) == cudaSuccess) {
         return;
     }
     if ((before->sa_flags & SA_SIGINFO) != 0) {
