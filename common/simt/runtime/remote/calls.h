@@ -306,6 +306,30 @@ struct fatbin_wrapper {
       (POINTED, struct cudaHostNodeParams))                                                        \
     X(cudaGraphExecUpdate, 3, (HANDLE, cudaGraphExec_t), (HANDLE, cudaGraph_t),                    \
       (INOUT, cudaGraphExecUpdateResultInfo))                                                      \
+    X(cudaGraphAddChildGraphNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),    \
+      (IN, size_t), (HANDLE, cudaGraph_t))                                                         \
+    X(cudaGraphChildGraphNodeGetGraph, 2, (NODE, cudaGraphNode_t), (NEW, cudaGraph_t))             \
+    X(cudaGraphExecChildGraphNodeSetParams, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t), \
+      (HANDLE, cudaGraph_t))                                                                       \
+    X(cudaGraphAddEventRecordNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),   \
+      (IN, size_t), (HANDLE, cudaEvent_t))                                                         \
+    X(cudaGraphEventRecordNodeGetEvent, 2, (NODE, cudaGraphNode_t), (NEW, cudaEvent_t))            \
+    X(cudaGraphEventRecordNodeSetEvent, 2, (NODE, cudaGraphNode_t), (HANDLE, cudaEvent_t))         \
+    X(cudaGraphExecEventRecordNodeSetEvent, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t), \
+      (HANDLE, cudaEvent_t))                                                                       \
+    X(cudaGraphAddEventWaitNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),     \
+      (IN, size_t), (HANDLE, cudaEvent_t))                                                         \
+    X(cudaGraphEventWaitNodeGetEvent, 2, (NODE, cudaGraphNode_t), (NEW, cudaEvent_t))              \
+    X(cudaGraphEventWaitNodeSetEvent, 2, (NODE, cudaGraphNode_t), (HANDLE, cudaEvent_t))           \
+    X(cudaGraphExecEventWaitNodeSetEvent, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t),   \
+      (HANDLE, cudaEvent_t))                                                                       \
+    X(cudaGraphNodeSetEnabled, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t),              \
+      (IN, unsigned))                                                                              \
+    X(cudaGraphNodeGetEnabled, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t),              \
+      (INOUT, unsigned))                                                                           \
+    X(cudaGraphHostNodeGetParams, 2, (NODE, cudaGraphNode_t), (INOUT, struct cudaHostNodeParams))  \
+    X(cudaStreamBeginCaptureToGraph, 6, (HANDLE, cudaStream_t), (HANDLE, cudaGraph_t), (NODES, e), \
+      (IN, const cudaGraphEdgeData *), (IN, size_t), (IN, enum cudaStreamCaptureMode))             \
     /* Kernels. */                                                                                 \
     X(cudaFuncGetAttributes, 2, (INOUT, struct cudaFuncAttributes), (IN, const void *))            \
     X(cudaFuncSetAttribute, 3, (IN, const void *), (IN, enum cudaFuncAttribute), (IN, int))        \

@@ -167,6 +167,7 @@ void order_record(struct runtime *runtime, struct CUstream_st *stream, struct or
 }
 
 void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
+    runtime->order.stream = stream;
     if (!may_overlap(runtime)) {
         return;
     }
