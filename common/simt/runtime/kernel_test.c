@@ -520,6 +520,11 @@ ARRAYS_TEST(graphs_have_graphs_as_nodes) {
     WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
     expect_line(a, 7, 1);
     WANT(cudaErrorInvalidValue, cudaGraphExecChildGraphNodeSetParams(ready, child, outer));
+    struct cudaKernelNodeParams launch;
+    WANT(cudaSuccess, cudaGraphKernelNodeGetParams(same, &launch)); /* a node of the child */
+    WANT(cudaSuccess, cudaGraphExecKernelNodeSetParams(ready, same, &launch));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(a, 5, 1);
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaGraphDestroy(outer));
     WANT(cudaSuccess, cudaGraphDestroy(seven));

@@ -67,7 +67,9 @@ cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
     }
     made->graph = graph;
     made->index = graph->all.count;
-    cudaError_t error = work_duplicate(&made->work, work);
+    struct work copy;
+    cudaError_t error = work_duplicate(&copy, work);
+    graph_give_work(made, &copy);
     if (error != cudaSuccess || !node_list_merge(&made->after, after) ||
         !node_list_add(&graph->all, made)) {
         node_free(made);
@@ -95,6 +97,13 @@ struct CUgraph_st *graph_copy(const struct CUgraph_st *graph) {
         }
     }
     return copy;
+}
+
+void graph_give_work(struct CUgraphNode_st *node, const struct work *work) {
+    node->work = *work;
+    if (work->kind == WORK_GRAPH) {
+        work->graph->owner = node;
+    }
 }
 
 bool graph_holds(const struct CUgraph_st *graph, const struct CUgraph_st *handle) {

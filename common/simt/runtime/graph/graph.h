@@ -34,7 +34,8 @@ struct CUgraphNode_st {
 };
 
 struct CUgraph_st {
-    struct node_list all; /**< owned */
+    struct node_list all;         /**< owned */
+    struct CUgraphNode_st *owner; /**< the node whose child graph it is; else NULL */
     struct CUgraph_st *next;
 };
 
@@ -86,6 +87,9 @@ cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
 
 /** @return a copy with the same order of nodes, child graphs included; NULL without memory. */
 struct CUgraph_st *graph_copy(const struct CUgraph_st *graph);
+
+/** Gives a node work, which it owns from here on. */
+void graph_give_work(struct CUgraphNode_st *node, const struct work *work);
 
 /** @return whether @p handle is this graph, or a child graph of it at any depth. */
 bool graph_holds(const struct CUgraph_st *graph, const struct CUgraph_st *handle);

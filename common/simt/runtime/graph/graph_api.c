@@ -520,14 +520,24 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     DEVICE_CALL(runtime, destroy_executable(runtime, executable));
 }
 
+/** @return the copy of a node that @p graph has, a copy of the node's graph or of one that holds
+ * it; NULL: there is none. */
+static struct CUgraphNode_st *twin_of(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
+    const struct CUgraphNode_st *owner = node->graph->owner;
+    if (owner != NULL) {
+        const struct CUgraphNode_st *parent = twin_of(graph, owner);
+        graph = parent != NULL && parent->work.kind == WORK_GRAPH ? parent->work.graph : NULL;
+    }
+    return graph != NULL && node->index < graph->all.count ? graph->all.nodes[node->index] : NULL;
+}
+
 cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
                             cudaGraphNode_t *node) {
-    if (*node == NULL || (executable != NULL && (!is_executable(runtime, executable) ||
-                                                 (*node)->index >= executable->graph->all.count))) {
+    if (*node == NULL || (executable != NULL && !is_executable(runtime, executable))) {
         return cudaErrorInvalidValue;
     }
-    *node = executable != NULL ? executable->graph->all.nodes[(*node)->index] : *node;
-    return cudaSuccess;
+    *node = executable != NULL ? twin_of(executable->graph, *node) : *node;
+    return *node != NULL ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t update(struct runtime *runtime, cudaGraphExec_t executable, cudaGraph_t graph,

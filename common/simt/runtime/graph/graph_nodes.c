@@ -38,7 +38,7 @@ cudaError_t graph_replace(struct runtime *runtime, cudaGraphExec_t executable, c
         return error;
     }
     work_free(&node->work);
-    node->work = *work;
+    graph_give_work(node, work);
     return cudaSuccess;
 }
 

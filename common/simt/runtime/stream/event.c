@@ -151,6 +151,8 @@ static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEve
         ((start->flags | stop->flags) & cudaEventDisableTiming) != 0) {
         return cudaErrorInvalidResourceHandle;
     }
+    order_waited(runtime, &start->clock); /* a time is known of events that have come */
+    order_waited(runtime, &stop->clock);
     *milliseconds = (float)((stop->time - start->time) / 1e6);
     return cudaSuccess;
 }
