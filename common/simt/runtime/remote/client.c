@@ -1,6 +1,5 @@
 #define SIMT_CLIENT /* see names.h */
 
-#include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/remote/client.h"
 
 #include <dlfcn.h>
@@ -14,6 +13,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/remote/device_process.h"
 #include "common/simt/runtime/state.h"
