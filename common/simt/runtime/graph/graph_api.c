@@ -78,8 +78,10 @@ static cudaError_t destroy(struct runtime *runtime, cudaGraph_t graph) {
     if (!is_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
-    if (capture_into(runtime, graph) != NULL) {
-        return cudaErrorIllegalState;
+    for (const struct capture *c = runtime->captures; c != NULL; c = c->next) {
+        if (graph_holds(graph, c->graph)) {
+            return cudaErrorIllegalState;
+        }
     }
     struct CUgraph_st **link = &runtime->graphs;
     while (*link != graph) {

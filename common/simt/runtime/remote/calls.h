@@ -5,7 +5,8 @@
  * From a row come the exported function, the client's half, which sends the call, and the server's,
  * which checks what it was sent and calls the implementation. A row names each parameter's kind:
  *
- *     (IN, T)             T by value; a pointer is a number that the implementation judges
+ *     (IN, T)             T by value; a pointer is a number that the implementation judges; not
+ *                         bool, as bytes from outside may be no bool
  *     (INOUT, T)          T *, copied both ways; may be NULL
  *     (POINTED, T)        const T *, copied; may be NULL
  *     (FROM, bytes)       const void *: the program's memory or the device's; up to a few KiB
@@ -358,7 +359,7 @@ struct fatbin_wrapper {
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \
-    X(simt_ask_page, 2, (IN, const void *), (IN, bool))                                            \
+    X(simt_ask_page, 2, (IN, const void *), (IN, unsigned))                                        \
     X(simt_add_module, 4, (NEW, simt_module_handle), (IN, struct fatbin_wrapper), (IN, const void *),\
       (IN, size_t))                                                                                \
     X(simt_add_file, 3, (HANDLE, simt_module_handle), (IN, const void *), (IN, size_t))            \
@@ -368,7 +369,7 @@ struct fatbin_wrapper {
     X(simt_add_variable, 5, (HANDLE, simt_module_handle), (IN, const void *), (IN, void **),       \
       (TEXT, 0), (IN, size_t))                                                                     \
     X(simt_load_module, 1, (HANDLE, simt_module_handle))                                           \
-    X(simt_finish, 1, (IN, bool))
+    X(simt_finish, 1, (IN, unsigned))
 
 /* clang-format on */
 
