@@ -15,6 +15,7 @@ static const struct simt_memory *watched;
 static struct sigaction before;
 static simt_host_fault_repairer *repairs;
 static void *repairs_context;
+static int (*end_status)(int otherwise);
 
 static void explain(uint64_t address) {
     char where[400], line[600];
@@ -55,7 +56,7 @@ bool simt_host_fault_writes(const void *context) {
 static void handle(int number, siginfo_t *info, void *context) {
     if (simt_memory_is_device(watched, info->si_addr)) {
         explain((uint64_t)(uintptr_t)info->si_addr);
-        _exit(1);
+        _exit(end_status != NULL ? end_status(1) : 1);
     }
     if (info->si_code == SEGV_ACCERR && repairs != NULL &&
         repairs(repairs_context, info->si_addr, simt_host_fault_writes(context))) {
@@ -81,6 +82,10 @@ enum status simt_host_fault_install(const struct simt_memory *memory) {
 void simt_host_fault_repair(simt_host_fault_repairer *repair, void *context) {
     repairs = repair;
     repairs_context = context;
+}
+
+void simt_host_fault_status(int (*status)(int otherwise)) {
+    end_status = status;
 }
 
 void simt_host_fault_remove(void) {

@@ -30,6 +30,9 @@ void simt_host_fault_repair(simt_host_fault_repairer *repair, void *context);
  *  @param context the handler's third argument */
 bool simt_host_fault_writes(const void *context);
 
+/** Asks @p status with which status, rather than 1, the program ends. NULL: with 1. */
+void simt_host_fault_status(int (*status)(int otherwise));
+
 /** Puts back the handlers that were there before; allowed when nothing is installed. */
 void simt_host_fault_remove(void);
 

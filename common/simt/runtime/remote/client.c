@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/simt/memory/space/host_fault.h"
+#include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/remote/device_process.h"
 #include "common/simt/runtime/state.h"
@@ -95,7 +96,7 @@ static void handle_fault(int number, siginfo_t *info, void *context) {
                 "this host code dereferences a device pointer, %p (%s): copy the data with "
                 "cudaMemcpy first\n",
                 info->si_addr, place.text);
-        _exit(1);
+        _exit(error_exit_status(1));
     }
     if (info->si_code == SEGV_ACCERR && client->at == own && !own->lost &&
         simt_ask_page(info->si_addr, simt_host_fault_writes(context)) == cudaSuccess) {
@@ -689,7 +690,9 @@ __attribute__((destructor)) static void finish(void) {
         const struct runtime *runtime = runtime_lock();
         bool refused = runtime->refused;
         runtime_unlock((struct runtime *)(uintptr_t)runtime);
-        (void)simt_finish(refused);
+        if (simt_finish(refused) == cudaErrorLaunchFailure) {
+            error_exit();
+        }
     }
 }
 
