@@ -150,6 +150,23 @@ void simt_history_release(struct simt_history *h, struct simt_agent *agent) {
     agent->tag = 0;
 }
 
+/* The intervals stay the agent's: a fence may release their writes later. */
+void simt_history_publish(struct simt_history *h, struct simt_agent *agent) {
+    if (!orders(h) || agent->last == 0 || agent->generation != h->generation) {
+        return;
+    }
+    h->clock++;
+    for (uint32_t n = agent->last; n != 0 && h->intervals[n].published == 0;
+         n = h->intervals[n].before) {
+        h->intervals[n].published = h->clock;
+    }
+    agent->tag = 0;
+}
+
+void simt_history_observe(const struct simt_history *h, struct simt_agent *agent) {
+    agent->observed = orders(h) ? h->clock : 0;
+}
+
 void simt_history_acquire(struct simt_history *h, struct simt_agent *agent) {
     agent->acquired = orders(h) ? h->clock : 0;
 }
@@ -179,12 +196,22 @@ static bool is_ordered(const struct simt_history *h, const struct simt_agent *ag
     return is_own(h, agent, mark) || (released != 0 && agent->acquired >= released);
 }
 
+/* The marked read was over before the agent's current write; see simt_history_publish(). */
+static bool is_published(const struct simt_history *h, const struct simt_agent *agent,
+                         uint32_t mark) {
+    uint32_t published = h->intervals[mark >> h->shift].published;
+    return published != 0 && agent->observed >= published;
+}
+
 static bool agents_conflict(const struct simt_history *h, const struct simt_agent *agent,
-                            uint32_t mark) {
+                            uint32_t mark, bool written) {
     /* Of what several did little is sure once the agent has met others. */
     bool met = agent->acquired > h->first_clock;
     bool several = (mark & MARK_SEVERAL_AGENTS) != 0;
-    return is_own(h, agent, mark) ? several && !met : !is_ordered(h, agent, mark);
+    if (is_own(h, agent, mark)) {
+        return several && !met;
+    }
+    return !is_ordered(h, agent, mark) && (written || !is_published(h, agent, mark));
 }
 
 /* Both are plain accesses of one warp since its lanes met. What several lanes stored at once is
@@ -203,7 +230,7 @@ static bool lanes_conflict(const struct step *step, uint32_t mark, bool written)
 static enum conflict conflict_with(const struct simt_history *h, const struct simt_agent *agent,
                                    const struct step *step, uint32_t mark, bool written) {
     bool plain = step->touch->kind != SIMT_ATOMIC && (mark & MARK_ATOMIC) == 0;
-    if (agents_conflict(h, agent, mark)) {
+    if (agents_conflict(h, agent, mark, written)) {
         return OF_AGENTS;
     }
     bool lanes = h->lanes && plain && is_mine(step, mark) && lanes_conflict(step, mark, written);

@@ -42,8 +42,9 @@ enum { PAGE_READ = 1, PAGE_WRITTEN = 2 };
 /* What one agent does between two of its fences, meetings or barriers. */
 struct interval {
     uint32_t agent;
-    uint32_t released; /* clock of the first fence behind it; 0: none yet */
-    uint32_t before;   /* the agent's interval before this one; 0: none that is not released */
+    uint32_t released;  /* clock of the first fence behind it; 0: none yet */
+    uint32_t before;    /* the agent's interval before this one; 0: none that is not released */
+    uint32_t published; /* clock of the first relaxed store behind it; 0: none yet */
 };
 
 struct simt_history {
