@@ -285,8 +285,9 @@ struct decoded {
 
 static struct decoded decoded_of(bool modelled) {
     struct rng rng = grader_rng();
-    struct decoded d = {
-        .config = config_of(modelled), .seed = grader_secret(&rng), .texts = modelled ? 1 : MOST_TEXTS};
+    struct decoded d = {.config = config_of(modelled),
+                        .seed = grader_secret(&rng),
+                        .texts = modelled ? 1 : MOST_TEXTS};
     for (size_t i = 0; i < d.texts; i++) {
         struct rng text = grader_text_rng(&rng);
         for (size_t t = 0; t < d.config.T; t++) {
