@@ -129,9 +129,9 @@ static bool is_empty(const char *path) {
 
 /* A kill that came too late changes nothing; else the test fails and says why. */
 static bool said_so(const char *text, int status) {
-    static const char *const lines[] = {"your code was killed", "your code was ended",
-                                        "the emulated GPU",
-                                        "the process that watched it was killed"};
+    static const char *const lines[] = {
+        "your code was killed", "your code was ended", "the emulated GPU",
+        "the process that watched it was killed", "devices unavailable"};
     bool said = false;
     for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
         said = said || strstr(text, lines[i]) != NULL;
