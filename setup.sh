@@ -262,6 +262,7 @@ utf8proc|required|libutf8proc-dev|probe_library libutf8proc-dev utf8proc utf8pro
 PCRE2|required|libpcre2-dev|probe_library libpcre2-dev pcre2-8 pcre2.h
 libseccomp|required|libseccomp-dev|probe_library libseccomp-dev seccomp seccomp.h
 liblzma|required|liblzma-dev|probe_library liblzma-dev lzma lzma.h
+minizip|required|libminizip-dev zlib1g-dev|probe_library libminizip-dev minizip minizip/unzip.h
 OpenBLAS|required|libopenblas-dev|probe_library libopenblas-dev openblas cblas.h
 git|required|git|probe_command git
 tar|required|tar|probe_command tar

@@ -153,7 +153,10 @@ def lab(
     contract = lab + ":contract"
 
     if subject == "labs":
-        native.exports_files([starter], visibility = ["//grader/report:__pkg__"])
+        native.exports_files([starter], visibility = [
+            "//grader/class:__pkg__",
+            "//grader/report:__pkg__",
+        ])
         native.exports_files(shared, visibility = [
             "//grader:__subpackages__",
             "//solutions/%s:__pkg__" % name,

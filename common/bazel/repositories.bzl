@@ -68,6 +68,14 @@ def warpbook_repositories():
         headers = ["seccomp.h", "seccomp-syscalls.h"],
     )
 
+    # Submissions of a class may be zip files. Without it grade_class reports that it is missing.
+    system_library(
+        name = "minizip",
+        library = "minizip",
+        archives = ["minizip", "z"],
+        headers = ["minizip", "zlib.h", "zconf.h"],
+    )
+
     # Reads .tar.xz archives of IMDB for lab 08. Without it the reader reports that it is missing.
     system_library(
         name = "lzma",

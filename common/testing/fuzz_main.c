@@ -40,7 +40,8 @@ void fuzz_append(unsigned char **seed, size_t *size, const void *data, size_t le
 
 #ifndef WARPBOOK_LIBFUZZER
 
-enum { CHANGES_PER_SEED = 2000, PREFIXES_PER_SEED = 512 };
+/* Changes of a seed; a target with many seeds changes each of them less often. */
+enum { CHANGES_PER_SEED = 2000, CHANGES_IN_ALL = 16000, PREFIXES_PER_SEED = 512 };
 
 static void run_copy(const unsigned char *data, size_t size) {
     unsigned char *copy = malloc(size > 0 ? size : 1); /* exact size: reads past it are seen */
@@ -61,7 +62,7 @@ static void change(struct rng *rng, unsigned char *data, size_t size) {
     }
 }
 
-static void run_seed(const unsigned char *seed, size_t size, struct rng *rng) {
+static void run_seed(const unsigned char *seed, size_t size, size_t changes, struct rng *rng) {
     size_t step = 1 + size / PREFIXES_PER_SEED;
     for (size_t length = 0; length <= size; length += step) {
         run_copy(seed, length);
@@ -69,7 +70,7 @@ static void run_seed(const unsigned char *seed, size_t size, struct rng *rng) {
     run_copy(seed, size);
     unsigned char *changed = malloc(size > 0 ? size : 1);
     fuzz_require(changed != NULL);
-    for (int i = 0; i < CHANGES_PER_SEED && size > 0; i++) {
+    for (size_t i = 0; i < changes && size > 0; i++) {
         memcpy(changed, seed, size);
         change(rng, changed, size);
         run_copy(changed, 1 + rng_below(rng, size));
@@ -91,6 +92,15 @@ static int replay(const char *path) {
     return 0;
 }
 
+static size_t count_seeds(void) {
+    unsigned char *seed;
+    size_t size, count = 0;
+    for (; fuzz_seed(count, &seed, &size); count++) {
+        free(seed);
+    }
+    return count;
+}
+
 int main(int argc, char **argv) {
     for (int i = 1; i < argc; i++) { /* files that a fuzzer found */
         if (replay(argv[i]) != 0) {
@@ -100,17 +110,19 @@ int main(int argc, char **argv) {
     struct rng rng = rng_create(1);
     unsigned char *seed;
     size_t size;
-    size_t count = 0;
-    for (; fuzz_seed(count, &seed, &size); count++) {
-        run_seed(seed, size, &rng);
-        free(seed);
-    }
+    const size_t count = count_seeds();
     if (count == 0) {
         fprintf(stderr, "this fuzz target has no seed\n");
         return 1;
     }
-    printf("%zu seed%s, prefixes and %d changes of each: no finding\n", count, plural(count),
-           2 * CHANGES_PER_SEED);
+    const size_t share = CHANGES_IN_ALL / count;
+    const size_t changes = share < CHANGES_PER_SEED ? share : CHANGES_PER_SEED;
+    for (size_t i = 0; i < count && fuzz_seed(i, &seed, &size); i++) {
+        run_seed(seed, size, changes, &rng);
+        free(seed);
+    }
+    printf("%zu seed%s, prefixes and %zu changes of each: no finding\n", count, plural(count),
+           2 * changes);
     return 0;
 }
 

@@ -49,7 +49,10 @@ def _symbols_impl(ctx):
         progress_message = "Listing symbols of %s" % subject.label,
         use_default_shell_env = True,
     )
-    return [DefaultInfo(files = depset([output]), runfiles = ctx.runfiles(files = [output]))]
+    return [
+        DefaultInfo(files = depset([output]), runfiles = ctx.runfiles(files = [output])),
+        OutputGroupInfo(parts = depset([parts]), listed = depset(files)),
+    ]
 
 _symbols = rule(
     implementation = _symbols_impl,

@@ -58,6 +58,9 @@ enum simt_barrier_detail {
     SIMT_BARRIER_ALIGNED  /**< all lanes of a warp come together */
 };
 
+/** Number of barrier.cluster: behind those that programs number. */
+enum { SIMT_CLUSTER_BARRIER = 16 };
+
 enum simt_barrier_mode {
     SIMT_BARRIER_SYNC,
     SIMT_BARRIER_ARRIVE, /**< counts its threads and does not wait */
@@ -230,6 +233,12 @@ simt_decode_family simt_decode_matrix;
 simt_decode_family simt_decode_async_copy;
 /** mbarrier.*. */
 simt_decode_family simt_decode_mbarrier;
+/** cp.async.bulk and its groups. */
+simt_decode_family simt_decode_bulk_copy;
+/** wgmma.*. */
+simt_decode_family simt_decode_wgmma;
+/** mapa, getctarank, setmaxnreg. */
+simt_decode_family simt_decode_cluster;
 /** tex, tld4, txq and suq. */
 simt_decode_family simt_decode_texture;
 /** suld and sust. */

@@ -44,8 +44,25 @@ const char *elf_string(const struct elf_file *file, const Elf64_Shdr *table, siz
 
 enum { REGISTERS_SHIFT = 24 };
 
+/** Each function has a section of its own. */
+static const char PREFIX[] = ".text.";
+
+bool cubin_has_code(const void *cubin, size_t size) {
+    const struct elf_file file = {.data = cubin, .size = size};
+    Elf64_Shdr names, section;
+    if (!elf_is_file(&file) || !elf_section_names(&file, &names)) {
+        return true;
+    }
+    for (size_t i = 0; elf_section(&file, i, &section); i++) {
+        const char *name = elf_string(&file, &names, section.sh_name);
+        if (name == NULL || strncmp(name, PREFIX, sizeof PREFIX - 1) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 uint32_t cubin_registers(const void *cubin, size_t size, const char *kernel) {
-    static const char PREFIX[] = ".text.";
     const struct elf_file file = {.data = cubin, .size = size};
     Elf64_Shdr names, section;
     if (!elf_is_file(&file) || !elf_section_names(&file, &names)) {

@@ -45,4 +45,7 @@ const char *elf_string(const struct elf_file *file, const Elf64_Shdr *table, siz
  */
 uint32_t cubin_registers(const void *cubin, size_t size, const char *kernel);
 
+/** @return false for a cubin without a kernel or another function, as nvcc's linker adds one. */
+bool cubin_has_code(const void *cubin, size_t size);
+
 #endif

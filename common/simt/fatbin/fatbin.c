@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/fatbin/elf.h"
+
 static const uint32_t MAGIC = 0xba55ed50;
 
 enum {
@@ -203,6 +205,24 @@ static bool next_undamaged(struct cursor *cursor, struct entry *entry, const cha
     return cursor->left > 0 && next_entry(cursor, entry, payload, &unsaid) == STATUS_OK;
 }
 
+bool fatbin_next_entry(const void *data, size_t limit, size_t *at, struct fatbin_entry *entry) {
+    struct error unsaid = {0};
+    struct cursor cursor = {0};
+    struct entry header;
+    const char *payload;
+    if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK || *at > cursor.left) {
+        return false;
+    }
+    cursor.bytes += *at;
+    cursor.left -= *at;
+    if (!next_undamaged(&cursor, &header, &payload)) {
+        return false;
+    }
+    *at += header.header_size + header.payload_size;
+    *entry = (struct fatbin_entry){header.kind == KIND_PTX, header.architecture, header.compressed};
+    return true;
+}
+
 bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
                       struct fatbin_code *code) {
     struct error unsaid = {0};
@@ -319,4 +339,42 @@ enum status fatbin_unpack(const struct fatbin_packed *packed, char **text, size_
     }
     *text = memory;
     return STATUS_OK;
+}
+
+/** @return whether compressed machine code has functions, or may have */
+static bool packed_has_code(const struct zstd *zstd, const struct entry *entry,
+                            const char *payload) {
+    char *code = entry->packed_size > 0 && entry->text_size > 0 && entry->text_size <= MOST_TEXT
+                     ? malloc(entry->text_size)
+                     : NULL;
+    if (code == NULL) {
+        return true;
+    }
+    size_t got = zstd->decompress(code, entry->text_size, payload, entry->packed_size);
+    bool has = zstd->is_error(got) != 0 || cubin_has_code(code, got);
+    free(code);
+    return has;
+}
+
+bool fatbin_has_code(const void *data, size_t limit) {
+    struct error unsaid = {0};
+    struct cursor cursor = {0};
+    struct zstd zstd;
+    struct entry entry;
+    const char *payload;
+    bool has = false;
+    if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
+        return true;
+    }
+    bool can_unpack = open_zstd(&zstd);
+    while (!has && next_undamaged(&cursor, &entry, &payload)) {
+        if (entry.kind == KIND_MACHINE_CODE) {
+            has = !entry.compressed ? cubin_has_code(payload, entry.payload_size)
+                                    : !can_unpack || packed_has_code(&zstd, &entry, payload);
+        }
+    }
+    if (can_unpack) {
+        dlclose(zstd.library);
+    }
+    return has;
 }

@@ -47,6 +47,20 @@ struct fatbin_packed {
 bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
                         struct fatbin_packed *packed);
 
+/** What an entry of a fat binary is. */
+struct fatbin_entry {
+    bool ptx;              /**< else machine code, or something else that no GPU code is */
+    unsigned architecture; /**< 75 for compute_75 or sm_75 */
+    bool compressed;
+};
+
+/**
+ * @brief Steps through a fat binary's entries.
+ * @param at begins as 0
+ * @return false at the end, and where the fat binary is damaged
+ */
+bool fatbin_next_entry(const void *data, size_t limit, size_t *at, struct fatbin_entry *entry);
+
 /** Machine code inside a fat binary; not owned. */
 struct fatbin_code {
     const void *bytes;
@@ -63,6 +77,12 @@ struct fatbin_code {
  */
 bool fatbin_find_code(const void *data, size_t limit, unsigned architecture,
                       struct fatbin_code *code);
+
+/**
+ * @return whether the machine code in a fat binary has functions. Programs have one without, which
+ *         nvcc's linker adds. True also where the code is compressed and cannot be unpacked here.
+ */
+bool fatbin_has_code(const void *data, size_t limit);
 
 /*
  * PTX that nvcc compressed becomes text, where the system has libzstd.so.1.

@@ -1,3 +1,4 @@
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -321,4 +322,36 @@ C_TEST(unpack, refuses_what_is_damaged) {
     frame.bytes[0] = 0;
     EXPECT_STATUS(STATUS_BAD_FORMAT, unpack(&frame, 9, &text, &size, &error));
     EXPECT_TRUE(text == NULL && size == 0);
+}
+
+C_TEST(fatbin, lists_its_entries) {
+    struct fatbin_image image = {.size = 0};
+    struct fatbin_entry entry;
+    size_t at = 0;
+    fatbin_image_add(&image, MACHINE_CODE, 80, ZSTD, "code");
+    fatbin_image_add(&image, PTX, 75, PLAIN, ".version 9.0");
+    ASSERT_TRUE(fatbin_next_entry(image.bytes, image.size, &at, &entry));
+    EXPECT_TRUE(!entry.ptx && entry.compressed && entry.architecture == 80);
+    ASSERT_TRUE(fatbin_next_entry(image.bytes, image.size, &at, &entry));
+    EXPECT_TRUE(entry.ptx && !entry.compressed && entry.architecture == 75);
+    EXPECT_TRUE(!fatbin_next_entry(image.bytes, image.size, &at, &entry));
+    at = SIZE_MAX;
+    EXPECT_TRUE(!fatbin_next_entry(image.bytes, image.size, &at, &entry));
+}
+
+C_TEST(fatbin, tells_code_from_a_cubin_without_functions) {
+    struct cubin_image cubin;
+    struct fatbin_image image = {.size = 0};
+    cubin_image_make(&cubin, "k", 40);
+    fatbin_image_add_bytes(&image, MACHINE_CODE, 75, PLAIN, &cubin, sizeof cubin);
+    EXPECT_TRUE(fatbin_has_code(image.bytes, image.size));
+    memcpy(cubin.names + 1, ".nv.info", 9); /* in place of .text.k */
+    image = (struct fatbin_image){.size = 0};
+    fatbin_image_add_bytes(&image, MACHINE_CODE, 75, PLAIN, &cubin, sizeof cubin);
+    EXPECT_TRUE(!fatbin_has_code(image.bytes, image.size));
+    fatbin_image_add(&image, MACHINE_CODE, 75, LZ4, "packed"); /* nobody can tell */
+    EXPECT_TRUE(fatbin_has_code(image.bytes, image.size));
+    image = (struct fatbin_image){.size = 0};
+    fatbin_image_add(&image, PTX, 75, PLAIN, ".version 9.0");
+    EXPECT_TRUE(!fatbin_has_code(image.bytes, image.size));
 }

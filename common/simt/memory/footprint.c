@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 enum { PAGE_SHIFT = 16, WORD_SHIFT = 2, SET_WORDS = (1 << (PAGE_SHIFT - WORD_SHIFT)) / 64 };
+enum { LEAF_SHIFT = 10, LEAF_PAGES = 1 << LEAF_SHIFT };
 
 /* Sets of words, of 64 KiB of memory. */
 struct page {
@@ -12,23 +13,28 @@ struct page {
     struct page *next;
 };
 
+/* Pages by the low bits of their numbers; NULL: not touched. */
+struct leaf {
+    _Atomic(struct page *) pages[LEAF_PAGES];
+};
+
+/* Made for each piece of work, whose memory is a small part of the window: a page table of two
+   levels. */
 struct simt_footprint {
     uint64_t begin, end;
-    _Atomic(struct page *) *table; /* by number; NULL: not touched */
-    _Atomic(struct page *) pages;  /* all of them */
+    size_t count;
+    _Atomic(struct page *) pages;    /* all of them */
+    _Atomic(struct leaf *) leaves[]; /* by the high bits of a page's number; NULL: not touched */
 };
 
 struct simt_footprint *simt_footprint_create(uint64_t begin, uint64_t end) {
-    struct simt_footprint *f = calloc(1, sizeof *f);
-    if (f == NULL) {
-        return NULL;
-    }
-    f->begin = begin >> PAGE_SHIFT << PAGE_SHIFT;
-    f->end = end;
-    f->table = calloc((size_t)((end - f->begin) >> PAGE_SHIFT) + 1, sizeof *f->table);
-    if (f->table == NULL) {
-        free(f);
-        return NULL;
+    const uint64_t first = begin >> PAGE_SHIFT << PAGE_SHIFT;
+    const size_t count = (size_t)((end - first) >> (PAGE_SHIFT + LEAF_SHIFT)) + 1;
+    struct simt_footprint *f = calloc(1, sizeof *f + count * sizeof *f->leaves);
+    if (f != NULL) {
+        f->begin = first;
+        f->end = end;
+        f->count = count;
     }
     return f;
 }
@@ -41,13 +47,36 @@ void simt_footprint_free(struct simt_footprint *f) {
         next = page->next;
         free(page);
     }
-    free(f->table);
+    for (size_t n = 0; n < f->count; n++) {
+        free(f->leaves[n]);
+    }
     free(f);
+}
+
+/* @return the leaf of the page of that number, made where there is none; NULL when memory is short
+ */
+static struct leaf *leaf_of(struct simt_footprint *f, uint64_t number) {
+    _Atomic(struct leaf *) *place = &f->leaves[number >> LEAF_SHIFT];
+    struct leaf *leaf = atomic_load(place), *none = NULL;
+    if (leaf != NULL) {
+        return leaf;
+    }
+    leaf = calloc(1, sizeof *leaf);
+    if (leaf != NULL && !atomic_compare_exchange_strong(place, &none, leaf)) {
+        free(leaf);
+        return none;
+    }
+    return leaf;
 }
 
 /* @return the page of that number, made where there is none; NULL when memory is short */
 static struct page *page_of(struct simt_footprint *f, uint64_t number) {
-    struct page *page = atomic_load(&f->table[number]), *none = NULL;
+    struct leaf *leaf = leaf_of(f, number);
+    if (leaf == NULL) {
+        return NULL;
+    }
+    _Atomic(struct page *) *place = &leaf->pages[number % LEAF_PAGES];
+    struct page *page = atomic_load(place), *none = NULL;
     if (page != NULL) {
         return page;
     }
@@ -56,7 +85,7 @@ static struct page *page_of(struct simt_footprint *f, uint64_t number) {
         return NULL;
     }
     page->number = number;
-    if (!atomic_compare_exchange_strong(&f->table[number], &none, page)) {
+    if (!atomic_compare_exchange_strong(place, &none, page)) {
         free(page);
         return none;
     }
@@ -64,6 +93,12 @@ static struct page *page_of(struct simt_footprint *f, uint64_t number) {
     while (!atomic_compare_exchange_weak(&f->pages, &page->next, page)) {
     }
     return page;
+}
+
+/* @return the page of that number; NULL where there is none */
+static const struct page *find_page(const struct simt_footprint *f, uint64_t number) {
+    const struct leaf *leaf = f->leaves[number >> LEAF_SHIFT];
+    return leaf == NULL ? NULL : leaf->pages[number % LEAF_PAGES];
 }
 
 void simt_footprint_note(struct simt_footprint *f, uint64_t address, size_t bytes, bool writes) {
@@ -108,7 +143,7 @@ bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_
                           struct simt_meeting *meeting) {
     bool met = false;
     for (const struct page *page = first->pages; page != NULL; page = page->next) {
-        const struct page *other = second->table[page->number];
+        const struct page *other = find_page(second, page->number);
         struct simt_meeting here;
         if (other != NULL && meet_in_page(page, other, &here, first->begin) &&
             (!met || here.address < meeting->address)) { /* pages come in any order */

@@ -36,6 +36,7 @@ enum simt_check {
 };
 
 struct simt_access_cache;
+struct simt_async;
 struct simt_footprint;
 struct simt_undefined;
 struct simt_textures;
@@ -96,11 +97,27 @@ struct simt_block {
                                          the watch of global memory */
     struct simt_undefined *undefined; /**< values that are followed to their use; NULL: none are */
     struct simt_agent agent;          /**< id = order, else zeros, when the block starts */
+    struct simt_async *async;         /**< bulk copies and wgmma; NULL until the first */
     struct simt_access_cache *cache;  /**< of the host thread; see access.h */
     struct simt_caches caches;
     uint32_t returned;       /**< threads that have ended */
     uint64_t writes;         /**< with a shadow: requests so far that were no loads */
     struct simt_fault fault; /**< kind SIMT_FAULT_NONE until simt_fail() */
 };
+
+/* The async proxy of a block; core/ops/async_proxy.h. */
+
+/** Frees all; NULL is allowed. */
+void simt_async_free(struct simt_async *async);
+
+/** A block begins; NULL is allowed. */
+void simt_async_reset(struct simt_async *async);
+
+/** All threads have returned: carries out what is left. May set block->fault. */
+void simt_async_finish(struct simt_block *block);
+
+/** What a warp waited for in vain, if that was an mbarrier: for the message of an endless loop.
+ *  Else @p text stays as it is. */
+void simt_async_explain(const struct simt_block *block, uint32_t warp, char *text, size_t size);
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/base/flags.h"
 #include "common/base/terminal.h"
 #include "common/simt/nsight/nsight.h"
+#include "common/simt/nsight/xray.h"
 
 struct options {
     const char *from, *output;
@@ -19,14 +20,14 @@ static const char epilogue[] =
     "\n"
     "common/simt/README.md says what to profile with. A bench's own flag --xray does it all.\n";
 
-static enum status parse(struct options *o, int argc, char **argv, bool *help,
+static enum status parse(struct options *o, const char *program, int argc, char **argv, bool *help,
                          struct error *error) {
     struct arguments arguments = {0};
     const struct flag table[] = {
         {"from", 'f', FLAG_STRING, &o->from, "FILE", "what Nsight Compute recorded"},
         {"output", 'o', FLAG_STRING, &o->output, "FILE", "the page to write"},
     };
-    const struct flags flags = {.program = "xray",
+    const struct flags flags = {.program = program,
                                 .positional = "",
                                 .summary = "Makes an x-ray page of a report by Nsight Compute.",
                                 .table = table,
@@ -43,12 +44,11 @@ static enum status parse(struct options *o, int argc, char **argv, bool *help,
     return status;
 }
 
-int main(int argc, char **argv) {
+int xray_command(const char *program, int argc, char **argv) {
     struct options o = {.output = "xray.html"};
     struct error error = {0};
     bool help = false;
-    file_enter_working_directory();
-    enum status status = parse(&o, argc, argv, &help, &error);
+    enum status status = parse(&o, program, argc, argv, &help, &error);
     if (status == STATUS_OK && !help) {
         status = file_check_writable(o.output, &error);
     }
@@ -56,7 +56,7 @@ int main(int argc, char **argv) {
         status = nsight_convert(o.from, o.output, &error);
     }
     if (status != STATUS_OK) {
-        return report_failure("xray", &error, status);
+        return report_failure(program, &error, status);
     }
     if (!help) {
         printf("%s\n", o.output);

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <cuda.h>
 #include <cuda_runtime_api.h>
 
 #include "common/simt/runtime/testdata/checks.h"
@@ -35,6 +36,9 @@ C_TEST(api, tells_properties_and_attributes_alike) {
     EXPECT_INT_EQ(properties.major, value);
     WANT(cudaSuccess, cudaDeviceGetAttribute(&value, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0));
     EXPECT_INT_EQ(properties.sharedMemPerBlockOptin, value);
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&value, cudaDevAttrMemoryPoolsSupported, 0));
+    EXPECT_INT_EQ(1, value); // programs leave their pools out where it is 0
+    EXPECT_INT_EQ(1, properties.memoryPoolsSupported);
     EXPECT_INT_EQ(32, properties.warpSize);
     EXPECT_INT_EQ(1024, properties.maxThreadsPerBlock);
     EXPECT_INT_EQ(64, properties.maxThreadsDim[2]);
@@ -406,4 +410,51 @@ C_TEST(api, symbols_and_kernels_must_be_some) {
     WANT(cudaErrorInvalidResourceHandle, cudaFuncGetAttributes(&attributes, &host));
     dim3 one = {.x = 1, .y = 1, .z = 1};
     WANT(cudaErrorInvalidResourceHandle, cudaLaunchKernel(&host, one, one, NULL, 0, NULL));
+}
+
+typedef CUresult encode_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
+                              void *address, const cuuint64_t *sizes, const cuuint64_t *strides,
+                              const cuuint32_t *box, const cuuint32_t *steps,
+                              CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
+                              CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
+
+/* 100 rows of `columns` halves, in boxes of `box` columns. */
+static CUresult encode(encode_tiled *function, char *address, cuuint64_t columns, cuuint32_t box,
+                       CUtensorMapSwizzle swizzle) {
+    static CUtensorMap map;
+    const cuuint64_t sizes[] = {columns, 100}, strides[] = {2 * columns};
+    const cuuint32_t boxes[] = {box, 8}, steps[] = {1, 1};
+    return function(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT16, 2, address, sizes, strides, boxes, steps,
+                    CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                    CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+}
+
+C_TEST(api, tensor_maps_are_encoded_by_the_driver) {
+    void *found = NULL;
+    encode_tiled *function;
+    char *d_matrix = NULL;
+    enum cudaDriverEntryPointQueryResult result = cudaDriverEntryPointSymbolNotFound;
+    WANT(cudaSuccess, cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &found, 12000,
+                                                       cudaEnableDefault, &result));
+    EXPECT_INT_EQ(cudaDriverEntryPointSuccess, result);
+    ASSERT_TRUE(found != NULL);
+    memcpy(&function, &found, sizeof function);
+    WANT(cudaSuccess, cudaMalloc((void **)&d_matrix, 100 * 128 * 2));
+    EXPECT_INT_EQ(CUDA_SUCCESS, encode(function, d_matrix, 128, 64, CU_TENSOR_MAP_SWIZZLE_128B));
+    EXPECT_INT_EQ(CUDA_SUCCESS, encode(function, d_matrix, 128, 128, CU_TENSOR_MAP_SWIZZLE_NONE));
+    /* An address, a stride and a box that are no multiples of 16 bytes; a box that is wider than
+       the swizzle. */
+    EXPECT_INT_EQ(CUDA_ERROR_INVALID_VALUE,
+                  encode(function, d_matrix + 8, 120, 64, CU_TENSOR_MAP_SWIZZLE_128B));
+    EXPECT_INT_EQ(CUDA_ERROR_INVALID_VALUE,
+                  encode(function, d_matrix, 100, 64, CU_TENSOR_MAP_SWIZZLE_128B));
+    EXPECT_INT_EQ(CUDA_ERROR_INVALID_VALUE,
+                  encode(function, d_matrix, 128, 20, CU_TENSOR_MAP_SWIZZLE_128B));
+    EXPECT_INT_EQ(CUDA_ERROR_INVALID_VALUE,
+                  encode(function, d_matrix, 128, 64, CU_TENSOR_MAP_SWIZZLE_64B));
+    WANT(cudaSuccess, cudaGetDriverEntryPointByVersion("cuNoSuchFunction", &found, 12000,
+                                                       cudaEnableDefault, &result));
+    EXPECT_INT_EQ(cudaDriverEntryPointSymbolNotFound, result);
+    EXPECT_TRUE(found == NULL);
+    WANT(cudaSuccess, cudaFree(d_matrix));
 }

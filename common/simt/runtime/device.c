@@ -101,7 +101,7 @@ static void fill_memory(struct cudaDeviceProp *properties, const struct simt_gpu
     properties->concurrentManagedAccess = 1;
     properties->canUseHostPointerForRegisteredMem = 1;
     properties->hostRegisterSupported = 1;
-    properties->memoryPoolsSupported = 0;
+    properties->memoryPoolsSupported = 1;
 }
 
 static cudaError_t get_properties(const struct runtime *runtime, struct cudaDeviceProp *properties,

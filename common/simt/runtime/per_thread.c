@@ -9,6 +9,8 @@
     X(cudaEventRecordWithFlags, cudaEventRecordWithFlags_ptsz)                       \
     X(cudaEventRecord, cudaEventRecord_ptsz)                                         \
     X(cudaFreeAsync, cudaFreeAsync_ptsz)                                             \
+    X(cudaGetDriverEntryPoint, cudaGetDriverEntryPoint_ptsz)                         \
+    X(cudaGetDriverEntryPointByVersion, cudaGetDriverEntryPointByVersion_ptsz)       \
     X(cudaGraphInstantiateWithParams, cudaGraphInstantiateWithParams_ptsz)           \
     X(cudaGraphLaunch, cudaGraphLaunch_ptsz)                                         \
     X(cudaGraphUpload, cudaGraphUpload_ptsz)                                         \

@@ -131,9 +131,9 @@ static enum status read_gpu(const struct simt_gpu **gpu, struct error *error) {
     return STATUS_OK;
 }
 
-/** The program may change its folder before the page is written. */
-static enum status read_xray(char path[PATH_MAX], struct error *error) {
-    const char *value = variable("SIMT_XRAY");
+/** Reads the name of a file; the program may change its folder before the file is written. */
+static enum status read_path(const char *name, char path[PATH_MAX], struct error *error) {
+    const char *value = variable(name);
     char folder[PATH_MAX] = "";
     path[0] = '\0';
     if (value == NULL) {
@@ -144,7 +144,7 @@ static enum status read_xray(char path[PATH_MAX], struct error *error) {
     }
     int used = snprintf(path, PATH_MAX, "%s%s%s", folder, folder[0] != '\0' ? "/" : "", value);
     if (used < 0 || used >= PATH_MAX) {
-        return error_set(error, STATUS_INVALID_ARGUMENT, "SIMT_XRAY: the path is too long");
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%s: the path is too long", name);
     }
     return file_check_writable(path, error);
 }
@@ -169,9 +169,18 @@ enum status simt_settings_read(struct simt_settings *settings, struct error *err
     settings->seed = 0;
     TRY(read_number("SIMT_SEED", 0, UINT64_MAX, &settings->seed, error));
     TRY(read_gpu(&settings->gpu, error));
-    TRY(read_xray(settings->xray, error));
+    TRY(read_path("SIMT_XRAY", settings->xray, error));
+    TRY(read_path("SIMT_REPORT_FILE", settings->report_file, error));
     settings->report = (enum simt_report_format)report;
     settings->threads = (int)threads;
     settings->instruction_limit = limit;
+    return STATUS_OK;
+}
+
+enum status simt_error_exitcode(int *code, struct error *error) {
+    enum { MOST_STATUS = 255 };
+    uint64_t number = 0;
+    TRY(read_number("SIMT_ERROR_EXITCODE", 0, MOST_STATUS, &number, error));
+    *code = (int)number;
     return STATUS_OK;
 }

@@ -7,8 +7,10 @@
  *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
  *     SIMT_GPU=NAME                  h200
  *     SIMT_REPORT=text|json|sarif    none
+ *     SIMT_REPORT_FILE=FILE          none: the report goes to stderr
  *     SIMT_XRAY=FILE                 none: the HTML page to write at the end
  *     SIMT_SEED=N                    0; draws the warps whose chains of waiting are followed
+ *     SIMT_ERROR_EXITCODE=N          0: the program's own status, also where simt found something
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_
@@ -34,10 +36,15 @@ struct simt_settings {
     const struct simt_gpu *gpu;
     enum simt_report_format report;
     uint64_t seed;
-    char xray[PATH_MAX]; /**< absolute; empty: no page */
+    char xray[PATH_MAX];        /**< absolute; empty: no page */
+    char report_file[PATH_MAX]; /**< absolute; empty: the report goes to stderr */
 };
 
 /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line that names the variable. */
 MUST_CHECK enum status simt_settings_read(struct simt_settings *settings, struct error *error);
+
+/** Reads SIMT_ERROR_EXITCODE, which concerns the program's process and not the device's.
+ * @param code receives the exit status of a program in which simt found something; 0: its own */
+MUST_CHECK enum status simt_error_exitcode(int *code, struct error *error);
 
 #endif

@@ -76,3 +76,20 @@ C_TEST(settings, name_what_is_wrong) {
         EXPECT_TRUE(strstr(error.message, WRONG[i][1]) != NULL);
     }
 }
+
+C_TEST(settings, of_the_exit_status) {
+    static const char *const WRONG[] = {"-1", "256", "1x", "yes"};
+    struct error error = {0};
+    int code = -1;
+    unsetenv("SIMT_ERROR_EXITCODE");
+    EXPECT_OK(simt_error_exitcode(&code, &error));
+    EXPECT_INT_EQ(0, code);
+    setenv("SIMT_ERROR_EXITCODE", "255", 1);
+    EXPECT_OK(simt_error_exitcode(&code, &error));
+    EXPECT_INT_EQ(255, code);
+    for (size_t i = 0; i < sizeof WRONG / sizeof *WRONG; i++) {
+        setenv("SIMT_ERROR_EXITCODE", WRONG[i], 1);
+        EXPECT_STATUS(STATUS_INVALID_ARGUMENT, simt_error_exitcode(&code, &error));
+        EXPECT_TRUE(strstr(error.message, "SIMT_ERROR_EXITCODE") != NULL);
+    }
+}

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/array/array.h"
+#include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/mirror.h"
@@ -79,6 +81,7 @@ static void create_memory(struct runtime *runtime) {
     if (status == STATUS_OK) {
         status = simt_host_fault_install(runtime->memory);
         simt_host_fault_repair(repair, runtime);
+        simt_host_fault_status(error_exit_status);
     }
     if (status != STATUS_OK) {
         runtime_give_up("no address space for the memory of the emulated GPU");
@@ -194,6 +197,7 @@ void runtime_explain(const struct runtime *runtime, const char *format, ...) {
     if (runtime->settings.check == SIMT_CHECK_OFF) {
         return;
     }
+    the_runtime()->findings++;
     va_list args;
     va_start(args, format);
     print_line(format, args);
@@ -236,12 +240,36 @@ static void write_xray(const struct runtime *runtime) {
     }
 }
 
+/** Prints the report on stderr, or into the file that the settings name. */
+static void give_report(const struct runtime *runtime) {
+    const struct simt_settings *settings = &runtime->settings;
+    char *text = NULL;
+    size_t size = 0;
+    FILE *stream = settings->report_file[0] != '\0' ? open_memstream(&text, &size) : stderr;
+    struct error error = {0};
+    if (stream == NULL) {
+        runtime_say("no report: out of memory");
+        return;
+    }
+    report_print(&runtime->report, settings, runtime->clock, stream);
+    if (stream == stderr) {
+        return;
+    }
+    fclose(stream);
+    enum status status =
+        text != NULL ? file_write(settings->report_file, text, size, &error) : STATUS_OUT_OF_MEMORY;
+    if (status != STATUS_OK) {
+        runtime_say("no report: %s", error_text(&error, status));
+    }
+    free(text);
+}
+
 void runtime_finish(void) {
     struct runtime *runtime = runtime_lock();
     if (runtime->ready && !runtime->finished) {
         fflush(stdout);
         leaks_report(runtime);
-        report_print(&runtime->report, &runtime->settings, runtime->clock, stderr);
+        give_report(runtime);
         write_xray(runtime);
         runtime->finished = true;
     }
@@ -250,4 +278,7 @@ void runtime_finish(void) {
 
 __attribute__((destructor)) static void finish(void) {
     runtime_finish();
+    if (the_runtime()->findings > 0) {
+        error_exit();
+    }
 }

@@ -23,6 +23,12 @@ format_function format_junit;      /**< JUnit XML */
 format_function format_markdown;   /**< a table, as GitHub shows it */
 format_function format_html;       /**< one file with charts, without scripts */
 
+/** The style of format_html(), for pages that show format_html_labs(). */
+extern const char format_html_style[];
+
+/** Writes what format_html() says of each lab. */
+void format_html_labs(FILE *out, const struct run *run, const struct run_score *score);
+
 /** @return the format of that name, or NULL with a line that lists all. */
 format_function *format_find(const char *name, struct error *error);
 

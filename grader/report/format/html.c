@@ -10,7 +10,9 @@
 static const char head[] =
     "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
     "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
-    "<title>Warpbook report</title>\n<style>\n"
+    "<title>Warpbook report</title>\n<style>\n";
+
+const char format_html_style[] =
     ":root{color-scheme:light dark;--bg:#fcfcfa;--fg:#1c1f24;--soft:#5d6570;--line:#d8dbe0;"
     "--card:#fff;--good:#1a7f4b;--half:#b7791f;--bad:#c0392b;--bar:#3b6fd4;--track:#e8eaee}\n"
     "@media(prefers-color-scheme:dark){:root{--bg:#14171b;--fg:#e6e8eb;--soft:#9aa3ae;"
@@ -30,8 +32,9 @@ static const char head[] =
     "svg{display:block;width:100%;height:auto;margin-top:8px}\n"
     "svg text{fill:var(--fg);font-size:12.5px}svg text.s{fill:var(--soft);font-size:11px}\n"
     ".why{margin:.6rem 0 0;overflow-wrap:anywhere}.next{margin:.6rem 0 0;color:var(--soft)}"
-    "code{background:var(--track);border-radius:4px;padding:1px 5px;overflow-wrap:anywhere}\n"
-    "</style>\n</head>\n<body>\n<main>\n";
+    "code{background:var(--track);border-radius:4px;padding:1px 5px;overflow-wrap:anywhere}\n";
+
+static const char body[] = "</style>\n</head>\n<body>\n<main>\n";
 
 static const char *class_of(enum lab_state state) {
     return state == STATE_PASSED || state == STATE_GOLD         ? "g"
@@ -175,9 +178,17 @@ static void print_overview(FILE *out, const struct run *run, const struct run_sc
     fprintf(out, "</svg></section>\n");
 }
 
+void format_html_labs(FILE *out, const struct run *run, const struct run_score *score) {
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        if (run->labs[i].lab != NULL) {
+            print_lab(out, &run->labs[i], &score->labs[i]);
+        }
+    }
+}
+
 void format_html(FILE *out, const struct run *run, const struct run_score *score) {
     char warmups[32];
-    fputs(head, out);
+    fprintf(out, "%s%s%s", head, format_html_style, body);
     fprintf(out, "<h1>Warpbook: %d of %d points</h1>\n<p class=\"sub\">%s%s", score->points,
             score->most, run->subject, run->commit[0] != '\0' ? ", commit " : "");
     format_escaped(out, run->commit);
@@ -186,10 +197,6 @@ void format_html(FILE *out, const struct run *run, const struct run_score *score
     }
     fprintf(out, "; what is modelled was not measured on a GPU</p>\n");
     print_overview(out, run, score);
-    for (size_t i = 0; i < LAB_COUNT; i++) {
-        if (run->labs[i].lab != NULL) {
-            print_lab(out, &run->labs[i], &score->labs[i]);
-        }
-    }
+    format_html_labs(out, run, score);
     fprintf(out, "</main>\n</body>\n</html>\n");
 }

@@ -31,6 +31,7 @@ bool decode_has_destination(const struct ptx_instruction *i) {
                                           "discard",
                                           "applypriority",
                                           "griddepcontrol",
+                                          "wgmma",
                                           "sust",
                                           NULL};
     static const char *const with_state[] = {"arrive",   "arrive_drop",   "test_wait",
@@ -364,7 +365,7 @@ static enum status add_destinations(struct decoder *d, const struct ptx_operand 
     return STATUS_OK;
 }
 
-enum { MOST_SOURCES = 64 };
+enum { MOST_SOURCES = 144 }; /* wgmma: 128 accumulators and ten more */
 
 /* Sources that an operand is made of: a vector's elements, an address and its coordinates. */
 static size_t count_elements(const struct ptx_operand *operand) {

@@ -64,10 +64,33 @@ static enum status decode_call(struct decoder *d, const struct ptx_instruction *
                : list_parameters(d, &in->operands[2], &call->arguments, &call->argument_count);
 }
 
+static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
+    (void)warp;
+    (void)i;
+}
+
 static enum simt_barrier_mode reduction_of(const struct ptx_instruction *in) {
     return ptx_has_modifier(in, "popc")  ? SIMT_BARRIER_POPC
            : ptx_has_modifier(in, "and") ? SIMT_BARRIER_AND
                                          : SIMT_BARRIER_OR;
+}
+
+/* barrier.cluster.arrive and .wait, of a cluster of one block: its threads meet at the latter. */
+static enum status decode_cluster_barrier(struct decoder *d, const struct ptx_instruction *in,
+                                          struct simt_instruction *out) {
+    bool waits = ptx_has_modifier(in, "wait");
+    out->op_class = SIMT_CLASS_BARRIER;
+    out->detail[SIMT_BARRIER_COUNTED] = 0;
+    out->detail[SIMT_BARRIER_ALIGNED] = ptx_has_modifier(in, "aligned");
+    out->detail[SIMT_BARRIER_MODE] = SIMT_BARRIER_SYNC;
+    if (!waits) {
+        out->next = SIMT_NEXT_PC;
+        out->flow = SIMT_FLOW_NONE;
+        out->run = run_nothing;
+        return ptx_has_modifier(in, "arrive") ? STATUS_OK : STATUS_UNSUPPORTED;
+    }
+    out->src_count = 1;
+    return decode_constant(d, false, SIMT_CLUSTER_BARRIER, &out->src[0]);
 }
 
 /*
@@ -76,10 +99,13 @@ static enum simt_barrier_mode reduction_of(const struct ptx_instruction *in) {
  */
 static enum status decode_barrier(struct decoder *d, const struct ptx_instruction *in,
                                   struct simt_instruction *out) {
+    if (ptx_has_modifier(in, "cluster")) {
+        return decode_cluster_barrier(d, in, out);
+    }
     bool arrives = ptx_has_modifier(in, "arrive");
     bool reduces = ptx_has_modifier(in, "red");
     bool known = arrives || reduces || ptx_has_modifier(in, "sync");
-    if (!known || ptx_has_modifier(in, "cluster")) {
+    if (!known) {
         return STATUS_UNSUPPORTED;
     }
     out->op_class = SIMT_CLASS_BARRIER;

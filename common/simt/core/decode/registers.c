@@ -298,9 +298,14 @@ static void put_operand(struct writer *writer, const struct ptx_operand *operand
     }
 }
 
+/* wgmma adds to its first operand, which is decoded as a source. */
+static bool updates_first(const struct ptx_instruction *in) {
+    return strcmp(in->base, "wgmma") == 0 && ptx_has_modifier(in, "mma_async");
+}
+
 static void put_reads(struct writer *writer, const struct ptx_instruction *in) {
-    bool writes = decode_has_destination(in) && in->operand_count > 0;
-    for (size_t n = writes ? 1 : 0; n < in->operand_count; n++) {
+    bool writes = (decode_has_destination(in) || updates_first(in)) && in->operand_count > 0;
+    for (size_t n = writes && !updates_first(in) ? 1 : 0; n < in->operand_count; n++) {
         put_operand(writer, &in->operands[n]);
     }
     if (in->guarded) {
@@ -321,7 +326,8 @@ static void list_uses(struct simt_code *code, struct writer *writer) {
             put_reads(writer, in);
         }
         start[2 * n + 1] = (uint32_t)writer->count;
-        if (in != NULL && decode_has_destination(in) && in->operand_count > 0) {
+        if (in != NULL && (decode_has_destination(in) || updates_first(in)) &&
+            in->operand_count > 0) {
             put_operand(writer, &in->operands[0]);
         }
     }

@@ -270,6 +270,28 @@ static bool has_atomics(const struct simt_code *code) {
     return false;
 }
 
+/* What the extern shared arrays that the kernel uses ask for, at least 16. */
+static size_t dynamic_alignment(const struct build *b) {
+    size_t alignment = 16;
+    for (size_t f = 0; f < b->count; f++) {
+        const struct ptx_function *function = b->functions[f];
+        for (size_t n = 0; n < function->instruction_count; n++) {
+            const struct ptx_instruction *in = &function->instructions[n];
+            for (size_t o = 0; o < in->operand_count; o++) {
+                const char *symbol = in->operands[o].symbol;
+                const struct simt_placed *placed =
+                    symbol != NULL ? find_placed(b->module, symbol) : NULL;
+                if (placed != NULL && placed->variable->external &&
+                    placed->variable->space == PTX_SHARED &&
+                    placed->variable->alignment > alignment) {
+                    alignment = placed->variable->alignment;
+                }
+            }
+        }
+    }
+    return alignment;
+}
+
 static enum status decode_functions(struct build *b, struct error *error) {
     struct simt_kernel *kernel = b->kernel;
     struct simt_linker linker = {.context = b, .find = find_symbol};
@@ -279,7 +301,8 @@ static enum status decode_functions(struct build *b, struct error *error) {
         shared += simt_shared_bytes(b->functions[n], shared);
     }
     kernel->static_shared_bytes = shared;
-    kernel->dynamic_shared = linker.dynamic_shared = ceil_div(shared, 16) * 16;
+    size_t alignment = dynamic_alignment(b);
+    kernel->dynamic_shared = linker.dynamic_shared = ceil_div(shared, alignment) * alignment;
     size_t base = b->module->shared_bytes;
     for (size_t n = 0; n < b->count; n++) {
         linker.shared_base = ceil_div(base, 16) * 16;

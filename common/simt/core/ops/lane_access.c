@@ -11,7 +11,9 @@ bool simt_lane_address_is_narrow(const struct simt_decoding *decoding, size_t n)
 }
 
 enum ptx_space simt_lane_space(const struct ptx_instruction *source) {
-    if (ptx_has_modifier(source, "shared") || ptx_has_modifier(source, "shared::cta")) {
+    /* Clusters have one block, so that shared::cluster is the block's own. */
+    if (ptx_has_modifier(source, "shared") || ptx_has_modifier(source, "shared::cta") ||
+        ptx_has_modifier(source, "shared::cluster")) {
         return PTX_SHARED;
     }
     return ptx_has_modifier(source, "global") ? PTX_GLOBAL : PTX_GENERIC;

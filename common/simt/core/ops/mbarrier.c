@@ -12,13 +12,16 @@
  * returns is the object before it arrived. Waiting never blocks: test_wait and
  * try_wait answer at once, and a warp that is told "not yet" lets others run.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "common/simt/core/code.h"
+#include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
 
 enum { COUNT_BITS = 20, MOST_COUNT = (1 << COUNT_BITS) - 1 };
 #define BYTES_ZERO ((int64_t)1 << 21)
+#define MOST_BYTES (((int64_t)1 << 20) - 1)
 
 enum operation {
     OP_INIT,
@@ -81,12 +84,23 @@ static void settle(struct simt_warp *warp, struct object *object) {
     }
 }
 
+/* More or fewer bytes are to come in this phase. */
+static bool add_bytes(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
+                      struct object *object, int64_t bytes) {
+    object->bytes += bytes;
+    return (object->bytes <= MOST_BYTES && object->bytes >= -MOST_BYTES) ||
+           fail(warp, i, lane, "an mbarrier counts at most 2^20 - 1 bytes in a phase",
+                (uint32_t)(bytes < 0 ? -bytes : bytes));
+}
+
 static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
                    struct object *object) {
     uint32_t flags = i->detail[FLAGS];
     uint32_t number = (flags & FLAG_COUNT) != 0 ? simt_row(warp, i->src[1])->u32[lane] : 1;
     if ((flags & FLAG_EXPECT) != 0) {
-        object->bytes += number;
+        if (!add_bytes(warp, i, lane, object, number)) {
+            return false;
+        }
         number = 1;
     }
     if (number < 1 || number > object->missing) {
@@ -120,10 +134,10 @@ static bool operate(struct simt_warp *warp, const struct simt_instruction *i, ui
         fine = arrive(warp, i, lane, &object);
         break;
     case OP_EXPECT:
-        object.bytes += count;
+        fine = add_bytes(warp, i, lane, &object, count);
         break;
     case OP_COMPLETE:
-        object.bytes -= count;
+        fine = add_bytes(warp, i, lane, &object, -(int64_t)count);
         settle(warp, &object);
         break;
     case OP_COPY_ARRIVE: /* the copies have come; without .noinc the count went up before */
@@ -170,7 +184,72 @@ static void run_operation(struct simt_warp *warp, const struct simt_instruction 
     }
 }
 
-/* True where the phase that a lane names is over: the object is in the one of other parity. */
+void mbarrier_complete(struct simt_warp *warp, const struct simt_instruction *instruction,
+                       uint32_t lane, uint32_t barrier, uint32_t bytes) {
+    unsigned char *host[SIMT_LANES];
+    struct simt_access access = {.space = PTX_SHARED, .kind = SIMT_ATOMIC, .bytes = 8};
+    access.addresses[lane] = barrier;
+    if (!simt_lane_resolve(warp, instruction, &access, (uint32_t)1 << lane, host) ||
+        host[lane] == NULL) {
+        return;
+    }
+    uint64_t word;
+    memcpy(&word, host[lane], sizeof word);
+    struct object object = unpack(word);
+    if (add_bytes(warp, instruction, lane, &object, -(int64_t)bytes)) {
+        settle(warp, &object);
+        word = pack(&object);
+        memcpy(host[lane], &word, sizeof word);
+    }
+}
+
+/* Whether the phase that a lane names is over: the object is in the one of other parity. */
+static bool is_over(const struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
+                    const unsigned char *place) {
+    const union simt_row *row = simt_row(warp, i->src[1]);
+    bool by_parity = (i->detail[FLAGS] & FLAG_PARITY) != 0;
+    uint32_t named = by_parity ? row->u32[lane] & 1 : unpack(row->u64[lane]).parity;
+    uint64_t word = 0;
+    if (place != NULL) {
+        memcpy(&word, place, sizeof word);
+    }
+    return unpack(word).parity != named;
+}
+
+static bool is_own(const struct simt_block *block, const unsigned char *place) {
+    return place >= block->shared && place < block->shared + block->shared_bytes;
+}
+
+/* Copies that have been on their way to this mbarrier come now: somebody waits for them. */
+static bool fetch(struct simt_warp *warp, const unsigned char *place) {
+    const struct simt_block *block = warp->block;
+    if (block->async == NULL || !is_own(block, place)) {
+        return true;
+    }
+    if (!async_proxy_load(warp->block, (uint32_t)(place - block->shared))) {
+        warp->fault = &warp->block->fault;
+        return false;
+    }
+    return true;
+}
+
+void mbarrier_explain(const struct simt_block *block, uint32_t barrier, char *text, size_t size) {
+    uint64_t word;
+    memcpy(&word, block->shared + barrier, sizeof word);
+    const struct object object = unpack(word);
+    int length = snprintf(text, size,
+                          "; it waits for the mbarrier at address %u of shared memory, whose phase "
+                          "of parity %u lacks %u of %u arrivals",
+                          barrier, object.parity, object.missing, object.all);
+    if (length > 0 && (size_t)length < size && object.bytes > 0) {
+        snprintf(text + length, size - (size_t)length, " and %lld bytes", (long long)object.bytes);
+    } else if (length > 0 && (size_t)length < size && object.bytes < 0) {
+        snprintf(text + length, size - (size_t)length,
+                 " and received %lld bytes more than were announced (expect_tx)",
+                 (long long)-object.bytes);
+    }
+}
+
 static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
     unsigned char *host[SIMT_LANES];
     uint32_t over = 0;
@@ -179,14 +258,13 @@ static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
     }
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        const union simt_row *row = simt_row(warp, i->src[1]);
-        bool by_parity = (i->detail[FLAGS] & FLAG_PARITY) != 0;
-        uint32_t named = by_parity ? row->u32[lane] & 1 : unpack(row->u64[lane]).parity;
-        uint64_t word = 0;
-        if (host[lane] != NULL) {
-            memcpy(&word, host[lane], sizeof word);
+        if (!is_over(warp, i, lane, host[lane]) && !fetch(warp, host[lane])) {
+            return;
         }
-        over |= unpack(word).parity != named ? (uint32_t)1 << lane : 0;
+        if (!is_over(warp, i, lane, host[lane]) && is_own(warp->block, host[lane])) {
+            async_proxy_note_wait(warp, (uint32_t)(host[lane] - warp->block->shared));
+        }
+        over |= is_over(warp, i, lane, host[lane]) ? (uint32_t)1 << lane : 0;
     }
     uint32_t *predicate = &warp->predicates[i->pred_dst[0]];
     *predicate = (*predicate & ~warp->mask) | over;
@@ -258,8 +336,7 @@ bool simt_decode_mbarrier(const struct simt_decoding *decoding, struct simt_inst
         finish(out, OP_COPY_ARRIVE, flags_of(decoding, 0));
         return true;
     }
-    if (strcmp(in->base, "mbarrier") != 0 || in->modifier_count == 0 ||
-        ptx_has_modifier(in, "shared::cluster")) {
+    if (strcmp(in->base, "mbarrier") != 0 || in->modifier_count == 0) {
         return false;
     }
     if (strcmp(in->modifiers[0], "pending_count") == 0) {

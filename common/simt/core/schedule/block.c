@@ -100,6 +100,7 @@ void simt_block_free(struct simt_block_run *b) {
     simt_l1_free(b->block.caches.l1);
     simt_shadow_free(b->block.shadow);
     simt_undefined_free(b->block.undefined);
+    simt_async_free(b->block.async);
     simt_timeline_free(b->timeline);
     free(b->block.shared);
     free(b->block.local);
@@ -124,6 +125,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->skipped_cycles = 0;
     b->is_near_limit = false;
     simt_stall_begin(b);
+    simt_async_reset(b->block.async);
     begin_caches(&b->block);
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
@@ -246,6 +248,9 @@ bool simt_block_go(struct simt_block_run *b) {
         alive += w->state != SIMT_WARP_DONE;
     }
     simt_stall_check(b);
+    if (alive == 0 && b->block.fault.kind == SIMT_FAULT_NONE) {
+        simt_async_finish(&b->block);
+    }
     if (b->block.fault.kind != SIMT_FAULT_NONE || alive == 0) {
         return true;
     }

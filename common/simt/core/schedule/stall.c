@@ -131,7 +131,8 @@ static void fail_endless(struct simt_block_run *b, const char *why) {
             w->loop.code != NULL ? head_of(&w->loop) : &f->frame->code->instructions[f->pc];
         struct simt_allocation host;
         bool waits = reads_host(b, w, f, &host);
-        char where[128] = "";
+        char where[256] = "";
+        simt_async_explain(&b->block, n, where, sizeof where);
         if (waits) {
             snprintf(where, sizeof where, "; the loop reads memory of the host (%s, %zu bytes)",
                      host.what, host.bytes);

@@ -149,13 +149,14 @@ static bool read_barrier(struct simt_warp_run *w, const struct simt_instruction 
     uint32_t lane = lowest_lane(w->warp.mask);
     *number = simt_row(&w->warp, i->src[0])->u32[lane];
     *count = i->detail[SIMT_BARRIER_COUNTED] ? simt_row(&w->warp, i->src[1])->u32[lane] : 0;
-    if (*number < SIMT_BARRIERS && *count % SIMT_LANES == 0) {
+    bool cluster = ptx_has_modifier(i->source, "cluster");
+    if ((*number < SIMT_CLUSTER_BARRIER || cluster) && *count % SIMT_LANES == 0) {
         return true;
     }
     simt_fail(&w->warp, i, lane, SIMT_FAULT_BARRIER, 0,
               "uses barrier %u for %u threads: barriers are numbered 0 to %d, and whole warps of "
               "32 threads take part",
-              *number, *count, SIMT_BARRIERS - 1);
+              *number, *count, SIMT_CLUSTER_BARRIER - 1);
     return false;
 }
 

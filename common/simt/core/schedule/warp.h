@@ -83,7 +83,7 @@ struct simt_warp_run {
     uint64_t machine; /**< machine instructions so far */
 };
 
-enum { SIMT_BARRIERS = 16 };
+enum { SIMT_BARRIERS = SIMT_CLUSTER_BARRIER + 1 };
 
 /** What bar.arrive left at a barrier. */
 struct simt_barrier {

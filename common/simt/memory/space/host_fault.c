@@ -14,6 +14,7 @@ static const struct simt_memory *watched;
 static struct sigaction before;
 static bool (*repairs)(void *context, const void *address);
 static void *repairs_context;
+static int (*end_status)(int otherwise);
 
 static void explain(uint64_t address) {
     char where[400], line[600];
@@ -48,7 +49,7 @@ static void pass_on(int number, siginfo_t *info, void *context) {
 static void handle(int number, siginfo_t *info, void *context) {
     if (simt_memory_is_device(watched, info->si_addr)) {
         explain((uint64_t)(uintptr_t)info->si_addr);
-        _exit(1);
+        _exit(end_status != NULL ? end_status(1) : 1);
     }
     if (info->si_code == SEGV_ACCERR && repairs != NULL &&
         repairs(repairs_context, info->si_addr)) {
@@ -74,6 +75,10 @@ enum status simt_host_fault_install(const struct simt_memory *memory) {
 void simt_host_fault_repair(bool (*repair)(void *context, const void *address), void *context) {
     repairs = repair;
     repairs_context = context;
+}
+
+void simt_host_fault_status(int (*status)(int otherwise)) {
+    end_status = status;
 }
 
 void simt_host_fault_remove(void) {

@@ -23,6 +23,9 @@ MUST_CHECK enum status simt_host_fault_install(const struct simt_memory *memory)
  * on. NULL: nobody repairs. */
 void simt_host_fault_repair(bool (*repair)(void *context, const void *address), void *context);
 
+/** Asks @p status with which status, rather than 1, the program ends. NULL: with 1. */
+void simt_host_fault_status(int (*status)(int otherwise));
+
 /** Puts back the handlers that were there before; allowed when nothing is installed. */
 void simt_host_fault_remove(void);
 

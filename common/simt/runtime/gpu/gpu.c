@@ -205,6 +205,10 @@ const struct simt_gpu *simt_gpu_find(const char *key) {
     return NULL;
 }
 
+const struct simt_gpu *simt_gpu_at(size_t index) {
+    return index < GPU_COUNT ? &GPUS[index] : NULL;
+}
+
 const char *simt_gpu_keys(char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';

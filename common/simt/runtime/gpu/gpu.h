@@ -37,6 +37,9 @@ struct simt_gpu {
 /** @return the GPU of that key, or NULL. */
 const struct simt_gpu *simt_gpu_find(const char *key);
 
+/** @return the GPU number @p index of the table, NULL behind its end. */
+const struct simt_gpu *simt_gpu_at(size_t index);
+
 /** Prints the keys, with ", " between them, into @p text. @return @p text */
 const char *simt_gpu_keys(char *text, size_t size);
 

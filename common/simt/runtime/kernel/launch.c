@@ -113,6 +113,7 @@ void runtime_take_fault(struct runtime *runtime, const struct simt_fault *fault)
     }
     simt_fault_found(fault);
     runtime->faults++;
+    runtime->findings++;
     runtime->pending = error_of_fault(fault->kind);
 }
 

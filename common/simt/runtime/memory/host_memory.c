@@ -160,6 +160,7 @@ void leaks_report(struct runtime *runtime) {
     if (total.count == 0) {
         return;
     }
+    runtime->findings++;
     fprintf(stderr, "simt: never freed: %zu allocation%s, %zu bytes\n", total.count,
             total.count == 1 ? "" : "s", total.bytes);
     struct leaks list = {.stream = stderr};

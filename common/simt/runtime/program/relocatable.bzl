@@ -1,4 +1,4 @@
-"""relocatable_program: several .cu files that nvcc -rdc=true compiles and links."""
+"""relocatable_program, cuda_program: programs that nvcc alone compiles and links, as users do."""
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
@@ -14,11 +14,11 @@ _OPTIONS = [
     "arch=compute_75,code=compute_75",
 ]
 
-def _relocatable_program_impl(ctx):
+def _cuda_program_impl(ctx):
     cc_toolchain = find_cpp_toolchain(ctx)
     output = ctx.actions.declare_file(ctx.label.name)
     args = ctx.actions.args()
-    args.add_all(_OPTIONS)
+    args.add_all(ctx.attr.options)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-I.")
     args.add("-o", output)
@@ -31,16 +31,17 @@ def _relocatable_program_impl(ctx):
             transitive = [cc_toolchain.all_files],
         ),
         outputs = [output],
-        mnemonic = "CudaRelocatable",
+        mnemonic = "CudaProgram",
         progress_message = "Compiling and linking %s with nvcc" % ctx.label.name,
         use_default_shell_env = True,
     )
     return [DefaultInfo(executable = output, files = depset([output]))]
 
-_relocatable_program = rule(
-    implementation = _relocatable_program_impl,
+_cuda_program = rule(
+    implementation = _cuda_program_impl,
     attrs = {
         "srcs": attr.label_list(allow_files = [".cu", ".h"], mandatory = True),
+        "options": attr.string_list(doc = "For nvcc."),
         "_nvcc": attr.label(
             default = "@local_config_cuda//:nvcc",
             executable = True,
@@ -54,16 +55,22 @@ _relocatable_program = rule(
     fragments = ["cpp"],
 )
 
-def relocatable_program(name, srcs):
+def cuda_program(name, srcs, options):
     """A program for simt's tests; skipped where nvcc is missing.
 
     Args:
       name: of the target and of the program.
       srcs: .cu files, and headers.
+      options: for nvcc.
     """
-    _relocatable_program(
+    _cuda_program(
         name = name,
         srcs = srcs,
+        options = options,
         testonly = True,
         target_compatible_with = REQUIRES_NVCC,
     )
+
+def relocatable_program(name, srcs):
+    """A program of several files whose device code is linked; see cuda_program()."""
+    cuda_program(name, srcs, _OPTIONS)

@@ -46,10 +46,7 @@ says "launcher.cu:9 (dynamic parallelism), which simt does not do: start it from
 grep -q cudaErrorNotSupported out || fail "no error is returned"
 
 "$run" "$incomplete" >out 2>err
-# Of a function that is no kernel, a device process knows the linker's name only.
-missing='missing(int)'
-[ "${SIMT_DEVICE-}" = process ] && missing=_Z7missingi
-says "simt: $missing: used in incomplete.cu, defined in no file"
+says "simt: missing(int): used in incomplete.cu, defined in no file"
 [ "$(wc -l <err)" -eq 1 ] || fail "stderr is not one line"
 grep -q cudaErrorInvalidPtx out || fail "no error is returned"
 

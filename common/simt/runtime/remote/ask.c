@@ -298,5 +298,5 @@ cudaError_t simt_finish(bool refused) {
     runtime->refused = runtime->refused || refused;
     runtime_unlock(runtime);
     runtime_finish();
-    return cudaSuccess;
+    return runtime->findings > 0 ? cudaErrorLaunchFailure : cudaSuccess;
 }

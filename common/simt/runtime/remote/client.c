@@ -13,6 +13,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/remote/device_process.h"
 #include "common/simt/runtime/state.h"
@@ -94,7 +95,7 @@ static void handle_fault(int number, siginfo_t *info, void *context) {
                 "this host code dereferences a device pointer, %p (%s): copy the data with "
                 "cudaMemcpy first\n",
                 info->si_addr, place.text);
-        _exit(1);
+        _exit(error_exit_status(1));
     }
     if (info->si_code == SEGV_ACCERR && client->at == own && !own->lost &&
         simt_ask_page(info->si_addr) == cudaSuccess) {
@@ -688,7 +689,9 @@ __attribute__((destructor)) static void finish(void) {
         const struct runtime *runtime = runtime_lock();
         bool refused = runtime->refused;
         runtime_unlock((struct runtime *)(uintptr_t)runtime);
-        (void)simt_finish(refused);
+        if (simt_finish(refused) == cudaErrorLaunchFailure) {
+            error_exit();
+        }
     }
 }
 

@@ -151,6 +151,10 @@ int server_run(int program, int controller, bool confined) {
         runtime_give_up("SIMT_XRAY needs the device in the program's process, which can write the "
                         "page: leave SIMT_DEVICE away");
     }
+    if (server.runtime->settings.report_file[0] != '\0') {
+        runtime_give_up("SIMT_REPORT_FILE needs the device in the program's process, which can "
+                        "write the file: leave SIMT_DEVICE away");
+    }
     if (!server_prepare(&server) || !server_redirect_output(&server)) {
         return 1;
     }

@@ -6,16 +6,13 @@
 #include "common/simt/page/page.h"
 #include "common/simt/why.h"
 
-/* There when the program links the C++ runtime, as what nvcc compiles does. */
-extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status)
-    __attribute__((weak));
+/* Of the C++ runtime, whose part the library carries: a device in a process of its own has no
+   program that brings it. */
+extern char *__cxa_demangle(const char *name, char *buffer, size_t *length, int *status);
 
 char *report_source_name(const char *mangled) {
     int status = -1;
-    char *name = NULL;
-    if (__cxa_demangle != NULL) {
-        name = __cxa_demangle(mangled, NULL, NULL, &status);
-    }
+    char *name = __cxa_demangle(mangled, NULL, NULL, &status);
     return name != NULL && status == 0 ? name : strdup(mangled);
 }
 

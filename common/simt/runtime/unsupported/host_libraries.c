@@ -11,14 +11,15 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/simt/runtime/unsupported/host_library_list.h"
+
 /** What a library's file is called, and what the library is. */
 static const struct {
     const char *file, *name;
 } libraries[] = {
-    {"libcublas.so", "cuBLAS"},     {"libcublasLt.so", "cuBLASLt"}, {"libcudnn.so", "cuDNN"},
-    {"libcufft.so", "cuFFT"},       {"libcurand.so", "cuRAND"},     {"libcusolver.so", "cuSOLVER"},
-    {"libcusparse.so", "cuSPARSE"}, {"libnccl.so", "NCCL"},         {"libnppc.so", "NPP"},
-    {"libnvrtc.so", "NVRTC"},       {"libnvjpeg.so", "nvJPEG"},
+#define HOST_LIBRARY(file, name) {file, name},
+    HOST_LIBRARY_LIST(HOST_LIBRARY)
+#undef HOST_LIBRARY
 };
 
 /** Writes the names that are found one after the other. */

@@ -52,10 +52,6 @@
     X(cudaGLUnmapBufferObject)                            \
     X(cudaGLUnmapBufferObjectAsync)                       \
     X(cudaGLUnregisterBufferObject)                       \
-    X(cudaGetDriverEntryPoint)                            \
-    X(cudaGetDriverEntryPointByVersion)                   \
-    X(cudaGetDriverEntryPointByVersion_ptsz)              \
-    X(cudaGetDriverEntryPoint_ptsz)                       \
     X(cudaGetExportTable)                                 \
     X(cudaGetMipmappedArrayLevel)                         \
     X(cudaGetTextureObjectResourceViewDesc)               \

@@ -1,0 +1,211 @@
+#include "common/simt/core/ops/async_proxy.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/simt/core/code.h"
+
+enum {
+    MOST_THREADS = 1024,
+    WARPGROUP = 4,
+    MOST_WARPGROUPS = MOST_THREADS / SIMT_LANES / WARPGROUP
+};
+
+/* Of a warpgroup: the last wgmma, in the order of the warp that is furthest. */
+enum { HISTORY = 256 };
+
+struct simt_async {
+    struct bulk_copy *copies; /* pending, in the order of their issue */
+    size_t count, capacity;
+    uint32_t groups[MOST_THREADS]; /* bulk groups that a thread has committed */
+    struct warpgroup_step steps[MOST_WARPGROUPS][HISTORY];
+    uint64_t done[MOST_WARPGROUPS * WARPGROUP];  /* wgmma of a warp */
+    uint32_t waits[MOST_WARPGROUPS * WARPGROUP]; /* mbarrier of a warp's last vain wait + 1 */
+    struct simt_warp *warps[MOST_WARPGROUPS * WARPGROUP];
+};
+
+static struct simt_async *proxy_of(struct simt_block *block) {
+    if (block->async == NULL) {
+        block->async = calloc(1, sizeof *block->async);
+    }
+    return block->async;
+}
+
+void simt_async_free(struct simt_async *async) {
+    if (async != NULL) {
+        free(async->copies);
+        free(async);
+    }
+}
+
+void simt_async_reset(struct simt_async *async) {
+    if (async != NULL) {
+        async->count = 0;
+        memset(async->groups, 0, sizeof async->groups);
+        memset(async->done, 0, sizeof async->done);
+        memset(async->waits, 0, sizeof async->waits);
+        memset(async->warps, 0, sizeof async->warps);
+    }
+}
+
+enum status async_proxy_start(struct simt_block *block, const struct bulk_copy *copy) {
+    struct simt_async *async = proxy_of(block);
+    if (async == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    if (async->count == async->capacity) {
+        size_t capacity = async->capacity == 0 ? 16 : 2 * async->capacity;
+        struct bulk_copy *copies = realloc(async->copies, capacity * sizeof *copies);
+        if (copies == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+        async->copies = copies;
+        async->capacity = capacity;
+    }
+    async->copies[async->count++] = *copy;
+    return STATUS_OK;
+}
+
+static uint32_t thread_of(const struct bulk_copy *copy) {
+    return copy->warp->index * SIMT_LANES + copy->lane;
+}
+
+/* Takes the n-th pending copy out and carries it out. */
+static bool carry_out(struct simt_async *async, size_t n) {
+    const struct bulk_copy copy = async->copies[n];
+    async->count--;
+    memmove(&async->copies[n], &async->copies[n + 1], (async->count - n) * sizeof *async->copies);
+    if (!bulk_copy_run(&copy)) {
+        return false;
+    }
+    if (copy.direction == BULK_LOAD) {
+        mbarrier_complete(copy.warp, copy.instruction, copy.lane, copy.barrier, copy.bytes);
+    }
+    return copy.warp->fault == NULL;
+}
+
+bool async_proxy_load(struct simt_block *block, uint32_t barrier) {
+    struct simt_async *async = block->async;
+    for (size_t n = 0; async != NULL && n < async->count;) {
+        const struct bulk_copy *copy = &async->copies[n];
+        if (copy->direction != BULK_LOAD || copy->barrier != barrier) {
+            n++;
+        } else if (!carry_out(async, n)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+enum status async_proxy_commit(struct simt_block *block, uint32_t thread) {
+    struct simt_async *async = proxy_of(block);
+    if (async == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    async->groups[thread]++;
+    for (size_t n = 0; n < async->count; n++) {
+        struct bulk_copy *copy = &async->copies[n];
+        if (copy->direction == BULK_STORE && copy->group == 0 && thread_of(copy) == thread) {
+            copy->group = async->groups[thread];
+        }
+    }
+    return STATUS_OK;
+}
+
+bool async_proxy_wait(struct simt_block *block, uint32_t thread, uint32_t pending) {
+    struct simt_async *async = block->async;
+    for (size_t n = 0; async != NULL && n < async->count;) {
+        const struct bulk_copy *copy = &async->copies[n];
+        bool mine = copy->direction == BULK_STORE && thread_of(copy) == thread;
+        bool due = copy->group != 0 && (uint64_t)copy->group + pending <= async->groups[thread];
+        if (!mine || !due) {
+            n++;
+        } else if (!carry_out(async, n)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool async_proxy_step(struct simt_warp *warp, const struct warpgroup_step *step) {
+    struct simt_async *async = proxy_of(warp->block);
+    uint32_t group = warp->index / WARPGROUP;
+    const uint32_t *threads = warp->block->run->threads;
+    if (async == NULL ||
+        (group + 1) * WARPGROUP * SIMT_LANES > threads[0] * threads[1] * threads[2]) {
+        simt_fail(warp, step->instruction, 0, SIMT_FAULT_BARRIER, 0,
+                  "executes %s in warp %u, whose warpgroup has fewer than four warps",
+                  step->instruction->source->opcode, warp->index);
+        return false;
+    }
+    uint64_t number = async->done[warp->index]++, most = 0;
+    async->warps[warp->index] = warp;
+    for (uint32_t n = 0; n < WARPGROUP; n++) {
+        uint64_t done = async->done[WARPGROUP * group + n] - (n == warp->index % WARPGROUP);
+        most = done > most ? done : most;
+    }
+    struct warpgroup_step *noted = &async->steps[group][number % HISTORY];
+    if (number >= most) {
+        *noted = *step;
+        return true;
+    }
+    bool same =
+        noted->instruction == step->instruction && noted->a == step->a && noted->b == step->b;
+    if (same || most - number > HISTORY) {
+        return true;
+    }
+    char place[320];
+    simt_fail(warp, step->instruction, 0, SIMT_FAULT_BARRIER, 0,
+              "executes %s with descriptors 0x%llx and 0x%llx as wgmma number %llu of warp %u, but "
+              "another warp of its warpgroup executed one%s with 0x%llx and 0x%llx: the four warps "
+              "execute each wgmma together",
+              step->instruction->source->opcode, (unsigned long long)step->a,
+              (unsigned long long)step->b, (unsigned long long)number, warp->index,
+              simt_place_text(warp->block->run, noted->instruction, place, sizeof place),
+              (unsigned long long)noted->a, (unsigned long long)noted->b);
+    return false;
+}
+
+void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL) {
+        async->waits[warp->index] = barrier + 1;
+    }
+}
+
+void simt_async_explain(const struct simt_block *block, uint32_t warp, char *text, size_t size) {
+    const struct simt_async *async = block->async;
+    if (async != NULL && async->waits[warp] > 0) {
+        mbarrier_explain(block, async->waits[warp] - 1, text, size);
+    }
+}
+
+/* The four warps of each warpgroup have executed equally many wgmma. */
+static void check_warpgroups(struct simt_async *async) {
+    for (uint32_t w = 0; w < MOST_WARPGROUPS * WARPGROUP; w++) {
+        uint32_t first = w / WARPGROUP * WARPGROUP, other = first;
+        for (uint32_t n = first; n < first + WARPGROUP; n++) {
+            other = async->done[n] < async->done[w] ? n : other;
+        }
+        if (async->done[other] >= async->done[w]) {
+            continue;
+        }
+        uint64_t last = async->done[w] - 1;
+        const struct simt_instruction *i = async->steps[w / WARPGROUP][last % HISTORY].instruction;
+        simt_fail(async->warps[w], i, 0, SIMT_FAULT_BARRIER, 0,
+                  "executed %llu wgmma, but warp %u of the same warpgroup %llu: the four warps "
+                  "execute each wgmma together",
+                  (unsigned long long)async->done[w], other,
+                  (unsigned long long)async->done[other]);
+        return;
+    }
+}
+
+void simt_async_finish(struct simt_block *block) {
+    struct simt_async *async = block->async;
+    while (async != NULL && async->count > 0 && carry_out(async, 0)) {
+    }
+    if (async != NULL && block->fault.kind == SIMT_FAULT_NONE) {
+        check_warpgroups(async);
+    }
+}

@@ -1,0 +1,79 @@
+/**
+ * @file async_proxy.h
+ * @brief What the async proxy still has to do for a block: bulk copies that nobody has waited for;
+ *        and the wgmma that the warps of a warpgroup have executed.
+ *
+ * A bulk copy is carried out as late as a GPU may: a load when a thread waits for its mbarrier and
+ * finds the phase incomplete, a store when its thread waits for its bulk group, both at the latest
+ * when the block ends.
+ */
+#ifndef WARPBOOK_COMMON_SIMT_CORE_OPS_ASYNC_PROXY_H_
+#define WARPBOOK_COMMON_SIMT_CORE_OPS_ASYNC_PROXY_H_
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "common/simt/core/exec.h"
+#include "common/simt/memory/run.h"
+#include "common/simt/tensor_map/tensor_map.h"
+
+enum bulk_direction { BULK_LOAD, BULK_STORE };
+
+/** One bulk copy by one thread. */
+struct bulk_copy {
+    const struct simt_instruction *instruction;
+    struct simt_warp *warp;
+    uint32_t lane;
+    enum bulk_direction direction;
+    bool tensor;      /**< a box of a tensor; else `bytes` bytes in a row */
+    uint32_t shared;  /**< offset in the block's shared memory */
+    uint64_t global;  /**< without a tensor: the address */
+    uint32_t bytes;   /**< in shared memory */
+    uint64_t before;  /**< digest of those bytes of shared memory when the copy began */
+    uint32_t barrier; /**< load: offset of the mbarrier that receives the bytes */
+    uint32_t group;   /**< store: number of its group among its thread's; 0: not committed */
+    int32_t place[TENSOR_DIMENSIONS]; /**< of the box */
+    struct tensor_map map;
+};
+
+/** @return STATUS_OK or STATUS_OUT_OF_MEMORY; the copy is pending. */
+MUST_CHECK enum status async_proxy_start(struct simt_block *block, const struct bulk_copy *copy);
+
+/** Carries out the loads that complete at the mbarrier at @p barrier of shared memory.
+ *  @return false after a fault */
+bool async_proxy_load(struct simt_block *block, uint32_t barrier);
+
+/** Closes the bulk group of a thread. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status async_proxy_commit(struct simt_block *block, uint32_t thread);
+
+/** Carries out the stores of a thread, but those of its @p pending youngest groups.
+ *  @return false after a fault */
+bool async_proxy_wait(struct simt_block *block, uint32_t thread, uint32_t pending);
+
+/** One wgmma of a warp. */
+struct warpgroup_step {
+    const struct simt_instruction *instruction;
+    uint64_t a, b; /**< descriptors; a = 0: registers */
+};
+
+/**
+ * @brief Notes a warp's next wgmma, and compares it with that of the warps of its warpgroup that
+ *        were here before.
+ * @return false after a fault
+ */
+bool async_proxy_step(struct simt_warp *warp, const struct warpgroup_step *step);
+
+/** A warp's wait for a phase of the mbarrier at @p barrier was in vain. */
+void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier);
+
+/** Moves the bytes of a copy; bulk_copy.c. @return false after a fault */
+bool bulk_copy_run(const struct bulk_copy *copy);
+
+/** Bytes of a bulk load have come to the mbarrier at @p barrier of shared memory; mbarrier.c. */
+void mbarrier_complete(struct simt_warp *warp, const struct simt_instruction *instruction,
+                       uint32_t lane, uint32_t barrier, uint32_t bytes);
+
+/** Says what the mbarrier at @p barrier of shared memory waits for; mbarrier.c. */
+void mbarrier_explain(const struct simt_block *block, uint32_t barrier, char *text, size_t size);
+
+#endif

@@ -1,0 +1,474 @@
+/*
+ * cp.async.bulk and cp.async.bulk.tensor: copies of many bytes by one thread, which the async proxy
+ * carries out later (async_proxy.h).
+ *
+ * Bytes move in pieces: 16 in shared memory, whose chunks a swizzle moves, and in global memory 16,
+ * or single elements where the box does not lie on such a boundary or reaches over the edge of the
+ * tensor. Each piece is checked as any other access of the thread.
+ */
+#include <string.h>
+
+#include "common/simt/core/code.h"
+#include "common/simt/core/ops/async_proxy.h"
+#include "common/simt/core/ops/lane_access.h"
+
+enum { CHUNK = 16 };
+
+/* detail: 0 enum form, 1 flags, 2 the source that is the mbarrier or size, 3 dimensions. */
+enum { FORM, FLAGS, SECOND, DIMENSIONS };
+enum form { FORM_LOAD, FORM_STORE, FORM_TENSOR_LOAD, FORM_TENSOR_STORE };
+enum { FLAG_NARROW_FIRST = 1, FLAG_NARROW_SECOND = 2, FLAG_NARROW_BARRIER = 4 };
+
+/* Pieces of one size on their way to or from one space, at most one a lane. */
+struct pieces {
+    const struct bulk_copy *copy;
+    struct simt_access access;
+    uint32_t count;
+    unsigned char *data[SIMT_LANES];
+};
+
+/* The thread of a fault is the one that copies, whichever lane moved the piece. */
+static void name_thread(const struct bulk_copy *copy) {
+    const uint32_t *threads = copy->warp->block->run->threads;
+    uint32_t number = copy->warp->index * SIMT_LANES + copy->lane;
+    uint32_t *thread = copy->warp->block->fault.thread;
+    thread[0] = number % threads[0];
+    thread[1] = number / threads[0] % threads[1];
+    thread[2] = number / threads[0] / threads[1];
+}
+
+static bool flush(struct pieces *p) {
+    unsigned char *host[SIMT_LANES];
+    uint32_t lanes = p->count == SIMT_LANES ? UINT32_MAX : ((uint32_t)1 << p->count) - 1;
+    struct simt_warp *warp = p->copy->warp;
+    if (p->count == 0) {
+        return true;
+    }
+    if (!simt_lane_resolve(warp, p->copy->instruction, &p->access, lanes, host)) {
+        name_thread(p->copy);
+        return false;
+    }
+    for (uint32_t n = 0; n < p->count; n++) {
+        if (host[n] != NULL && p->access.kind == SIMT_READ) {
+            memcpy(p->data[n], host[n], p->access.bytes);
+        } else if (host[n] != NULL) {
+            memcpy(host[n], p->data[n], p->access.bytes);
+        }
+    }
+    p->count = 0;
+    return true;
+}
+
+static bool add(struct pieces *p, uint64_t address, uint32_t bytes, unsigned char *data) {
+    if ((p->count == SIMT_LANES || p->access.bytes != bytes) && !flush(p)) {
+        return false;
+    }
+    p->access.bytes = bytes;
+    p->access.addresses[p->count] = address;
+    p->data[p->count++] = data;
+    return true;
+}
+
+/* Moves `bytes` between buffer and memory, 16 at a time. */
+static bool move_row(const struct bulk_copy *copy, enum ptx_space space, enum simt_access_kind kind,
+                     uint64_t address, uint32_t bytes, enum tensor_swizzle swizzle,
+                     unsigned char *buffer) {
+    struct pieces p = {.copy = copy,
+                       .access = {.space = space, .kind = kind, .counted = space == PTX_GLOBAL}};
+    for (uint32_t at = 0; at < bytes; at += CHUNK) {
+        uint64_t to = address + at;
+        to = space == PTX_SHARED ? tensor_swizzled((uint32_t)to, swizzle) : to;
+        if (!add(&p, to, CHUNK, buffer + at)) {
+            return false;
+        }
+    }
+    return flush(&p);
+}
+
+/* One row of a box, elements along dimension 0; `place` is that of its first element. */
+struct row {
+    uint64_t address; /* of element 0 of dimension 0 */
+    bool inside;      /* but for dimension 0 */
+};
+
+static struct row row_of(const struct tensor_map *map, const int64_t *place) {
+    struct row row = {.address = map->address, .inside = true};
+    for (uint32_t d = 1; d < map->rank; d++) {
+        row.inside = row.inside && place[d] >= 0 && place[d] <= map->last[d];
+        row.address += (uint64_t)place[d] * map->strides[d - 1];
+    }
+    return row;
+}
+
+/* Fills an element outside the tensor. */
+static void fill(const struct tensor_map *map, unsigned char *to) {
+    memset(to, 0, map->element_bytes);
+    if (map->fill_nan != 0) {
+        memset(to, 0xff, map->element_bytes);
+        to[map->element_bytes - 1] = 0x7f;
+    }
+}
+
+/* Moves one row of elements between buffer and global memory; those outside are not stored. */
+static bool move_elements(const struct bulk_copy *copy, struct pieces *p, const int64_t *place,
+                          unsigned char *buffer) {
+    const struct tensor_map *map = &copy->map;
+    const struct row row = row_of(map, place);
+    uint32_t bytes = map->element_bytes, count = map->box[0];
+    for (uint32_t e = 0; e < count;) {
+        int64_t x = place[0] + e;
+        uint32_t chunk = CHUNK / bytes;
+        uint64_t address = row.address + (uint64_t)x * bytes;
+        unsigned char *data = buffer + (size_t)e * bytes;
+        bool whole = e + chunk <= count && x >= 0 && x + chunk - 1 <= (int64_t)map->last[0] &&
+                     address % CHUNK == 0;
+        bool inside = row.inside && x >= 0 && x <= (int64_t)map->last[0];
+        if (!row.inside || !whole) {
+            if (inside && !add(p, address, bytes, data)) {
+                return false;
+            }
+            if (!inside && copy->direction == BULK_LOAD) {
+                fill(map, data);
+            }
+            e++;
+        } else {
+            if (!add(p, address, CHUNK, data)) {
+                return false;
+            }
+            e += chunk;
+        }
+    }
+    return flush(p);
+}
+
+/* Goes through the rows of a box. */
+static bool move_box(const struct bulk_copy *copy) {
+    const struct tensor_map *map = &copy->map;
+    unsigned char buffer[256 * 8];
+    uint32_t row_bytes = (uint32_t)map->box[0] * map->element_bytes;
+    uint32_t rows = tensor_map_bytes(map) / row_bytes;
+    bool load = copy->direction == BULK_LOAD;
+    for (uint32_t n = 0; n < rows; n++) {
+        int64_t place[TENSOR_DIMENSIONS] = {copy->place[0]};
+        uint32_t rest = n;
+        for (uint32_t d = 1; d < map->rank; d++) {
+            uint32_t count = tensor_map_count(map, d);
+            place[d] = (int64_t)copy->place[d] + (int64_t)(rest % count) * map->steps[d];
+            rest /= count;
+        }
+        struct pieces p = {.copy = copy,
+                           .access = {.space = PTX_GLOBAL,
+                                      .kind = load ? SIMT_READ : SIMT_WRITE,
+                                      .counted = true}};
+        uint32_t shared = copy->shared + n * row_bytes;
+        enum tensor_swizzle swizzle = (enum tensor_swizzle)map->swizzle;
+        bool done =
+            load ? move_elements(copy, &p, place, buffer) &&
+                       move_row(copy, PTX_SHARED, SIMT_WRITE, shared, row_bytes, swizzle, buffer)
+                 : move_row(copy, PTX_SHARED, SIMT_READ, shared, row_bytes, swizzle, buffer) &&
+                       move_elements(copy, &p, place, buffer);
+        if (!done) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool move_bytes(const struct bulk_copy *copy) {
+    enum { MOST = 512 };
+    unsigned char buffer[MOST];
+    bool load = copy->direction == BULK_LOAD;
+    for (uint32_t at = 0; at < copy->bytes; at += MOST) {
+        uint32_t bytes = copy->bytes - at < MOST ? copy->bytes - at : MOST;
+        uint64_t from = load ? copy->global + at : copy->shared + at;
+        uint64_t to = load ? copy->shared + at : copy->global + at;
+        if (!move_row(copy, load ? PTX_GLOBAL : PTX_SHARED, SIMT_READ, from, bytes,
+                      TENSOR_SWIZZLE_NONE, buffer) ||
+            !move_row(copy, load ? PTX_SHARED : PTX_GLOBAL, SIMT_WRITE, to, bytes,
+                      TENSOR_SWIZZLE_NONE, buffer)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the copy's bytes of shared memory are, in short; 0: not looked at. */
+static uint64_t digest(const struct bulk_copy *copy) {
+    const struct simt_block *block = copy->warp->block;
+    bool inside =
+        copy->shared <= block->shared_bytes && copy->bytes <= block->shared_bytes - copy->shared;
+    uint64_t sum = 1, word;
+    if (!inside || (block->run->check & SIMT_CHECK_COPIES) == 0) {
+        return 0;
+    }
+    for (uint32_t at = 0; at + sizeof word <= copy->bytes; at += sizeof word) {
+        memcpy(&word, block->shared + copy->shared + at, sizeof word);
+        sum = (sum ^ word) * 0x100000001b3u;
+        sum ^= sum >> 29;
+    }
+    return sum | 1;
+}
+
+/* Nobody may change the bytes that a store reads or a load writes until it has been waited for. */
+static bool check_unchanged(const struct bulk_copy *copy) {
+    if (digest(copy) == copy->before) {
+        return true;
+    }
+    simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, copy->shared,
+              copy->direction == BULK_LOAD
+                  ? "copies %u bytes to address %u of shared memory, which a thread has written "
+                    "after the copy began and before its mbarrier was waited for"
+                  : "stores %u bytes from address %u of shared memory, which a thread has "
+                    "overwritten before cp.async.bulk.wait_group said that they are read",
+              copy->bytes, copy->shared);
+    return false;
+}
+
+bool bulk_copy_run(const struct bulk_copy *copy) {
+    if (!check_unchanged(copy)) {
+        return false;
+    }
+    return copy->tensor ? move_box(copy) : move_bytes(copy);
+}
+
+/* The address that operand `operand` is, whose row is source `source`. */
+static uint64_t address_of(const struct simt_warp *warp, const struct simt_instruction *i,
+                           uint32_t source, uint32_t operand, uint32_t narrow, uint32_t lane) {
+    const union simt_row *row = simt_row(warp, simt_sources(i)[source]);
+    uint64_t base = (i->detail[FLAGS] & narrow) != 0 ? row->u32[lane] : row->u64[lane];
+    return base + (uint64_t)i->source->operands[operand].offset;
+}
+
+/* Reads the map that a thread names: a parameter of the kernel, or global memory. */
+static bool read_map(struct simt_warp *warp, const struct simt_instruction *i, uint64_t address,
+                     struct bulk_copy *copy) {
+    struct simt_access access = {.space = PTX_GENERIC, .kind = SIMT_READ, .bytes = CHUNK};
+    unsigned char *host[SIMT_LANES];
+    unsigned char *bytes = (unsigned char *)&copy->map;
+    enum { PARTS = sizeof copy->map / CHUNK };
+    for (uint32_t n = 0; n < PARTS; n++) {
+        access.addresses[n] = address + n * CHUNK;
+    }
+    if (address % 64 != 0) {
+        simt_fail(warp, i, copy->lane, SIMT_FAULT_MISALIGNED, address,
+                  "names a tensor map at 0x%llx, which is no multiple of 64",
+                  (unsigned long long)address);
+        return false;
+    }
+    if (!simt_lane_resolve(warp, i, &access, (1u << PARTS) - 1, host)) {
+        name_thread(copy);
+        return false;
+    }
+    for (uint32_t n = 0; n < PARTS; n++) {
+        if (host[n] != NULL) {
+            memcpy(bytes + n * CHUNK, host[n], CHUNK);
+        }
+    }
+    if (copy->map.magic != TENSOR_MAP_MAGIC) {
+        simt_fail(warp, i, copy->lane, SIMT_FAULT_TEXTURE, address,
+                  "names a tensor map at 0x%llx, but what lies there was not made by "
+                  "cuTensorMapEncodeTiled",
+                  (unsigned long long)address);
+        return false;
+    }
+    if (copy->map.rank != i->detail[DIMENSIONS]) {
+        simt_fail(warp, i, copy->lane, SIMT_FAULT_TEXTURE, address,
+                  "copies a box of %u dimensions, but the tensor map has %u", i->detail[DIMENSIONS],
+                  copy->map.rank);
+        return false;
+    }
+    return true;
+}
+
+/* Where the box lies in shared memory. */
+static bool check_box(struct simt_warp *warp, const struct bulk_copy *copy) {
+    if (copy->shared % 128 == 0) {
+        return true;
+    }
+    simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
+              "copies a box at address %u of shared memory, which is no multiple of 128",
+              copy->shared);
+    return false;
+}
+
+static bool check_bytes(struct simt_warp *warp, const struct bulk_copy *copy) {
+    if (copy->shared % CHUNK == 0 && copy->global % CHUNK == 0 && copy->bytes % CHUNK == 0) {
+        return true;
+    }
+    simt_fail(
+        warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->global,
+        "copies %u bytes in bulk between 0x%llx and address %u of shared memory: both and the "
+        "size must be multiples of 16",
+        copy->bytes, (unsigned long long)copy->global, copy->shared);
+    return false;
+}
+
+/* The copy of one thread begins. */
+static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane) {
+    enum form form = (enum form)i->detail[FORM];
+    bool load = form == FORM_LOAD || form == FORM_TENSOR_LOAD;
+    bool tensor = form == FORM_TENSOR_LOAD || form == FORM_TENSOR_STORE;
+    uint32_t second = i->detail[SECOND];
+    struct bulk_copy copy = {.instruction = i,
+                             .warp = warp,
+                             .lane = lane,
+                             .direction = load ? BULK_LOAD : BULK_STORE,
+                             .tensor = tensor};
+    uint64_t first = address_of(warp, i, 0, 0, FLAG_NARROW_FIRST, lane);
+    if (tensor) {
+        const uint32_t *sources = simt_sources(i);
+        uint32_t dimensions = i->detail[DIMENSIONS], at = load ? 2 : 1;
+        for (uint32_t d = 0; d < dimensions; d++) {
+            copy.place[d] = simt_row(warp, sources[at + d])->s32[lane];
+        }
+        uint64_t other =
+            address_of(warp, i, load ? 1 : 1 + dimensions, 1, FLAG_NARROW_SECOND, lane);
+        copy.shared = (uint32_t)(load ? first : other);
+        if (!read_map(warp, i, load ? other : first, &copy) || !check_box(warp, &copy)) {
+            return false;
+        }
+        copy.bytes = tensor_map_bytes(&copy.map);
+    } else {
+        uint64_t other = address_of(warp, i, 1, 1, FLAG_NARROW_SECOND, lane);
+        copy.shared = (uint32_t)(load ? first : other);
+        copy.global = load ? other : first;
+        copy.bytes = simt_row(warp, simt_sources(i)[2])->u32[lane];
+        if (!check_bytes(warp, &copy)) {
+            return false;
+        }
+    }
+    if (load) {
+        uint32_t operand = tensor ? 2 : 3;
+        copy.barrier = (uint32_t)address_of(warp, i, second, operand, FLAG_NARROW_BARRIER, lane);
+    }
+    copy.before = digest(&copy);
+    if (async_proxy_start(warp->block, &copy) != STATUS_OK) {
+        simt_fail(warp, i, lane, SIMT_FAULT_UNSUPPORTED, 0, "out of memory for bulk copies");
+        return false;
+    }
+    return true;
+}
+
+static void run_start(struct simt_warp *warp, const struct simt_instruction *i) {
+    for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
+        if (!start(warp, i, (uint32_t)__builtin_ctz(rest))) {
+            return;
+        }
+    }
+}
+
+static void run_commit(struct simt_warp *warp, const struct simt_instruction *i) {
+    for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        if (async_proxy_commit(warp->block, warp->index * SIMT_LANES + lane) != STATUS_OK) {
+            simt_fail(warp, i, lane, SIMT_FAULT_UNSUPPORTED, 0, "out of memory for bulk copies");
+            return;
+        }
+    }
+}
+
+static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
+    for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        if (!async_proxy_wait(warp->block, warp->index * SIMT_LANES + lane,
+                              (uint32_t)i->immediate)) {
+            return;
+        }
+    }
+}
+
+static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
+    (void)warp;
+    (void)i;
+}
+
+static uint32_t dimensions_of(const struct ptx_instruction *in) {
+    static const char *const names[] = {"1d", "2d", "3d", "4d", "5d"};
+    for (uint32_t n = 0; n < TENSOR_DIMENSIONS; n++) {
+        if (ptx_has_modifier(in, names[n])) {
+            return n + 1;
+        }
+    }
+    return 0;
+}
+
+static bool decode_group(const struct ptx_instruction *in, struct simt_instruction *out) {
+    out->op_class = SIMT_CLASS_OTHER;
+    if (ptx_has_modifier(in, "commit_group")) {
+        out->run = run_commit;
+        return true;
+    }
+    out->run = run_wait;
+    out->immediate = in->operand_count == 1 ? (int64_t)in->operands[0].bits : 0;
+    return in->operand_count == 1 && in->operands[0].kind == PTX_OPERAND_IMMEDIATE;
+}
+
+/* Modifiers that these copies may have. */
+static bool is_known(const struct ptx_instruction *in) {
+    static const char *const known[] = {"async",
+                                        "bulk",
+                                        "tensor",
+                                        "1d",
+                                        "2d",
+                                        "3d",
+                                        "4d",
+                                        "5d",
+                                        "shared::cta",
+                                        "shared::cluster",
+                                        "global",
+                                        "tile",
+                                        "mbarrier::complete_tx::bytes",
+                                        "bulk_group",
+                                        "L2::cache_hint",
+                                        NULL};
+    for (size_t n = 0; n < in->modifier_count; n++) {
+        if (!ptx_is_one_of(in->modifiers[n], known)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool decode_copy(const struct simt_decoding *decoding, struct simt_instruction *out) {
+    const struct ptx_instruction *in = decoding->source;
+    bool tensor = ptx_has_modifier(in, "tensor");
+    bool store = ptx_has_modifier(in, "bulk_group");
+    uint32_t dimensions = tensor ? dimensions_of(in) : 0;
+    size_t operands =
+        (tensor ? 2u : 3u) + (store ? 0u : 1u) + (ptx_has_modifier(in, "L2::cache_hint") ? 1u : 0u);
+    const struct ptx_operand *map = &in->operands[store ? 0 : 1];
+    if (!is_known(in) || !ptx_has_modifier(in, "global") || in->operand_count != operands ||
+        (tensor && (dimensions == 0 || map->element_count != 1 ||
+                    map->elements[0].element_count != dimensions))) {
+        return false;
+    }
+    out->detail[FORM] =
+        tensor ? (store ? FORM_TENSOR_STORE : FORM_TENSOR_LOAD) : (store ? FORM_STORE : FORM_LOAD);
+    out->detail[DIMENSIONS] = dimensions;
+    out->detail[SECOND] = tensor ? 2 + dimensions : 3;
+    uint32_t flags = simt_lane_address_is_narrow(decoding, 0) ? FLAG_NARROW_FIRST : 0;
+    flags |= simt_lane_address_is_narrow(decoding, 1) ? (uint32_t)FLAG_NARROW_SECOND : 0;
+    if (!store && simt_lane_address_is_narrow(decoding, tensor ? 2 : 3)) {
+        flags |= FLAG_NARROW_BARRIER;
+    }
+    out->detail[FLAGS] = flags;
+    out->op_class = SIMT_CLASS_GLOBAL;
+    out->run = run_start;
+    return true;
+}
+
+bool simt_decode_bulk_copy(const struct simt_decoding *decoding, struct simt_instruction *out) {
+    const struct ptx_instruction *in = decoding->source;
+    if (strcmp(in->base, "cp") != 0 || !ptx_has_modifier(in, "bulk")) {
+        return false;
+    }
+    if (ptx_has_modifier(in, "commit_group") || ptx_has_modifier(in, "wait_group")) {
+        return decode_group(in, out);
+    }
+    if (ptx_has_modifier(in, "prefetch")) {
+        out->op_class = SIMT_CLASS_OTHER;
+        out->run = run_nothing;
+        return true;
+    }
+    return ptx_has_modifier(in, "reduce") ? false : decode_copy(decoding, out);
+}

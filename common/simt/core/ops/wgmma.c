@@ -1,0 +1,425 @@
+/*
+ * wgmma: D (64 x N) = A * B + D by the four warps of a warpgroup, A in registers or shared memory,
+ * B in shared memory.
+ *
+ * Each warp computes its 16 rows of D when it comes to the instruction; that the four warps execute
+ * the same ones is checked (async_proxy.h). Sums are those of mma (mma.c): fp64 in the order of k,
+ * rounded once.
+ *
+ * A matrix in shared memory is made of chunks of 16 bytes: of one row, neighbours in K (K-major),
+ * or of one k, neighbours in M or N (transposed). With S and L for the descriptor's stride and
+ * leading byte offset, and W for the bytes that a swizzle spans (16 without one), chunk c of row r
+ * lies at
+ *
+ *     K-major     r % 8 * W + r / 8 * S + c * (16, or L without a swizzle)
+ *     transposed  c % (W/16) * 16 + c / (W/16) * L + k % 8 * W + k / 8 * S
+ *                 (without a swizzle L and S change places)
+ *
+ * behind the start, and then the chunk of that address is swizzled.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/simt/core/code.h"
+#include "common/simt/core/ops/async_proxy.h"
+#include "common/simt/core/ops/lane_access.h"
+#include "common/simt/core/ops/tile.h"
+#include "common/simt/memory/undefined.h"
+
+enum { ROWS = 16, MOST_N = 256, MOST_K = 32, CHUNK = 16, K_BYTES = 32 };
+
+/* detail: 0 taken, 1 N and K, 2 formats of A, B, D and flags, 3 registers of D, of A, scale. */
+enum { SHAPE = 1, FORMATS, REGISTERS };
+enum {
+    FLAG_SATURATE = 1,
+    FLAG_NEGATE_A = 2,
+    FLAG_NEGATE_B = 4,
+    FLAG_TRANSPOSED_A = 8,
+    FLAG_TRANSPOSED_B = 16,
+    FLAG_SCALE_NEGATED = 32,
+    FLAG_SCALE_CONSTANT = 64, /* scale-d is a number */
+    FLAG_A_IN_REGISTERS = 128
+};
+
+static uint32_t byte_of(uint32_t word, uint32_t n) {
+    return word >> 8 * n & 0xff;
+}
+
+/* A descriptor of a matrix in shared memory. */
+struct descriptor {
+    uint32_t start, leading, stride; /* bytes */
+    uint32_t width;                  /* that the swizzle spans; 16: none */
+    enum tensor_swizzle swizzle;
+};
+
+static bool read_descriptor(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
+                            struct descriptor *d) {
+    static const enum tensor_swizzle swizzles[] = {TENSOR_SWIZZLE_NONE, TENSOR_SWIZZLE_128,
+                                                   TENSOR_SWIZZLE_64, TENSOR_SWIZZLE_32};
+    d->start = (uint32_t)(bits & 0x3fff) << 4;
+    d->leading = (uint32_t)(bits >> 16 & 0x3fff) << 4;
+    d->stride = (uint32_t)(bits >> 32 & 0x3fff) << 4;
+    d->swizzle = swizzles[bits >> 62];
+    d->width = (uint32_t)CHUNK << d->swizzle;
+    if ((bits >> 49 & 7) != 0) {
+        simt_fail(
+            warp, i, 0, SIMT_FAULT_UNSUPPORTED, 0,
+            "the matrix descriptor 0x%016llx has base offset %u: simt runs those whose swizzle "
+            "pattern begins at a multiple of %u bytes",
+            (unsigned long long)bits, (uint32_t)(bits >> 49 & 7), 8 * d->width);
+        return false;
+    }
+    return true;
+}
+
+static uint32_t chunk_address(const struct descriptor *d, bool transposed, uint32_t row,
+                              uint32_t chunk) {
+    bool plain = d->swizzle == TENSOR_SWIZZLE_NONE;
+    uint32_t address = d->start;
+    if (!transposed) {
+        address += row % 8 * d->width + row / 8 * d->stride + chunk * (plain ? d->leading : CHUNK);
+    } else { /* row is k */
+        uint32_t span = d->width / CHUNK;
+        address += chunk % span * CHUNK + chunk / span * (plain ? d->stride : d->leading) +
+                   row % 8 * d->width + row / 8 * (plain ? d->leading : d->stride);
+    }
+    return tensor_swizzled(address, d->swizzle);
+}
+
+/* The part of a matrix that a warp reads. */
+struct part {
+    struct descriptor d;
+    bool transposed;
+    uint32_t first, rows; /* of M or N, multiples of 8 */
+    uint32_t k;
+    enum tile_format format;
+};
+
+static uint64_t element_of(const unsigned char *chunk, uint32_t n, uint32_t bytes) {
+    uint64_t bits = 0;
+    memcpy(&bits, chunk + (size_t)n * bytes, bytes);
+    return bits;
+}
+
+/* Reads the elements; `to` (k, rows) gets them by k. */
+static bool read_part(struct simt_warp *warp, const struct simt_instruction *i,
+                      const struct part *part, uint64_t *to) {
+    uint32_t bytes = tile_bits(part->format) / 8, each = CHUNK / bytes;
+    uint32_t lines = part->transposed ? part->k : part->rows;
+    uint32_t across = part->transposed ? part->rows / each : K_BYTES / CHUNK;
+    uint32_t first_chunk = part->transposed ? part->first / each : 0;
+    uint32_t first_line = part->transposed ? 0 : part->first;
+    for (uint32_t base = 0; base < lines * across; base += SIMT_LANES) {
+        struct simt_access access = {.space = PTX_SHARED, .kind = SIMT_READ, .bytes = CHUNK};
+        unsigned char *host[SIMT_LANES];
+        uint32_t count = lines * across - base;
+        count = count < SIMT_LANES ? count : SIMT_LANES;
+        for (uint32_t n = 0; n < count; n++) {
+            access.addresses[n] =
+                chunk_address(&part->d, part->transposed, first_line + (base + n) / across,
+                              first_chunk + (base + n) % across);
+        }
+        uint32_t lanes = count == SIMT_LANES ? UINT32_MAX : ((uint32_t)1 << count) - 1;
+        if (!simt_lane_resolve(warp, i, &access, lanes, host)) {
+            return false;
+        }
+        for (uint32_t n = 0; n < count; n++) {
+            uint32_t line = (base + n) / across, column = (base + n) % across * each;
+            for (uint32_t e = 0; e < each; e++) {
+                uint32_t row = part->transposed ? column + e : line;
+                uint32_t k = part->transposed ? line : column + e;
+                to[(size_t)k * part->rows + row] =
+                    host[n] != NULL ? element_of(host[n], e, bytes) : 0;
+            }
+        }
+    }
+    return true;
+}
+
+static bool fetch(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
+                  struct part *part, double *values) {
+    uint64_t elements[MOST_N * MOST_K];
+    if (!read_descriptor(warp, i, bits, &part->d) || !read_part(warp, i, part, elements)) {
+        return false;
+    }
+    tile_decode(part->format, elements, (size_t)part->rows * part->k, values);
+    return true;
+}
+
+/* Element e (0 or 1) of lane `lane`'s pair q of D: its place among 16 x n. */
+static size_t place_of(uint32_t lane, uint32_t q, uint32_t e, uint32_t n) {
+    return (size_t)(lane / 4 + 8 * (q % 2)) * n + 8 * (q / 2) + lane % 4 * 2 + e;
+}
+
+/* D's registers hold one element, or two of f16. */
+static void gather(const struct simt_warp *warp, const uint32_t *registers, uint32_t count,
+                   enum tile_format format, uint32_t n, double *values) {
+    uint64_t elements[ROWS * MOST_N];
+    uint32_t each = format == TILE_F16 ? 2 : 1;
+    for (uint32_t r = 0; r < count; r++) {
+        const union simt_row *row = simt_row(warp, registers[r]);
+        for (uint32_t e = 0; e < each; e++) {
+            uint32_t number = r * each + e;
+            for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+                uint32_t word = row->u32[lane];
+                elements[place_of(lane, number / 2, number % 2, n)] =
+                    each == 2 ? word >> 16 * e & 0xffff : word;
+            }
+        }
+    }
+    tile_decode(format, elements, (size_t)ROWS * n, values);
+}
+
+static void scatter(const struct simt_warp *warp, const uint32_t *registers, uint32_t count,
+                    enum tile_format format, bool saturate, uint32_t n, const double *values) {
+    uint64_t elements[ROWS * MOST_N];
+    uint32_t each = format == TILE_F16 ? 2 : 1;
+    tile_encode(format, values, (size_t)ROWS * n, saturate, elements);
+    for (uint32_t r = 0; r < count; r++) {
+        union simt_row *row = simt_row(warp, registers[r]);
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+            uint32_t number = r * each;
+            uint32_t word = (uint32_t)elements[place_of(lane, number / 2, number % 2, n)];
+            if (each == 2) {
+                word |= (uint32_t)elements[place_of(lane, number / 2, 1, n)] << 16;
+            }
+            row->u32[lane] = word;
+        }
+    }
+}
+
+/* c (16, n) += a (k, 16) * b (k, n), in the order of k. */
+static void multiply(const double *restrict a, const double *restrict b, double *restrict c,
+                     uint32_t n, uint32_t depth) {
+    for (size_t row = 0; row < ROWS; row++) {
+        for (size_t k = 0; k < depth; k++) {
+            double x = a[k * ROWS + row];
+            for (size_t column = 0; column < n; column++) {
+                c[row * n + column] = fma(x, b[k * n + column], c[row * n + column]);
+            }
+        }
+    }
+}
+
+static void negate(double *values, size_t count) {
+    for (size_t n = 0; n < count; n++) {
+        values[n] = -values[n];
+    }
+}
+
+/* What the sources are, in their order. */
+struct sources {
+    const uint32_t *d, *a;
+    uint32_t d_count, a_count;
+    uint32_t b, scale; /* rows; scale may be a predicate */
+};
+
+static struct sources sources_of(const struct simt_instruction *i) {
+    const uint32_t *all = simt_sources(i);
+    uint32_t d = byte_of(i->detail[REGISTERS], 0), a = byte_of(i->detail[REGISTERS], 1);
+    return (struct sources){.d = all,
+                            .a = all + d,
+                            .d_count = d,
+                            .a_count = a,
+                            .b = all[d + a],
+                            .scale = all[d + a + 1]};
+}
+
+static bool adds(const struct simt_warp *warp, const struct simt_instruction *i,
+                 const struct sources *s) {
+    uint32_t flags = byte_of(i->detail[FORMATS], 3);
+    if ((flags & FLAG_SCALE_CONSTANT) != 0) {
+        return simt_row(warp, s->scale)->u32[0] != 0;
+    }
+    bool set = (warp->predicates[s->scale] & 1) != 0;
+    return set != ((flags & FLAG_SCALE_NEGATED) != 0);
+}
+
+/* A (k, 16): this warp's rows. */
+static bool fetch_a(struct simt_warp *warp, const struct simt_instruction *i,
+                    const struct sources *s, uint32_t k, double *a) {
+    uint32_t flags = byte_of(i->detail[FORMATS], 3);
+    enum tile_format format = (enum tile_format)byte_of(i->detail[FORMATS], 0);
+    if ((flags & FLAG_A_IN_REGISTERS) == 0) {
+        struct part part = {.transposed = (flags & FLAG_TRANSPOSED_A) != 0,
+                            .first = warp->index % 4 * ROWS,
+                            .rows = ROWS,
+                            .k = k,
+                            .format = format};
+        return fetch(warp, i, simt_row(warp, s->a[0])->u64[0], &part, a);
+    }
+    const struct tile_shape shape = {ROWS, 8, k};
+    const struct tile tile = tile_of(&shape, TILE_A, format);
+    uint64_t elements[ROWS * MOST_K];
+    double values[ROWS * MOST_K];
+    tile_gather(warp, &tile, s->a, elements);
+    tile_decode(format, elements, (size_t)ROWS * k, values);
+    for (uint32_t row = 0; row < ROWS; row++) {
+        for (uint32_t n = 0; n < k; n++) {
+            a[(size_t)n * ROWS + row] = values[(size_t)row * k + n];
+        }
+    }
+    return true;
+}
+
+static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
+    double a[ROWS * MOST_K], b[MOST_N * MOST_K], c[ROWS * MOST_N] = {0};
+    if (!simt_lane_require_all(warp, i)) {
+        return;
+    }
+    const struct sources s = sources_of(i);
+    uint32_t n = i->detail[SHAPE] & 0xffff, k = i->detail[SHAPE] >> 16;
+    uint32_t formats = i->detail[FORMATS], flags = byte_of(formats, 3);
+    bool from_registers = (flags & FLAG_A_IN_REGISTERS) != 0;
+    struct warpgroup_step step = {.instruction = i,
+                                  .a = from_registers ? 0 : simt_row(warp, s.a[0])->u64[0],
+                                  .b = simt_row(warp, s.b)->u64[0]};
+    struct part part_b = {.transposed = (flags & FLAG_TRANSPOSED_B) != 0,
+                          .rows = n,
+                          .k = k,
+                          .format = (enum tile_format)byte_of(formats, 1)};
+    enum tile_format format = (enum tile_format)byte_of(formats, 2);
+    if (!async_proxy_step(warp, &step) || !fetch_a(warp, i, &s, k, a) ||
+        !fetch(warp, i, step.b, &part_b, b)) {
+        return;
+    }
+    if (adds(warp, i, &s)) {
+        gather(warp, s.d, s.d_count, format, n, c);
+    }
+    if (((flags & FLAG_NEGATE_A) != 0) != ((flags & FLAG_NEGATE_B) != 0)) {
+        negate(a, (size_t)ROWS * k);
+    }
+    multiply(a, b, c, n, k);
+    scatter(warp, s.d, s.d_count, format, (flags & FLAG_SATURATE) != 0, n, c);
+}
+
+/* fence, commit_group, wait_group: products are there as soon as they are asked for. */
+static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
+    (void)simt_lane_require_all(warp, i);
+}
+
+struct form {
+    struct tile_shape shape;
+    enum tile_format d, a, b;
+    bool saturate;
+};
+
+static bool read_form(const struct ptx_instruction *in, struct form *form) {
+    static const char *const known[] = {"mma_async", "sync", "aligned", NULL};
+    enum tile_format *const formats[] = {&form->d, &form->a, &form->b};
+    uint32_t count = 0;
+    *form = (struct form){.saturate = false};
+    for (size_t n = 0; n < in->modifier_count; n++) {
+        const char *modifier = in->modifiers[n];
+        enum tile_format format = tile_format_find(modifier);
+        if (format != TILE_NONE && count < 3) {
+            *formats[count++] = format;
+        } else if (strcmp(modifier, "satfinite") == 0) {
+            form->saturate = true;
+        } else if (!tile_shape_read(modifier, &form->shape) && !ptx_is_one_of(modifier, known)) {
+            return false;
+        }
+    }
+    return count == 3;
+}
+
+/* Formats that go together, and the shape. */
+static bool check_form(const struct form *form) {
+    uint32_t bits = tile_bits(form->a);
+    bool known = false;
+    switch (form->a) {
+    case TILE_F16:
+        known = form->b == TILE_F16 && (form->d == TILE_F16 || form->d == TILE_F32);
+        break;
+    case TILE_BF16:
+    case TILE_TF32:
+        known = form->b == form->a && form->d == TILE_F32;
+        break;
+    case TILE_E4M3:
+    case TILE_E5M2:
+        known = (form->b == TILE_E4M3 || form->b == TILE_E5M2) &&
+                (form->d == TILE_F16 || form->d == TILE_F32);
+        break;
+    case TILE_S8:
+    case TILE_U8:
+        known = (form->b == TILE_S8 || form->b == TILE_U8) && form->d == TILE_S32;
+        break;
+    default:
+        break;
+    }
+    return known && form->shape.m == 64 && form->shape.n % 8 == 0 && form->shape.n >= 8 &&
+           form->shape.n <= MOST_N && form->shape.k * bits == K_BYTES * 8;
+}
+
+/* A number among the last operands: 1 or -1 to scale, 0 or 1 to transpose. */
+static bool flag_of(const struct ptx_instruction *in, size_t n, uint64_t set, uint32_t flag,
+                    uint32_t *flags) {
+    if (in->operands[n].kind != PTX_OPERAND_IMMEDIATE) {
+        return false;
+    }
+    *flags |= (uint32_t)in->operands[n].bits == (uint32_t)set ? flag : 0;
+    return true;
+}
+
+static bool read_flags(const struct ptx_instruction *in, const struct form *form, uint32_t *flags) {
+    bool registers = in->operands[1].kind == PTX_OPERAND_VECTOR;
+    bool integer = form->d == TILE_S32;
+    bool sixteen = tile_bits(form->a) == 16;
+    size_t expected = 4u + (integer ? 0u : 2u) + (sixteen ? (registers ? 1u : 2u) : 0u);
+    const struct ptx_operand *scale = &in->operands[3];
+    bool known = in->operand_count == expected;
+    *flags = registers ? FLAG_A_IN_REGISTERS : 0;
+    *flags |= form->saturate ? FLAG_SATURATE : 0;
+    if (known && scale->kind == PTX_OPERAND_IMMEDIATE) {
+        *flags |= FLAG_SCALE_CONSTANT;
+    } else if (known) {
+        *flags |= scale->negated ? FLAG_SCALE_NEGATED : 0;
+    }
+    if (known && !integer) {
+        known = flag_of(in, 4, UINT32_MAX, FLAG_NEGATE_A, flags) &&
+                flag_of(in, 5, UINT32_MAX, FLAG_NEGATE_B, flags);
+    }
+    if (known && sixteen) {
+        known = (registers || flag_of(in, 6, 1, FLAG_TRANSPOSED_A, flags)) &&
+                flag_of(in, registers ? 6 : 7, 1, FLAG_TRANSPOSED_B, flags);
+    }
+    return known;
+}
+
+static bool decode_product(const struct ptx_instruction *in, struct simt_instruction *out) {
+    struct form form;
+    uint32_t flags;
+    if (in->operand_count < 4 || in->operands[0].kind != PTX_OPERAND_VECTOR ||
+        !read_form(in, &form) || !check_form(&form) || !read_flags(in, &form, &flags)) {
+        return false;
+    }
+    uint32_t d = (uint32_t)in->operands[0].element_count;
+    uint32_t a = (flags & FLAG_A_IN_REGISTERS) != 0 ? (uint32_t)in->operands[1].element_count : 1;
+    if (d != form.shape.n / (form.d == TILE_F16 ? 4 : 2) ||
+        ((flags & FLAG_A_IN_REGISTERS) != 0 && a != 4)) {
+        return false;
+    }
+    simt_lane_synchronise(out);
+    out->detail[SHAPE] = form.shape.n | form.shape.k << 16;
+    out->detail[FORMATS] =
+        (uint32_t)form.a | (uint32_t)form.b << 8 | (uint32_t)form.d << 16 | flags << 24;
+    out->detail[REGISTERS] = d | a << 8;
+    out->flops = (uint16_t)(form.d == TILE_S32 ? 0 : form.shape.n * form.shape.k); /* 2*16*n*k/32 */
+    out->run = run_mma;
+    return true;
+}
+
+bool simt_decode_wgmma(const struct simt_decoding *decoding, struct simt_instruction *out) {
+    const struct ptx_instruction *in = decoding->source;
+    if (strcmp(in->base, "wgmma") != 0) {
+        return false;
+    }
+    if (ptx_has_modifier(in, "fence") || ptx_has_modifier(in, "commit_group") ||
+        ptx_has_modifier(in, "wait_group")) {
+        simt_lane_synchronise(out);
+        out->run = run_nothing;
+        return true;
+    }
+    return ptx_has_modifier(in, "mma_async") && !ptx_has_modifier(in, "sp") &&
+           decode_product(in, out);
+}

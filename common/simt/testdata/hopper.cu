@@ -1,0 +1,212 @@
+/* Kernels for hopper_test: mbarriers that count bytes, bulk copies, boxes of tensors. */
+#include <cuda.h>
+
+static __device__ unsigned shared_address(const void *p) {
+    return (unsigned)__cvta_generic_to_shared(p);
+}
+
+static __device__ void init(unsigned barrier, unsigned count) {
+    asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" ::"r"(barrier), "r"(count) : "memory");
+    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+}
+
+static __device__ void arm(unsigned barrier, unsigned bytes) {
+    asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier), "r"(bytes)
+                 : "memory");
+}
+
+static __device__ void wait(unsigned barrier, unsigned parity) {
+    asm volatile("{\n.reg .pred done;\nagain:\n"
+                 "mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n@!done bra again;\n}" ::
+                     "r"(barrier),
+                 "r"(parity)
+                 : "memory");
+}
+
+static __device__ void load(unsigned to, const void *from, unsigned bytes, unsigned barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, "
+                 "[%3];" ::"r"(to),
+                 "l"(from), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+static __device__ void store(void *to, unsigned from, unsigned bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(to),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+}
+
+static __device__ void fence() {
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* out = in + 1, `steps` pieces of 64 ints, through two stages; `expected` bytes are announced. */
+extern "C" __global__ void bulk(const int *in, int *out, int steps, unsigned expected) {
+    __shared__ __align__(128) int stage[2][64], result[64];
+    __shared__ __align__(8) unsigned long long full[2];
+    int t = threadIdx.x;
+    if (t == 0) {
+        init(shared_address(&full[0]), 1);
+        init(shared_address(&full[1]), 1);
+    }
+    __syncthreads();
+    for (int i = 0; i < 2 && i < steps && t == 0; i++) {
+        arm(shared_address(&full[i]), expected);
+        load(shared_address(stage[i]), in + 64 * i, 256, shared_address(&full[i]));
+    }
+    for (int i = 0; i < steps; i++) {
+        wait(shared_address(&full[i % 2]), i / 2 % 2);
+        result[t] = stage[i % 2][t] + 1;
+        fence();
+        __syncthreads();
+        if (t == 0 && i + 2 < steps) {
+            arm(shared_address(&full[i % 2]), expected);
+            load(shared_address(stage[i % 2]), in + 64 * (i + 2), 256, shared_address(&full[i % 2]));
+        }
+        if (t == 0) {
+            store(out + 64 * i, shared_address(result), 256);
+            asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+        }
+        __syncthreads();
+    }
+}
+
+/* Reads the stage before the copy into it is waited for. */
+extern "C" __global__ void bulk_unwaited(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    __shared__ __align__(8) unsigned long long full;
+    int t = threadIdx.x;
+    if (t == 0) {
+        init(shared_address(&full), 1);
+        arm(shared_address(&full), 256);
+        load(shared_address(stage), in, 256, shared_address(&full));
+    }
+    __syncthreads();
+    out[t] = stage[t];
+    wait(shared_address(&full), 0);
+}
+
+/* The address of the copy is no multiple of 16. */
+extern "C" __global__ void bulk_misaligned(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    __shared__ __align__(8) unsigned long long full;
+    if (threadIdx.x == 0) {
+        init(shared_address(&full), 1);
+        arm(shared_address(&full), 128);
+        load(shared_address(stage), in + 1, 128, shared_address(&full));
+        wait(shared_address(&full), 0);
+        out[0] = stage[0];
+    }
+}
+
+#define COORDINATES_1 "{%2}"
+#define COORDINATES_2 "{%2, %3}"
+#define COORDINATES_3 "{%2, %3, %4}"
+#define COORDINATES_4 "{%2, %3, %4, %5}"
+#define COORDINATES_5 "{%2, %3, %4, %5, %6}"
+
+/* Loads a box of a tensor; out gets shared memory as it is then, with words of 7 around. */
+#define BOX(D)                                                                                    \
+    extern "C" __global__ void box_##D(const __grid_constant__ CUtensorMap map, int x, int y,     \
+                                       int z, int u, int v, unsigned bytes, int *out) {           \
+        extern __shared__ __align__(1024) int stage[];                                            \
+        __shared__ __align__(8) unsigned long long full;                                          \
+        for (int n = threadIdx.x; n < 4096; n += 32) {                                            \
+            stage[n] = 0x07070707;                                                                \
+        }                                                                                         \
+        fence();                                                                                  \
+        __syncthreads();                                                                          \
+        if (threadIdx.x == 0) {                                                                   \
+            init(shared_address(&full), 1);                                                       \
+            arm(shared_address(&full), bytes);                                                    \
+            asm volatile("cp.async.bulk.tensor." #D                                               \
+                         "d.shared::cluster.global.mbarrier::complete_tx::bytes [%0], "           \
+                         "[%1, " COORDINATES_##D "], [%7];" ::"r"(shared_address(stage)),         \
+                         "l"(&map), "r"(x), "r"(y), "r"(z), "r"(u), "r"(v),                       \
+                         "r"(shared_address(&full))                                               \
+                         : "memory");                                                             \
+        }                                                                                         \
+        __syncthreads();                                                                          \
+        wait(shared_address(&full), 0);                                                           \
+        for (int n = threadIdx.x; n < 4096; n += 32) {                                            \
+            out[n] = stage[n];                                                                    \
+        }                                                                                         \
+    }
+
+BOX(1)
+BOX(2)
+BOX(3)
+BOX(4)
+BOX(5)
+
+/* Stores a box whose bytes in shared memory are those of `in`; the map lies in global memory. */
+extern "C" __global__ void store_box(const CUtensorMap *map, int x, int y, const int *in) {
+    extern __shared__ __align__(1024) int stage[];
+    for (int n = threadIdx.x; n < 4096; n += 32) {
+        stage[n] = in[n];
+    }
+    fence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %2}], [%3];\n"
+                     "cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::"l"(map),
+                     "r"(x), "r"(y), "r"(shared_address(stage))
+                     : "memory");
+    }
+}
+
+/* A cluster of one block, elect.sync, setmaxnreg, a remote arrival at the block's own barrier. */
+extern "C" __global__ void alone(int *out) {
+    __shared__ __align__(8) unsigned long long barrier;
+    __shared__ int seen;
+    int t = threadIdx.x;
+    if (t == 0) {
+        init(shared_address(&barrier), 2);
+        seen = 5;
+    }
+    asm volatile("barrier.cluster.arrive.release;\nbarrier.cluster.wait.acquire;" ::: "memory");
+    asm volatile("setmaxnreg.dec.sync.aligned.u32 40;");
+    asm volatile("{\n.reg .pred p;\n.reg .b32 remote;\nelect.sync _|p, 0xffffffff;\n"
+                 "mapa.shared::cluster.u32 remote, %0, 0;\n"
+                 "@p mbarrier.arrive.shared::cluster.b64 _, [remote];\n}" ::"r"(
+                     shared_address(&barrier))
+                 : "memory");
+    wait(shared_address(&barrier), 0);
+    out[t] = seen + t;
+}
+
+/* The stage is written again: before the store from it is waited for, or behind (`waits`). */
+extern "C" __global__ void rewritten(int *out, int waits) {
+    __shared__ __align__(128) int stage[64];
+    int t = threadIdx.x;
+    for (int i = 0; i < 2; i++) {
+        stage[t] = 10 * t + i;
+        fence();
+        __syncthreads();
+        if (t == 0) {
+            store(out + 64 * i, shared_address(stage), 256);
+            if (waits) {
+                asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/* A thread clears the stage while the copy into it is on its way. */
+extern "C" __global__ void cleared(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    __shared__ __align__(8) unsigned long long full;
+    int t = threadIdx.x;
+    if (t == 0) {
+        init(shared_address(&full), 1);
+        arm(shared_address(&full), 256);
+        load(shared_address(stage), in, 256, shared_address(&full));
+    }
+    __syncthreads();
+    stage[t] = -1;
+    __syncthreads();
+    wait(shared_address(&full), 0);
+    out[t] = stage[t];
+}
