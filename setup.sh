@@ -20,6 +20,8 @@ packages into .venv-notebooks/.
   --with-fuzz     also clang with libFuzzer, for bazel run --config=fuzz
   --dev           also clang with libFuzzer, clang-format, clangd, gdb, jq, shellcheck, xmllint,
                   qemu-user and chromium
+  --cluster       also Slurm and munge, which grade_class --backend slurm and its tests use; starts
+                  no daemon of its own and writes no setting of a cluster
   --help          print this and exit
 
 A CUDA toolkit is looked for in $CUDA_HOME, on $PATH, in /usr/local/cuda and in
@@ -47,6 +49,7 @@ want_cuda=true
 want_notebooks=true
 want_fuzz=false
 want_dev=false
+want_cluster=false
 
 parse_flags() {
     local flag
@@ -57,6 +60,7 @@ parse_flags() {
         --no-notebooks) want_notebooks=false ;;
         --with-fuzz) want_fuzz=true ;;
         --dev) want_fuzz=true want_dev=true ;;
+        --cluster) want_cluster=true ;;
         --help | -h)
             usage
             exit 0
@@ -246,6 +250,16 @@ probe_libfuzzer() {
     probe_command clang
 }
 
+# What a head node runs, and slurmd, for the tests. The daemons are not on every user's PATH.
+probe_slurm() {
+    local program version
+    for program in slurmctld slurmd sbatch squeue scancel munged mungekey; do
+        PATH=$PATH:/usr/sbin:/usr/local/sbin command -v "$program" >/dev/null || return 1
+    done
+    version=$(sinfo --version 2>/dev/null | grep -oE '[0-9]+(\.[0-9]+)+')
+    printf '%s\t%s\n' "${version:--}" "$(command -v sbatch)"
+}
+
 # --- Parts: NAME | required or optional | Debian packages | probe. ---
 
 parts() {
@@ -285,6 +299,11 @@ xmllint|$extra|libxml2-utils|probe_command xmllint
 qemu (old CPUs)|$extra|qemu-user|probe_command qemu-x86_64
 chromium|$extra|chromium|probe_command chromium
 EOF
+    extra=optional
+    $want_cluster && extra=required
+    cat <<EOF
+Slurm and munge|$extra|slurmctld slurmd slurm-client munge|probe_slurm
+EOF
 }
 
 # Debian packages of the required parts that are missing.
@@ -323,6 +342,7 @@ how_to_get() {
     nvcc*) echo "CUDA targets are skipped: ${cuda_reason:-./setup.sh fetches it}" ;;
     Jupyter*) echo "notebooks and their tests are skipped: ${notebooks_reason:-./setup.sh fetches it}" ;;
     GPU*) echo "CUDA programs run on simt: $(find_gpu 2>&1 >/dev/null)" ;;
+    Slurm*) echo "tests of grade_class on Slurm are skipped: ./setup.sh --cluster installs it" ;;
     *) echo "Debian: $2" ;;
     esac
 }

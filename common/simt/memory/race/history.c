@@ -53,6 +53,7 @@ enum status simt_history_create(struct simt_history **history, enum simt_agents 
     h->stale = 1u << h->shift;
     h->marks = map(mark_bytes(h), agents == SIMT_WARPS_OF_SHARED ? MAP_POPULATE : 0);
     h->intervals = map(h->limit * sizeof *h->intervals, 0);
+    h->put_off = warps ? map(MOST_PUT_OFF * sizeof *h->put_off, 0) : NULL; /* may do without */
     if (h->marks == NULL || h->intervals == NULL || !map_pages(h)) {
         simt_history_free(h);
         return STATUS_OUT_OF_MEMORY;
@@ -67,6 +68,7 @@ void simt_history_free(struct simt_history *h) {
         unmap(h->intervals, h->limit * sizeof *h->intervals);
         unmap(h->pages, page_count(h) * sizeof *h->pages);
         unmap(h->touched, page_count(h) * sizeof *h->touched);
+        unmap(h->put_off, MOST_PUT_OFF * sizeof *h->put_off);
         free(h);
     }
 }
@@ -75,6 +77,7 @@ void simt_history_free(struct simt_history *h) {
 void simt_history_forget(struct simt_history *h) {
     simt_history_clear_pages(h);
     h->before = 0;
+    h->put_off_count = 0;
     h->lost = true;
     madvise(h->marks, mark_bytes(h), MADV_DONTNEED);
     h->next = 1;
@@ -112,6 +115,8 @@ void simt_history_advance(struct simt_history *h) {
     }
     h->stale = h->next << h->shift;
     h->first_clock = h->clock;
+    h->put_off_count = 0;
+    h->written = false;
     h->lost = false;
 }
 
@@ -142,6 +147,7 @@ void simt_history_release(struct simt_history *h, struct simt_agent *agent) {
     if (!orders(h) || agent->last == 0 || agent->generation != h->generation) {
         return;
     }
+    simt_history_note_write(h);
     h->clock++;
     for (uint32_t n = agent->last; n != 0; n = h->intervals[n].before) {
         h->intervals[n].released = h->clock;
@@ -358,6 +364,11 @@ bool simt_history_touch(struct simt_history *h, struct simt_agent *agent,
     struct step step = {.touch = touch,
                         .tag = simt_history_tag(h, agent),
                         .lane = h->lanes ? touch->lane << MARK_LANE_SHIFT : 0};
+    if (touch->kind == SIMT_READ) {
+        simt_history_settle(h);
+    } else {
+        simt_history_note_write(h);
+    }
     if (h->pages != NULL) {
         simt_history_note(h, touch->offset / WORD_BYTES, touch->kind != SIMT_READ);
         simt_history_note(h, (touch->offset + touch->bytes - 1) / WORD_BYTES,
