@@ -256,9 +256,9 @@ static enum status decoders_create(struct decoders *d, struct error *error) {
     static const enum remote_side order[] = {REMOTE_BASELINE, REMOTE_SUBJECT};
     struct llama2_config config = llama2_shape_config(LLAMA2_SHAPE_15M);
     struct rng rng = grader_rng();
-    uint64_t seed = rng_u64(&rng);
+    uint64_t seed = grader_secret(&rng);
     double ignored;
-    *d = (struct decoders){.V = config.V, .rng = rng_create(rng_u64(&rng))};
+    *d = (struct decoders){.V = config.V, .rng = grader_text_rng(&rng)};
     TRY(cpu_limit_create(&d->limit, graded_threads(), token_work(&config), error));
     d->before_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
     for (int i = 0; i < REMOTE_SIDES; i++) {

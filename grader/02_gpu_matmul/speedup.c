@@ -118,7 +118,8 @@ static double time_run(struct kernel_case *c, struct kernel_side *side) {
     } else {
         matmul_data_calculate(&c->data);
         kernel_check(c);
-        remote_check_counted(matmul_flops(c->data.shape));
+        remote_check_counted(matmul_flops(c->data.shape), REMOTE_FP32_PRODUCTS);
+        remote_check_counted_bytes(sizeof(float) * (double)N * (double)K); /* the weights */
     }
     return ms;
 }

@@ -63,7 +63,8 @@ static enum status decode_token(struct comparison_run *r, enum remote_side which
     double ms;
     struct device_traffic before = device_traffic();
     TRY(remote_llama2_forward(&d->llama2, &token, 1, i, logits, &ms, error));
-    remote_check_counted(flops_of_token(&r->config));
+    remote_check_counted(flops_of_token(&r->config), REMOTE_FP32_PRODUCTS);
+    remote_check_counted_bytes(weight_bytes(&r->config));
     struct device_traffic after = device_traffic();
     d->one = (struct device_traffic){
         .bytes_to_device = after.bytes_to_device - before.bytes_to_device,
@@ -104,10 +105,11 @@ static void run_free(struct comparison_run *r) {
 
 static enum status run_create(struct comparison_run *r, struct error *error) {
     struct rng rng = grader_rng();
-    uint64_t seed = rng_u64(&rng);
+    uint64_t seed = grader_secret(&rng);
+    struct rng text = grader_text_rng(&rng);
     r->config = llama2_shape_config(LLAMA2_SHAPE_15M);
     for (int i = 0; i < TOKENS; i++) {
-        r->tokens[i] = (int32_t)rng_below(&rng, r->config.V);
+        r->tokens[i] = (int32_t)rng_below(&text, r->config.V);
     }
     for (int i = 0; i < REMOTE_SIDES; i++) {
         struct decoding *d = &r->sides[i];

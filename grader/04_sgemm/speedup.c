@@ -200,7 +200,9 @@ static double time_call(void *argument, bool subject) {
         status = check_result(k, &error);
     }
     if (status == STATUS_OK && subject && !test_has_failed()) {
-        remote_check_counted(sgemm_flops(*s));
+        remote_check_counted(sgemm_flops(*s), REMOTE_FP32_PRODUCTS);
+        remote_check_counted_bytes(sizeof(float) *
+                                   (double)(s->M * s->K + s->N * s->K + s->M * s->N));
     }
     if (status != STATUS_OK) {
         TEST_FAIL("%zux%zux%zu: %s", s->M, s->N, s->K, error_text(&error, status));

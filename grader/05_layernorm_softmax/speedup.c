@@ -153,7 +153,7 @@ static double time_call(void *argument, bool subject) {
     }
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
-        remote_check_counted(least_flops(k));
+        remote_check_counted(least_flops(k), REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(least_bytes(k));
         status = check_result(k, &error);
     }

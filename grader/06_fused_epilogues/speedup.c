@@ -177,6 +177,11 @@ static double flops_of(const struct fused_problem *p) {
     return 2.0 * (double)p->M * (double)p->N * (double)p->K;
 }
 
+/* Input and weight are read once, the result is written. */
+static double bytes_of(const struct fused_problem *p) {
+    return sizeof(float) * (double)(p->M * p->K + p->N * p->K + p->M * p->N);
+}
+
 /* The shortest time that the GPU's fp32 units allow for the product. */
 static double least_ms(const struct fused_problem *p, const struct grader_gpu *gpu) {
     return 1e3 * flops_of(p) / gpu->properties.peak_flops;
@@ -198,7 +203,8 @@ static enum status time_subject(struct timed_call *t, struct layer *layer,
     TRY(call_create(t, &layer->rng, !layer->modelled, error));
     grader_watch(t->c.name, PATIENCE);
     TRY(time_call(t, "fused", layer, true, &ms, error));
-    remote_check_counted(flops_of(&t->c.problem));
+    remote_check_counted(flops_of(&t->c.problem), REMOTE_FP32_PRODUCTS);
+    remote_check_counted_bytes(bytes_of(&t->c.problem));
     double least = least_ms(&t->c.problem, gpu);
     if (ms < 0.9 * least) {
         TEST_FAIL("%s: %.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done",

@@ -202,7 +202,7 @@ C_TEST(parity, bert_end_to_end) {
         .C = 60, .hidden = 90, .L = 2, .NH = 3, .V = 300, .T = LONGEST, .labels = LABELS};
     struct remote_bert_job job = {
         .config = remote_bert_config(sizes),
-        .seed = rng_u64(&rng),
+        .seed = grader_secret(&rng),
         .input = {.ids = texts.padded, .mask = texts.mask, .B = TEXTS, .T = LONGEST},
         .what = "BERT with padding",
         .seconds = 2 * PATIENCE};

@@ -68,6 +68,16 @@ static double flops_of(const struct attention_spec *s) {
     return 4.0 * (double)s->B * (double)s->NH * (double)s->T * (double)s->S * (double)s->HS;
 }
 
+static enum remote_products products_of(const struct attention_spec *s) {
+    return s->dtype == NN_F32 ? REMOTE_FP32_PRODUCTS : REMOTE_16_BIT_PRODUCTS;
+}
+
+/* q, k and v are read once, the result is written. */
+static double bytes_of(const struct attention_spec *s) {
+    double heads = (double)(s->B * s->HS) * (double)nn_dtype_bytes(s->dtype);
+    return heads * (double)(2 * s->T * s->NH + 2 * s->S * s->KVH);
+}
+
 /* One call with fresh inputs; the subject's result is checked. */
 static enum status renew_and_run(struct attention_case *c, struct rng *rng, bool subject,
                                  double *ms, struct error *error) {
@@ -80,7 +90,8 @@ static enum status renew_and_run(struct attention_case *c, struct rng *rng, bool
     if (subject) {
         TRY(check_result(c, error));
         if (!test_has_failed()) {
-            remote_check_counted(flops_of(&c->spec));
+            remote_check_counted(flops_of(&c->spec), products_of(&c->spec));
+            remote_check_counted_bytes(bytes_of(&c->spec));
         }
     }
     return STATUS_OK;

@@ -453,7 +453,7 @@ static enum status decode_there(struct two_texts *t, struct error *error) {
  * value in both layers, propagated through the layers, is at most eight roundings.
  */
 static void check_16_bits(enum nn_dtype dtype, struct rng *rng) {
-    struct two_texts t = {.l = small_llama2(), .dtype = dtype, .seed = rng_u64(rng)};
+    struct two_texts t = {.l = small_llama2(), .dtype = dtype, .seed = grader_secret(rng)};
     struct error error = {0};
     t.l.config.L = 2;
     for (size_t i = 0; i < t.l.count; i++) {

@@ -77,7 +77,7 @@ static enum status renew_and_run(struct kv_linear_case *c, struct rng *rng, bool
     if (!subject) {
         return STATUS_OK;
     }
-    remote_check_counted(least_of_linear(&c->spec).flops);
+    remote_check_counted(least_of_linear(&c->spec).flops, REMOTE_16_BIT_PRODUCTS);
     remote_check_counted_bytes(least_of_linear(&c->spec).bytes);
     return kv_linear_case_check(c, text, size, error);
 }
@@ -189,7 +189,7 @@ static enum status feed(struct timed_text *t, size_t late, double *ms, struct er
         TRY(run_text(t, position, &one, error));
         if (position >= late) {
             *ms = fmin(*ms, one);
-            remote_check_counted(least_of_token(&t->text.spec).flops);
+            remote_check_counted(least_of_token(&t->text.spec).flops, REMOTE_16_BIT_PRODUCTS);
             remote_check_counted_bytes(least_of_token(&t->text.spec).bytes);
             TRY(kv_text_check(&t->text, position, text, sizeof text, error));
         }
@@ -285,11 +285,13 @@ struct decoded {
 
 static struct decoded decoded_of(bool modelled) {
     struct rng rng = grader_rng();
-    struct decoded d = {
-        .config = config_of(modelled), .seed = rng_u64(&rng), .texts = modelled ? 1 : MOST_TEXTS};
+    struct decoded d = {.config = config_of(modelled),
+                        .seed = grader_secret(&rng),
+                        .texts = modelled ? 1 : MOST_TEXTS};
     for (size_t i = 0; i < d.texts; i++) {
+        struct rng text = grader_text_rng(&rng);
         for (size_t t = 0; t < d.config.T; t++) {
-            d.tokens[i][t] = (int32_t)rng_below(&rng, d.config.V);
+            d.tokens[i][t] = (int32_t)rng_below(&text, d.config.V);
         }
     }
     return d;
@@ -338,7 +340,8 @@ static enum status decode(struct decoded *d, enum remote_side which, double *bes
         call.tokens = tokens;
         memset(logits, 0xff, bytes);
         TRY(remote_call_timed("decoding_text", &call, sizeof call, NULL, &ms, error));
-        remote_check_counted(least_of_text(&d->config).flops);
+        remote_check_counted(least_of_text(&d->config).flops, REMOTE_FP32_PRODUCTS);
+        remote_check_counted_bytes(least_of_text(&d->config).bytes);
         memcpy(d->logits[which][i], logits, bytes);
         *best = d->texts > 1 && i == 0 ? *best : fmin(*best, ms);
     }

@@ -192,6 +192,12 @@ static double flops_of_prompt(const struct decoder_size *s, size_t tokens) {
     return 2.0 * layer_weights(s) * (double)((s->L - 1) * tokens) + flops_of_steps(s, 1);
 }
 
+/* A call reads the weights at least once. */
+static void check_counted(const struct decoder_size *s, double flops) {
+    remote_check_counted(flops, s->dtype == NN_F32 ? REMOTE_FP32_PRODUCTS : REMOTE_16_BIT_PRODUCTS);
+    remote_check_counted_bytes(token_weights(s) * (double)nn_dtype_bytes(s->dtype));
+}
+
 /*
  * A token reads its weights, except those that simt's L2 still holds from the token before, and
  * does two operations for each. A prompt's further tokens are not counted: tensor cores may
@@ -346,9 +352,10 @@ static struct racer *take_turn(struct race *race, bool subject) {
     if (!subject) {
         rng_fill_normal(&race->rng, race->logits, w->size.V, 1.0f);
         race->how = w->how;
-        race->how.state = rng_u64(&race->rng) | 1;
+        race->how.state = grader_secret(&race->rng) | 1;
+        struct rng text = grader_text_rng(&race->rng);
         for (size_t i = 0; i < w->prompt; i++) {
-            race->racers[REMOTE_BASELINE].c.text[i] = (int32_t)rng_below(&race->rng, w->size.V);
+            race->racers[REMOTE_BASELINE].c.text[i] = (int32_t)rng_below(&text, w->size.V);
         }
     }
     memcpy(race->racers[REMOTE_SUBJECT].c.text, race->racers[REMOTE_BASELINE].c.text,
@@ -480,7 +487,7 @@ static enum status run_steps(struct race *race, struct racer *r, bool subject, d
     if (!subject) {
         return STATUS_OK;
     }
-    remote_check_counted(flops_of_steps(&race->task.size, call.count));
+    check_counted(&race->task.size, flops_of_steps(&race->task.size, call.count));
     return check_steps(race, text, size, error);
 }
 
@@ -516,7 +523,7 @@ static enum status run_prompt(struct race *race, struct racer *r, bool subject, 
     TRY(remote_call_timed("decoder_prefill", &call, sizeof call, r->stream, ms, error));
     TRY(read_logits(r, error));
     if (subject) {
-        remote_check_counted(flops_of_prompt(&race->task.size, call.count));
+        check_counted(&race->task.size, flops_of_prompt(&race->task.size, call.count));
         compare(race, "a timed prompt");
     }
     return STATUS_OK;
@@ -626,7 +633,7 @@ static enum status writers_create(struct writers *w, bool modelled, struct error
     if (w->logits == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    const uint64_t seed = rng_u64(&w->rng); /* of the weights */
+    const uint64_t seed = grader_secret(&w->rng); /* of the weights */
     for (int i = 0; i < REMOTE_SIDES; i++) {
         TRY(remote_open_side((enum remote_side)i, error));
         TRY(writer_create(&w->of[i], w, seed, error));
@@ -667,9 +674,10 @@ static enum status check_written(struct writers *w, const int32_t *written, char
 
 /* Called on the baseline's turn, which comes first: draws new inputs for both. */
 static void renew_text(struct writers *w) {
-    w->how = (struct llama2_sampling){0.9f, 0.9f, 0, rng_u64(&w->rng) | 1};
+    w->how = (struct llama2_sampling){0.9f, 0.9f, 0, grader_secret(&w->rng) | 1};
+    struct rng text = grader_text_rng(&w->rng);
     for (size_t i = 0; i < w->length; i++) {
-        w->prompt[i] = (int32_t)rng_below(&w->rng, w->task.size.V);
+        w->prompt[i] = (int32_t)rng_below(&text, w->task.size.V);
     }
 }
 
@@ -692,7 +700,7 @@ static double time_text(void *argument, bool subject) {
     enum status status = remote_call_timed("decoding_write", &call, sizeof call, NULL, &ms, &error);
     if (status == STATUS_OK && subject) {
         memcpy(written, writer->written, w->count * sizeof *written);
-        remote_check_counted(w->flops);
+        check_counted(&w->task.size, w->flops);
         status = check_written(w, written, text, sizeof text, &error);
     }
     return end_turn(status, text, &error, ms);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "grader/11_training/calls.h"
+#include "grader/harness/seed.h"
 #include "grader/isolation/remote.h"
 
 static size_t vocabulary_of(const struct train_config *config) {
@@ -20,7 +21,7 @@ static enum status out_of_memory(struct error *error) {
 
 enum status training_job_create(struct training_job *job, const struct training_spec *spec,
                                 struct rng *rng, struct error *error) {
-    *job = (struct training_job){.spec = *spec, .seed = rng_u64(rng), .dropout = rng_u64(rng)};
+    *job = (struct training_job){.spec = *spec, .seed = grader_secret(rng), .dropout = grader_secret(rng)};
     bool classes = spec->config.task == TRAIN_CLASSIFY;
     job->starts = calloc(spec->B + 1, sizeof *job->starts);
     job->batches = calloc(spec->steps, sizeof *job->batches);
@@ -50,12 +51,13 @@ enum status training_job_create(struct training_job *job, const struct training_
 void training_job_renew(struct training_job *job, struct rng *rng) {
     const struct train_config *config = &job->spec.config;
     size_t V = vocabulary_of(config);
+    struct rng text = grader_text_rng(rng);
     size_t classes = config->task == TRAIN_CLASSIFY ? config->bert.labels : V;
     for (size_t i = 0; i < job->rows * job->spec.steps; i++) {
-        job->ids[i] = (int32_t)rng_below(rng, V);
+        job->ids[i] = (int32_t)rng_below(&text, V);
     }
     for (size_t i = 0; i < job->labels_a_batch * job->spec.steps; i++) {
-        job->labels[i] = (int32_t)rng_below(rng, classes);
+        job->labels[i] = (int32_t)rng_below(&text, classes);
     }
 }
 

@@ -76,8 +76,8 @@ static double time_norm(void *argument, bool subject) {
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         const double elements = (double)(c->spec.rows * c->spec.C);
-        remote_check_counted(4.0 *
-                             elements); /* of an element: part of two sums, and its gradient */
+        /* Of an element: part of two sums, and its gradient. */
+        remote_check_counted(4.0 * elements, REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(6.0 * elements);
         status = norm_case_check(c, text, sizeof text, &error);
     }
@@ -173,7 +173,7 @@ static double time_attention(void *argument, bool subject) {
     enum status status = run_attention(c, &ms, &error);
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
-        remote_check_counted(flops_of(&c->spec));
+        remote_check_counted(flops_of(&c->spec), REMOTE_16_BIT_PRODUCTS);
         status = attention_gradient_check(c, text, sizeof text, &error);
     }
     fail(c->name, status, &error, text);
@@ -257,7 +257,8 @@ static double time_adamw(void *argument, bool subject) {
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         const double count = (double)c->spec.count;
-        remote_check_counted(10.0 * count); /* two moments, a root, a quotient and the decay */
+        /* Two moments, a root, a quotient and the decay. */
+        remote_check_counted(10.0 * count, REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(30.0 * count);
         status = adamw_case_check(c, text, sizeof text, &error);
     }
@@ -372,7 +373,7 @@ static enum status run_training(struct training_race *race, enum remote_side whi
                                 struct error *error) {
     TRY(training_job_steps(&race->job, race->models[which], race->first[which], ms, error));
     if (which == REMOTE_SUBJECT) {
-        remote_check_counted(flops_of_training(&race->job));
+        remote_check_counted(flops_of_training(&race->job), REMOTE_16_BIT_PRODUCTS);
     }
     return training_job_result(&race->job, race->models[which], false, &race->results[which],
                                error);

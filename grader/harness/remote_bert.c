@@ -25,8 +25,9 @@ struct bert_config remote_bert_config(struct bert_config sizes) {
 
 void remote_bert_draw(struct remote_bert_job *job, int32_t *ids, size_t count) {
     struct rng rng = grader_rng();
-    job->fresh = rng_u64(&rng);
-    job->seed = rng_u64(&rng);
+    job->fresh = grader_secret(&rng);
+    job->seed = grader_secret(&rng);
+    rng = grader_text_rng(&rng);
     for (size_t i = 0; i < count; i++) {
         ids[i] = (int32_t)rng_below(&rng, job->config.V);
     }
@@ -43,8 +44,9 @@ static size_t rows_of(const struct bert_input *input) {
 
 /* Code that has seen a batch may remember its result: each call after the first has new tokens. */
 static void renew_tokens(int32_t *ids, const struct remote_bert_job *job, struct rng *rng) {
+    struct rng text = grader_text_rng(rng);
     for (size_t i = 0; i < rows_of(&job->input); i++) {
-        ids[i] = (int32_t)rng_below(rng, job->config.V);
+        ids[i] = (int32_t)rng_below(&text, job->config.V);
     }
 }
 
@@ -96,12 +98,16 @@ enum status remote_bert_reference(const struct remote_bert_job *job, int calls, 
     return status;
 }
 
+/* Of the layers' matrices. */
+static double weights_of(const struct remote_bert_job *job) {
+    const struct bert_config *c = &job->config;
+    return (double)c->L *
+           (4.0 * (double)c->C * (double)c->C + 2.0 * (double)c->C * (double)c->hidden);
+}
+
 /* Of the layers' matmuls, which no engine leaves out. */
 static double flops_of(const struct remote_bert_job *job) {
-    const struct bert_config *c = &job->config;
-    double weights =
-        (double)c->L * (4.0 * (double)c->C * (double)c->C + 2.0 * (double)c->C * (double)c->hidden);
-    return 2.0 * (double)rows_of(&job->input) * weights;
+    return 2.0 * (double)rows_of(&job->input) * weights_of(job);
 }
 
 static enum status run_calls(struct remote_bert *bert, const struct remote_bert_job *job,
@@ -116,7 +122,8 @@ static enum status run_calls(struct remote_bert *bert, const struct remote_bert_
         }
         TRY(remote_bert_run(bert, logits + (size_t)call * bert->count, &ms, error));
         if (which == REMOTE_SUBJECT) {
-            remote_check_counted(flops_of(job));
+            remote_check_counted(flops_of(job), REMOTE_FP32_PRODUCTS);
+            remote_check_counted_bytes(sizeof(float) * weights_of(job));
         }
         *best = fmin(*best, ms);
     }
@@ -174,7 +181,7 @@ void remote_bert_parity(struct remote_bert_job job, remote_bert_check *check, co
     if (!grader_gpu_open(&gpu)) {
         return;
     }
-    job.seed = rng_u64(&rng);
+    job.seed = grader_secret(&rng);
     ASSERT_OK(remote_bert_reference(&job, 1, want));
     remote_bert_expect(&job, want, check, whose);
 }

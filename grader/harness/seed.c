@@ -23,3 +23,14 @@ struct rng grader_rng(void) {
     }
     return rng;
 }
+
+/* Multiplied and folded: for each result there are 2^64 pairs. */
+uint64_t grader_secret(struct rng *rng) {
+    unsigned __int128 a = rng_u64(rng) | 1, b = rng_u64(rng) | 1;
+    unsigned __int128 product = a * b;
+    return (uint64_t)(product >> 64) ^ (uint64_t)product;
+}
+
+struct rng grader_text_rng(struct rng *rng) {
+    return rng_create(grader_secret(rng));
+}

@@ -27,6 +27,17 @@ uint64_t grader_seed(void);
  */
 struct rng grader_rng(void);
 
+/**
+ * @brief A seed that a worker may be told, such as that of a model's weights.
+ *
+ * It is two numbers of @p rng in one, so that nobody gets from it to the generator, and from there
+ * to other seeds and inputs.
+ */
+uint64_t grader_secret(struct rng *rng);
+
+/** @return a generator of its own for one text: tokens that were seen say nothing about others. */
+struct rng grader_text_rng(struct rng *rng);
+
 #ifdef __cplusplus
 }
 #endif

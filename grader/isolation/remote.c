@@ -32,6 +32,7 @@ static struct {
     double message_ms; /* that a timed call of the baseline's takes beyond its own time; 0: not
                           known */
     double flops;      /* that simt counted in the last timed call */
+    double tensor;     /* of these, by tensor cores */
     double bytes;      /* of global memory, likewise */
     struct simt_reading before, after; /* of the device, around the last call */
     unsigned hung;                     /* how often it did not come to an end */
@@ -147,7 +148,7 @@ static enum status check_idle(struct side *side, struct error *error) {
         return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
     }
     if (!simt_device_read(&side->device, &remote.before)) {
-        (void)side_has_device(side, whose_side());
+        side_lose_device(side, whose_side());
         return device_lost(side, error);
     }
     if (remote.before.calls != side->device.calls) {
@@ -166,7 +167,7 @@ static enum status look_at_device(struct side *side, enum status answered, struc
         return STATUS_OK;
     }
     if (!simt_device_read(&side->device, &remote.after)) {
-        (void)side_has_device(side, whose_side());
+        side_lose_device(side, whose_side());
         return device_lost(side, error);
     }
     bool fault = remote.after.faults != side->device.faults;
@@ -277,6 +278,7 @@ enum status remote_call_by(enum call_mode mode, const char *name, const void *ar
     enum status status = remote_request(m, wall_ms, error);
     const struct simt_reading *a = &remote.after, *b = &remote.before;
     remote.flops = remote_has_device() ? (double)(a->flops - b->flops) : (double)m->a[3];
+    remote.tensor = remote_has_device() ? a->tensor_flops - b->tensor_flops : 0.0;
     remote.bytes = remote_has_device() ? (double)(a->bytes - b->bytes) : (double)m->a[4];
     return status;
 }
@@ -328,12 +330,26 @@ double remote_waited_ms(void) {
     return side_runs(side) ? 1e3 * sandbox_waited(side->sandbox) : 0.0;
 }
 
-void remote_check_counted(double flops) {
-    if (remote.sides[remote.used].modelled && remote.flops < 0.5 * flops) {
-        TEST_FAIL("your kernels did %.3g of %.3g operations: what the CPU computes takes no "
-                  "modelled time, and does not count",
-                  remote.flops, flops);
+/* Tensor cores multiply what has 16 or 19 bits: an fp32 product is at least three of theirs. */
+static double counted_flops(enum remote_products products) {
+    double tensor = products == REMOTE_FP32_PRODUCTS ? remote.tensor / 3.0 : remote.tensor;
+    return remote.flops - remote.tensor + tensor;
+}
+
+void remote_check_counted(double flops, enum remote_products products) {
+    double counted = counted_flops(products);
+    if (!remote.sides[remote.used].modelled || counted >= 0.5 * flops) {
+        return;
     }
+    if (remote.tensor > 0.0 && products == REMOTE_FP32_PRODUCTS) {
+        TEST_FAIL("your kernels did %.3g of %.3g operations in fp32 (%.3g on tensor cores count a "
+                  "third: an fp32 product takes three of theirs)",
+                  counted, flops, remote.tensor);
+        return;
+    }
+    TEST_FAIL("your kernels did %.3g of %.3g operations: what the CPU computes takes no "
+              "modelled time, and does not count",
+              counted, flops);
 }
 
 void remote_check_counted_bytes(double bytes) {

@@ -92,13 +92,20 @@ MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments
  */
 double remote_waited_ms(void);
 
+/** Of which type the operands of a case's products are. */
+enum remote_products {
+    REMOTE_FP32_PRODUCTS,  /**< three of tensor cores make one, by splitting the operands */
+    REMOTE_16_BIT_PRODUCTS /**< tensor cores multiply them as they are */
+};
+
 /**
  * @brief Fails the running test when simt counted less than half of @p flops floating-point
  *        operations in the last call or bench that was timed; does nothing on a GPU.
  *
- * What the CPU computes takes no modelled time: the work must have been done by kernels.
+ * What the CPU computes takes no modelled time: the work must have been done by kernels. Operations
+ * on tensor cores cost little and can be done on zeros, so that they count by what they are worth.
  */
-void remote_check_counted(double flops);
+void remote_check_counted(double flops, enum remote_products products);
 
 /** The same for bytes that kernels read from and wrote to global memory. */
 void remote_check_counted_bytes(double bytes);

@@ -1,9 +1,11 @@
 #include "grader/isolation/simt_device.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/simt/memory/tensor_flops.h"
 #include "common/simt/simt.h"
 
 /* Until an answer of the device counts as lost, on however busy a machine. */
@@ -43,6 +45,20 @@ static enum status start_process(struct simt_device *device, const struct surrou
     return sandbox_start(&device->sandbox, &command, error);
 }
 
+/* Why a device that was started does not answer; ends it. */
+static enum status no_device(struct simt_device *device, const struct sandbox_limits *limits,
+                             struct error *error) {
+    char why[300] = "did not start";
+    struct sandbox_result *result = calloc(1, sizeof *result);
+    if (result == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the emulated GPU");
+    }
+    simt_device_end(device, result);
+    sandbox_describe(result, limits, why, sizeof why);
+    free(result);
+    return error_set(error, STATUS_INTERRUPTED, "the emulated GPU %s", why);
+}
+
 enum status simt_device_start(struct simt_device *device, const struct surroundings *s,
                               const struct sandbox_limits *limits, int *program,
                               struct error *error) {
@@ -57,7 +73,7 @@ enum status simt_device_start(struct simt_device *device, const struct surroundi
     device->socket = controller[0];
     *program = ends[0];
     if (status == STATUS_OK && !simt_device_attach(device)) {
-        status = error_set(error, STATUS_INTERRUPTED, "the emulated GPU did not start");
+        status = no_device(device, limits, error);
     }
     return status;
 }
@@ -77,6 +93,7 @@ bool simt_device_read(struct simt_device *device, struct simt_reading *reading) 
     *reading = (struct simt_reading){
         .nanoseconds = state.nanoseconds,
         .flops = totals.counters.flops,
+        .tensor_flops = simt_tensor_flops(&totals.counters),
         .bytes = totals.counters.global_bytes,
         .launched = totals.launches + totals.sets + totals.copies_on_device +
                     totals.copies_to_device + totals.copies_to_host,

@@ -35,6 +35,7 @@ struct simt_device {
 struct simt_reading {
     double nanoseconds;    /**< modelled */
     uint64_t flops, bytes; /**< bytes of global memory that kernels moved */
+    double tensor_flops;   /**< of flops, those of tensor cores */
     uint64_t launched, calls, faults;
 };
 

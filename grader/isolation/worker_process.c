@@ -344,10 +344,26 @@ bool side_has_device(struct side *side, const char *whose) {
     if (simt_device_attach(&side->device)) {
         return true;
     }
-    if (side->lost[0] == '\0' && side->sandbox != NULL) {
-        lose(side, whose, "lost the emulated GPU, whose process has ended");
-    }
+    side_lose_device(side, whose);
     return false;
+}
+
+void side_lose_device(struct side *side, const char *whose) {
+    const struct sandbox_limits most = limits();
+    char how[300];
+    if (side->lost[0] != '\0' || side->sandbox == NULL) {
+        return;
+    }
+    struct sandbox_result *result = calloc(1, sizeof *result);
+    if (result == NULL) {
+        abort();
+    }
+    simt_device_end(&side->device, result);
+    sandbox_describe(result, &most, how, sizeof how);
+    print_marked("the emulated GPU", "standard error", &result->error);
+    free(result);
+    lose(side, whose, "lost the emulated GPU");
+    snprintf(side->lost, sizeof side->lost, "the emulated GPU of %s %s", whose, how);
 }
 
 enum status side_alloc(struct side *side, void **memory, size_t bytes, struct error *error) {

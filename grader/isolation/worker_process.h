@@ -70,6 +70,9 @@ bool side_is_silent(struct side *side, const char *whose);
 /** @return false, and the worker is ended, when its emulated GPU has ended. */
 bool side_has_device(struct side *side, const char *whose);
 
+/** Ends a side whose device does not answer; its line says how the device ended. */
+void side_lose_device(struct side *side, const char *whose);
+
 /** Takes memory from the arena; STATUS_OUT_OF_MEMORY when it is full. */
 MUST_CHECK enum status side_alloc(struct side *side, void **memory, size_t bytes,
                                   struct error *error);

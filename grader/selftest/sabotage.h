@@ -40,7 +40,7 @@ struct sabotage {
 
 /** Tables of tricks; each ends with a name of NULL. */
 extern const struct sabotage sabotage_work[], sabotage_grader[], sabotage_process[],
-    sabotage_device[];
+    sabotage_device[], sabotage_runtime[];
 
 /** What the kernel leaves out; all 1: nothing. */
 struct sabotage_shortcut {
@@ -62,6 +62,18 @@ MUST_CHECK enum status sabotage_race(const struct sabotage_call *call, struct er
 /** Tries to start a kernel that no GPU can start: a block of @p threads, with @p shared bytes. */
 void sabotage_launch_too_large(const struct sgemm_problem *problem, unsigned threads,
                                size_t shared);
+
+/** Kernels beside the honest one. */
+enum sabotage_kernel {
+    SABOTAGE_ENDLESS, /**< does not come to an end */
+    SABOTAGE_TRAP,    /**< ends with a fault of its own making */
+    SABOTAGE_PRINT,   /**< prints what a terminal takes for commands */
+    SABOTAGE_TENSOR   /**< multiplies zeros on tensor cores, as often as the problem has products */
+};
+
+/** Starts one of them. */
+void sabotage_special(const struct sgemm_problem *problem, enum sabotage_kernel which,
+                      device_stream stream);
 
 /** @return the name in $WRONG_SABOTAGE; a self-test without one is at fault: it aborts. */
 const char *sabotage_name(void);

@@ -1,6 +1,8 @@
 /* The honest part of the sabotage submissions: a slow sgemm(), and the way to the tricks. */
 #include "grader/selftest/sabotage.h"
 
+#include <mma.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -61,6 +63,52 @@ void sabotage_launch_too_large(const struct sgemm_problem *problem, unsigned thr
     element_kernel<<<1, threads, shared>>>(*problem, none);
 }
 
+static __global__ void endless_kernel(volatile float *c) {
+    while (c[0] != 123.0f) {
+    }
+}
+
+static __global__ void trap_kernel() {
+    asm volatile("trap;");
+}
+
+/* ESC [2J, the same as a C1 control, a raw byte, and letters from right to left. */
+static __global__ void print_kernel() {
+    printf("\033[2J\302\2332J\233 \342\200\256 end\n");
+}
+
+/* Each warp does 8192 operations. */
+static __global__ void tensor_kernel() {
+    using namespace nvcuda;
+    wmma::fragment<wmma::matrix_a, 16, 16, 16, __half, wmma::row_major> a;
+    wmma::fragment<wmma::matrix_b, 16, 16, 16, __half, wmma::col_major> b;
+    wmma::fragment<wmma::accumulator, 16, 16, 16, float> sum;
+    wmma::fill_fragment(a, __float2half(0.0f));
+    wmma::fill_fragment(b, __float2half(0.0f));
+    wmma::fill_fragment(sum, 0.0f);
+    wmma::mma_sync(sum, a, b, sum);
+}
+
+void sabotage_special(const struct sgemm_problem *p, enum sabotage_kernel which,
+                      device_stream stream) {
+    const double products = 2.0 * (double)p->M * (double)p->N * (double)p->K;
+    const int blocks = (int)(products / 8192 / 8) + 1; /* of 8 warps */
+    switch (which) {
+    case SABOTAGE_ENDLESS:
+        endless_kernel<<<1, 32, 0, stream>>>(p->C);
+        return;
+    case SABOTAGE_TRAP:
+        trap_kernel<<<1, 32, 0, stream>>>();
+        return;
+    case SABOTAGE_PRINT:
+        print_kernel<<<1, 1, 0, stream>>>();
+        return;
+    case SABOTAGE_TENSOR:
+        tensor_kernel<<<blocks, 256, 0, stream>>>();
+        return;
+    }
+}
+
 const char *sabotage_name(void) {
     const char *name = getenv("WRONG_SABOTAGE");
     if (name == NULL) {
@@ -70,8 +118,8 @@ const char *sabotage_name(void) {
 }
 
 static sabotage_trick *find(const char *name) {
-    static const struct sabotage *const tables[] = {sabotage_work, sabotage_grader,
-                                                    sabotage_process, sabotage_device};
+    static const struct sabotage *const tables[] = {
+        sabotage_work, sabotage_grader, sabotage_process, sabotage_device, sabotage_runtime};
     for (const struct sabotage *table : tables) {
         for (; table->name != NULL; table++) {
             if (strcmp(table->name, name) == 0) {

@@ -19,7 +19,8 @@
     X(repeats)          /* does nothing where the arguments are those of the call before */ \
     X(every_second)     /* does nothing in every second call */                             \
     X(after_the_first)  /* does nothing in any call but a process's first */                \
-    X(captures_nothing) /* does nothing while its launches are recorded */
+    X(captures_nothing) /* does nothing while its launches are recorded */                  \
+    X(part_of_it)       /* does a part of what was asked for, see each lab's file */
 
 #define MISTAKE_VARIABLE "WRONG_TIMED"
 #include "grader/selftest/mistakes.h"

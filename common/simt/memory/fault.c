@@ -164,6 +164,11 @@ static const struct {
         {"race between streams",
          "let the second stream wait for the first: cudaEventRecord(event, first), "
          "cudaStreamWaitEvent(second, event); or wait on the host, cudaStreamSynchronize(first)"},
+    [SIMT_FAULT_HOST_RACE] =
+        {"race with the host",
+         "wait before the host uses managed memory: cudaDeviceSynchronize(), "
+         "cudaStreamSynchronize(stream), or cudaEventSynchronize(event) of an event behind the "
+         "work"},
     [SIMT_FAULT_BARRIER] =
         {"barrier", "every thread of the block must reach the same __syncthreads(), and every lane "
                     "in its mask a __..._sync(): none inside an if or a loop that only some of "
@@ -191,9 +196,14 @@ const char *simt_fault_hint(enum simt_fault_kind kind) {
     return kinds[number_of(kind)].hint;
 }
 
+/* Of whole pieces of work: no thread did it, and no line is known. */
+static bool is_of_work(const struct simt_fault *fault) {
+    return fault->kind == SIMT_FAULT_STREAM_RACE || fault->kind == SIMT_FAULT_HOST_RACE;
+}
+
 const char *simt_fault_head(const struct simt_fault *fault, char *text, size_t size) {
     const char *name = simt_fault_name(fault->kind);
-    if (fault->kind == SIMT_FAULT_STREAM_RACE) {
+    if (is_of_work(fault)) {
         snprintf(text, size, "%s:", name);
     } else {
         snprintf(text, size, "%s: thread (%u,%u,%u) of block (%u,%u,%u)", name, fault->thread[0],
@@ -208,7 +218,7 @@ void simt_fault_print(const struct simt_fault *fault, FILE *stream) {
     fprintf(stream, "%s %s\n", simt_fault_head(fault, head, sizeof head), fault->text);
     if (fault->file[0] != '\0') {
         fprintf(stream, "  in kernel %s at %s:%u\n", fault->kernel, fault->file, fault->line);
-    } else if (fault->kind != SIMT_FAULT_STREAM_RACE) {
+    } else if (!is_of_work(fault)) {
         fprintf(stream, "  in kernel %s (compile with -lineinfo to see the line)\n", fault->kernel);
     }
     for (size_t n = 0; n < SIMT_FAULT_CALLERS && fault->callers[n].file[0] != '\0'; n++) {

@@ -1,7 +1,7 @@
 /**
  * @file footprint.h
- * @brief Which words of device memory a piece of work has read and written, for work of streams
- *        that nothing orders.
+ * @brief Which words of global memory a piece of work has read and written, for work of streams
+ *        that nothing orders, and for a host that does not wait.
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_FOOTPRINT_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_FOOTPRINT_H_
@@ -12,13 +12,12 @@
 
 struct simt_footprint;
 
-/** @param begin, end the window of device memory. @return NULL when memory is short */
-struct simt_footprint *simt_footprint_create(uint64_t begin, uint64_t end);
+/** @return NULL when memory is short */
+struct simt_footprint *simt_footprint_create(void);
 
 void simt_footprint_free(struct simt_footprint *footprint);
 
-/** Notes an access; addresses outside of the window are left out. Host threads may call it at the
- *  same time. */
+/** Notes an access. Host threads may call it at the same time. */
 void simt_footprint_note(struct simt_footprint *footprint, uint64_t address, size_t bytes,
                          bool writes);
 
@@ -31,5 +30,8 @@ struct simt_meeting {
 /** @return whether there is one. */
 bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
                           struct simt_meeting *meeting);
+
+/** @return whether the word of that address was written, or (@p writes false) read. */
+bool simt_footprint_has(const struct simt_footprint *footprint, uint64_t address, bool writes);
 
 #endif

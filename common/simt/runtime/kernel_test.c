@@ -480,6 +480,132 @@ ARRAYS_TEST(replays_what_a_stream_captured) {
     WANT(cudaSuccess, cudaStreamDestroy(stream));
 }
 
+/* A graph whose one node scales the line by a factor. */
+static cudaGraph_t graph_of_scale(struct arrays *a, int factor, cudaGraphNode_t *node) {
+    int offset = 1;
+    int count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    struct cudaKernelNodeParams launch = {.func = (void *)(uintptr_t)kernel_scale(),
+                                          .gridDim = {.x = GRID, .y = 1, .z = 1},
+                                          .blockDim = {.x = BLOCK, .y = 1, .z = 1},
+                                          .kernelParams = arguments};
+    cudaGraph_t graph = NULL;
+    WANT(cudaSuccess, cudaGraphCreate(&graph, 0));
+    WANT(cudaSuccess, cudaGraphAddKernelNode(node, graph, NULL, 0, &launch));
+    return graph;
+}
+
+ARRAYS_TEST(graphs_have_graphs_as_nodes) {
+    cudaGraphNode_t inner = NULL, child = NULL, same = NULL;
+    cudaGraph_t held = NULL, outer = NULL;
+    cudaGraph_t five = graph_of_scale(a, 5, &inner), seven = graph_of_scale(a, 7, &inner);
+    cudaGraphExec_t ready = NULL;
+    enum cudaGraphNodeType type = cudaGraphNodeTypeEmpty;
+    WANT(cudaSuccess, cudaGraphCreate(&outer, 0));
+    WANT(cudaSuccess, cudaGraphAddChildGraphNode(&child, outer, NULL, 0, five));
+    WANT(cudaSuccess, cudaGraphDestroy(five)); /* the node has a copy */
+    WANT(cudaSuccess, cudaGraphNodeGetType(child, &type));
+    EXPECT_INT_EQ(cudaGraphNodeTypeGraph, type);
+    size_t count = 1;
+    WANT(cudaSuccess, cudaGraphChildGraphNodeGetGraph(child, &held));
+    WANT(cudaSuccess, cudaGraphGetNodes(held, &same, &count));
+    EXPECT_INT_EQ(1, count);
+    WANT(cudaSuccess, cudaGraphNodeGetType(same, &type));
+    EXPECT_INT_EQ(cudaGraphNodeTypeKernel, type);
+    WANT(cudaErrorInvalidValue, cudaGraphChildGraphNodeGetGraph(same, &held));
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, outer, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(a, 5, 1);
+    WANT(cudaSuccess, cudaGraphExecChildGraphNodeSetParams(ready, child, seven));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(a, 7, 1);
+    WANT(cudaErrorInvalidValue, cudaGraphExecChildGraphNodeSetParams(ready, child, outer));
+    struct cudaKernelNodeParams launch;
+    WANT(cudaSuccess, cudaGraphKernelNodeGetParams(same, &launch)); /* a node of the child */
+    WANT(cudaSuccess, cudaGraphExecKernelNodeSetParams(ready, same, &launch));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(a, 5, 1);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(outer));
+    WANT(cudaSuccess, cudaGraphDestroy(seven));
+}
+
+ARRAYS_TEST(graphs_record_events_and_wait_for_them) {
+    cudaGraphNode_t first = NULL, work = NULL, last = NULL, wait = NULL;
+    cudaEvent_t start = NULL, stop = NULL, got = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraph_t graph = graph_of_scale(a, 3, &work);
+    float milliseconds = 0;
+    WANT(cudaSuccess, cudaEventCreate(&start));
+    WANT(cudaSuccess, cudaEventCreate(&stop));
+    WANT(cudaSuccess, cudaGraphAddEventWaitNode(&wait, graph, &work, 1, start));
+    WANT(cudaSuccess, cudaGraphAddEventRecordNode(&last, graph, &wait, 1, start));
+    WANT(cudaSuccess, cudaGraphEventRecordNodeSetEvent(last, stop));
+    WANT(cudaSuccess, cudaGraphEventRecordNodeGetEvent(last, &got));
+    EXPECT_TRUE(got == stop);
+    WANT(cudaSuccess, cudaGraphEventWaitNodeGetEvent(wait, &got));
+    EXPECT_TRUE(got == start);
+    WANT(cudaErrorInvalidValue, cudaGraphEventWaitNodeGetEvent(last, &got));
+    WANT(cudaSuccess, cudaGraphAddEventRecordNode(&first, graph, NULL, 0, start));
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaEventRecord(start, NULL));
+    WANT(cudaSuccess, cudaGraphExecEventRecordNodeSetEvent(ready, first, stop));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaEventSynchronize(stop));
+    WANT(cudaSuccess, cudaEventElapsedTime(&milliseconds, start, stop));
+    EXPECT_TRUE(milliseconds > 0);
+    expect_line(a, 3, 1);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaEventDestroy(start));
+    WANT(cudaSuccess, cudaEventDestroy(stop));
+}
+
+ARRAYS_TEST(nodes_of_executable_graphs_are_switched_off) {
+    cudaGraphNode_t work = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraph_t graph = graph_of_scale(a, 3, &work);
+    unsigned enabled = 0;
+    launch_scale(a->d_out, a->d_in, 2, 0, COUNT, GRID, BLOCK, NULL);
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphNodeGetEnabled(ready, work, &enabled));
+    EXPECT_INT_EQ(1, enabled);
+    WANT(cudaSuccess, cudaGraphNodeSetEnabled(ready, work, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(a, 2, 0);
+    WANT(cudaSuccess, cudaGraphNodeSetEnabled(ready, work, 1));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    expect_line(a, 3, 1);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+}
+
+ARRAYS_TEST(is_captured_to_a_graph_of_the_program) {
+    cudaGraphNode_t work = NULL, before = NULL, nodes[2] = {NULL, NULL};
+    cudaGraphExec_t ready = NULL;
+    cudaStream_t stream = NULL;
+    cudaGraph_t graph = graph_of_scale(a, 3, &work), ended = NULL;
+    size_t count = 2;
+    WANT(cudaSuccess, cudaStreamCreate(&stream));
+    WANT(cudaSuccess,
+         cudaStreamBeginCaptureToGraph(stream, graph, &work, NULL, 1, cudaStreamCaptureModeGlobal));
+    launch_scale(a->d_out, a->d_out, 2, 5, COUNT, GRID, BLOCK, stream);
+    WANT(cudaSuccess, cudaStreamEndCapture(stream, &ended));
+    EXPECT_TRUE(ended == graph);
+    WANT(cudaSuccess, cudaGraphGetNodes(graph, nodes, &count));
+    EXPECT_INT_EQ(2, count);
+    count = 1;
+    WANT(cudaSuccess, cudaGraphNodeGetDependencies(nodes[1], &before, NULL, &count));
+    EXPECT_TRUE(count == 1 && before == work);
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, graph, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, stream));
+    WANT(cudaSuccess, cudaStreamSynchronize(stream));
+    expect_line(a, 6, 7);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaStreamDestroy(stream));
+}
+
 C_TEST(graph, spoiled_captures_fail_at_their_end) {
     cudaStream_t stream = NULL;
     cudaGraph_t graph = NULL;

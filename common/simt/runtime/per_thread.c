@@ -49,6 +49,7 @@
     X(cudaStreamAddCallback, cudaStreamAddCallback_ptsz)                             \
     X(cudaStreamAttachMemAsync, cudaStreamAttachMemAsync_ptsz)                       \
     X(cudaStreamBeginCapture, cudaStreamBeginCapture_ptsz)                           \
+    X(cudaStreamBeginCaptureToGraph, cudaStreamBeginCaptureToGraph_ptsz)             \
     X(cudaStreamEndCapture, cudaStreamEndCapture_ptsz)                               \
     X(cudaStreamGetCaptureInfo, cudaStreamGetCaptureInfo_ptsz)                       \
     X(cudaStreamGetDevice, cudaStreamGetDevice_ptsz)                                 \

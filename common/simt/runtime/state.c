@@ -55,10 +55,10 @@ static size_t device_bytes(const struct simt_gpu *gpu) {
 }
 
 /** The program in this process uses managed memory that the device has. */
-static bool repair(void *context, const void *address) {
+static bool repair(void *context, const void *address, bool writes) {
     struct runtime *runtime = context;
     pthread_mutex_lock(&runtime->lock);
-    bool repaired = runtime->memory != NULL && mirror_fault(runtime, address);
+    bool repaired = runtime->memory != NULL && mirror_fault(runtime, address, writes);
     pthread_mutex_unlock(&runtime->lock);
     return repaired;
 }

@@ -42,7 +42,9 @@ struct runtime_order {
     struct order_piece *pieces;       /**< that the host has not waited for, newest first */
     struct order_clock host;          /**< what it has waited for */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
+    struct CUstream_st *stream;       /**< whose work runs */
     size_t streams;                   /**< numbers given to streams so far */
+    unsigned host_functions;          /**< that run now, in the order of their streams */
 };
 
 struct runtime {

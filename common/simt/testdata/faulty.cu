@@ -757,6 +757,47 @@ __global__ void flag_without_a_fence(int *data, volatile int *flag) {
 
 // Races between blocks.
 
+// The sum that a block has published is read with no fence: only its flag is relaxed.
+__global__ void look_back_without_a_fence(int *sums, volatile int *state) {
+    if (blockIdx.x == 0) {
+        sums[0] = 5; // OTHER: look_back_without_a_fence
+        state[0] = 1;
+        return;
+    }
+    while (state[0] == 0) {
+    }
+    state[1] = 2 + sums[0]; // FAULT: look_back_without_a_fence
+}
+
+// A block reads its part again after it has published that it is done with it.
+__global__ void look_back_reads_again(int *data, volatile int *state) {
+    int t = threadIdx.x;
+    if (blockIdx.x == 0) {
+        int value = data[t];
+        __syncthreads();
+        if (t == 0) {
+            state[0] = 1;
+        }
+        __syncthreads();
+        if (value + data[63 - t] < 0) { // OTHER: look_back_reads_again
+            state[1] = 1;
+        }
+        return;
+    }
+    while (state[0] == 0) {
+    }
+    data[t] = -1; // FAULT: look_back_reads_again
+}
+
+// As look_back_compact of tricky.cu, but no block waits for the one before it.
+__global__ void compacts_without_looking_back(int *data, volatile int *state) {
+    int value = data[blockIdx.x * 32 + threadIdx.x]; // OTHER: compacts_without_looking_back
+    state[blockIdx.x] = value;
+    if (blockIdx.x > 0) {
+        data[blockIdx.x * 32 + threadIdx.x - 32] = value; // FAULT: compacts_without_looking_back
+    }
+}
+
 __global__ void sum_of_blocks_not_atomic(int *sum, const int *in) {
     if (threadIdx.x == 0) {
         *sum += in[blockIdx.x]; // FAULT: sum_of_blocks_not_atomic

@@ -775,6 +775,40 @@ __global__ void last_block_adds_up(int *part, unsigned *done, int *out, const in
     }
 }
 
+__device__ unsigned long long load_relaxed(const unsigned long long *from) {
+    unsigned long long value;
+    asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(value) : "l"(from) : "memory");
+    return value;
+}
+
+__device__ void store_relaxed(unsigned long long *to, unsigned long long value) {
+    asm volatile("st.relaxed.gpu.global.u64 [%0], %1;" ::"l"(to), "l"(value) : "memory");
+}
+
+// Drops multiples of three in place, in one launch: status and count of a block are one word, read
+// and written by relaxed accesses with no fence. A block writes where others have read, but how far
+// they have come it knows from what they made of it.
+__global__ void look_back_compact(int *data, unsigned long long *state) {
+    __shared__ int counts[2], before;
+    int t = threadIdx.x, warp = t / 32;
+    int value = data[blockIdx.x * 64 + t];
+    unsigned kept = __ballot_sync(0xffffffffu, value % 3 != 0);
+    counts[warp] = __popc(kept);
+    __syncthreads();
+    if (t == 0) {
+        unsigned long long seen = 1ull << 32;
+        while (blockIdx.x > 0 && (seen = load_relaxed(state + blockIdx.x - 1)) == 0) {
+        }
+        before = (int)(unsigned)seen;
+        store_relaxed(state + blockIdx.x, seen + counts[0] + counts[1]);
+    }
+    __syncthreads();
+    if (value % 3 != 0) {
+        int rank = __popc(kept & ((1u << t % 32) - 1));
+        data[before + (warp == 1 ? counts[0] : 0) + rank] = value;
+    }
+}
+
 // A scan in one launch: each block adds what the blocks before it have published.
 __global__ void look_back_scan(int *out, const int *in, volatile int *state, volatile int *sums,
                                unsigned *ticket) {

@@ -802,6 +802,21 @@ SCENE(look_back_scan) {
     }
 }
 
+SCENE(look_back_compact) {
+    enum { BLOCKS = 30 };
+    int want[64 * BLOCKS], count = 0;
+    for (int i = 0; i < 64 * BLOCKS; i++) {
+        if (s->in[i] % 3 != 0) {
+            want[count++] = s->in[i];
+        }
+    }
+    uint64_t p[] = {s->d_in, zeros(s, 2 * BLOCKS)};
+    if (run(s, "look_back_compact", BLOCKS, 64, p)) {
+        EXPECT_TRUE(count > 64 && count < 64 * BLOCKS);
+        expect_ints(s, want, p[0], (size_t)count);
+    }
+}
+
 SCENE(lock_between_blocks) {
     enum { BLOCKS = 50 };
     const int blocks = BLOCKS;

@@ -67,19 +67,55 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
     return 0;
 }
 
+static bool differs_by_lane(enum simt_special special) {
+    switch (special) {
+    case SIMT_TID_X:
+    case SIMT_TID_Y:
+    case SIMT_TID_Z:
+    case SIMT_LANEID:
+    case SIMT_LANEMASK_EQ:
+    case SIMT_LANEMASK_LT:
+    case SIMT_LANEMASK_LE:
+    case SIMT_LANEMASK_GT:
+    case SIMT_LANEMASK_GE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static void fill_row(union simt_row *row, bool wide, const uint64_t values[SIMT_LANES]) {
+    for (uint32_t lane = 0; lane < SIMT_LANES && wide; lane++) {
+        row->u64[lane] = values[lane];
+    }
+    for (uint32_t lane = 0; lane < SIMT_LANES && !wide; lane++) {
+        row->u32[lane] = (uint32_t)values[lane];
+    }
+}
+
+static void fill_row_alike(union simt_row *row, bool wide, uint64_t value) {
+    for (uint32_t lane = 0; lane < SIMT_LANES && wide; lane++) {
+        row->u64[lane] = value;
+    }
+    for (uint32_t lane = 0; lane < SIMT_LANES && !wide; lane++) {
+        row->u32[lane] = (uint32_t)value;
+    }
+}
+
 static void fill_rows(const struct simt_block_run *b, const struct simt_warp_run *w,
                       struct simt_frame *frame) {
     for (size_t n = 0; n < frame->code->fill_count; n++) {
         const struct simt_fill *fill = &frame->code->fills[n];
         union simt_row *row = (union simt_row *)(void *)(frame->rows + fill->offset);
-        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
-            uint64_t value = special_value(b, w, frame, fill, lane);
-            if (fill->wide) {
-                row->u64[lane] = value;
-            } else {
-                row->u32[lane] = (uint32_t)value;
-            }
+        if (!differs_by_lane((enum simt_special)fill->special)) {
+            fill_row_alike(row, fill->wide, special_value(b, w, frame, fill, 0));
+            continue;
         }
+        uint64_t values[SIMT_LANES];
+        for (uint32_t lane = 0; lane < SIMT_LANES; lane++) {
+            values[lane] = special_value(b, w, frame, fill, lane);
+        }
+        fill_row(row, fill->wide, values);
     }
 }
 

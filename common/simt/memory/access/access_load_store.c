@@ -209,10 +209,26 @@ static simt_handler *const handlers[][PTX_GENERIC + 1][2] = {
     },
 };
 
+/* The block's reads are over for who sees the store. Between blocks alone: those that wait for each
+ * other inside a block have barriers. */
+static void publish_or_observe(struct simt_warp *warp, enum ptx_space space, bool store) {
+    struct simt_block *block = warp->block;
+    bool global = space == PTX_GLOBAL || space == PTX_GENERIC;
+    if (!global || block->shadow == NULL || block->shadow->watch == NULL) {
+        return;
+    }
+    if (store) {
+        simt_history_publish(block->shadow->watch->blocks, &block->agent);
+    } else {
+        simt_history_observe(block->shadow->watch->blocks, &block->agent);
+    }
+}
+
 /* Volatile and the like: ordered, and therefore never part of a race. */
 static void run_strong(struct simt_warp *warp, const struct simt_instruction *in) {
     bool store = in->dst_count == 0;
     simt_sync_release(warp, in->detail[0]);
+    publish_or_observe(warp, (enum ptx_space)in->detail[2], store);
     handlers[store][in->detail[2]][0](warp, in);
     simt_sync_acquire(warp, in->detail[0]);
 }

@@ -36,15 +36,22 @@ static uint32_t equal_lanes(const int32_t values[SIMT_LANES], int32_t value) {
     return equal;
 }
 
-/* The lowest lane of each different value among the lanes of the mask. */
+/* The lowest lane of each different value among the lanes of the mask. A few values are looked for
+ * one after the other; where there are more, each lane is compared with those above it, and no
+ * comparison waits for the one before. */
 static uint32_t leaders_of(const int32_t values[SIMT_LANES], uint32_t mask) {
-    uint32_t leaders = 0;
-    while (mask != 0) {
+    enum { FEW = 4 };
+    uint32_t leaders = 0, repeated = 0;
+    for (uint32_t n = 0; n < FEW && mask != 0; n++) {
         uint32_t lane = (uint32_t)__builtin_ctz(mask);
         leaders |= 1u << lane;
         mask &= ~equal_lanes(values, values[lane]);
     }
-    return leaders;
+    for (uint32_t rest = mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        repeated |= equal_lanes(values, values[lane]) & ~1u << lane;
+    }
+    return leaders | (mask & ~repeated);
 }
 
 /* Numbers of the units of 2^shift bytes that the lanes touch, up to a constant. */

@@ -228,6 +228,10 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     if (pattern->key != 0) {
         simt_pattern_tally(pattern, block->counters, block->sites);
     }
+    if (pattern->words.known && block->shadow != NULL &&
+        simt_pattern_unpack(pattern->key).kind == SIMT_READ) {
+        simt_shadow_settle(block->shadow);
+    }
     pattern->key = key;
     pattern->site = request->instruction->site;
     memcpy(pattern->relative, request->relative, sizeof pattern->relative);

@@ -91,15 +91,41 @@ static bool find_missing(const struct simt_request *request, uint32_t lane,
     return missing;
 }
 
+static const struct simt_word_map *words_of(const struct simt_request *request) {
+    struct simt_word_map *words = &request->pattern->words;
+    if (!words->known) {
+        simt_word_map_build(words, &(struct simt_footprint){.relative = request->pattern->relative,
+                                                            .mask = request->mask,
+                                                            .bytes = request->bytes,
+                                                            .phase = request->first % 4});
+    }
+    return words;
+}
+
+static uint64_t run_address(const struct simt_request *request, const struct simt_word_run *run) {
+    return request->first + (uint64_t)(int64_t)run->offset;
+}
+
+static bool check_runs_written(const struct simt_request *request) {
+    const struct simt_word_map *words = words_of(request);
+    bool all = words->run_count > 0;
+    for (uint32_t n = 0; n < words->run_count && all; n++) {
+        const struct simt_word_run *run = &words->runs[n];
+        all = written(request, run_address(request, run), 4 * (size_t)run->words);
+    }
+    return all;
+}
+
 static SIMT_COLD bool check_lanes_written(const struct simt_request *request) {
-    struct simt_groups groups = {.bytes = group_bytes(request)};
+    struct simt_groups groups = {.bytes = 0};
     uint32_t missing = 0;
     for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
-        if (!written(request, lane_address(request, lane), request->bytes) &&
-            find_missing(request, lane, &groups)) {
-            missing |= 1u << lane;
+        if (written(request, lane_address(request, lane), request->bytes)) {
+            continue;
         }
+        groups.bytes = groups.bytes > 0 ? groups.bytes : group_bytes(request);
+        missing |= find_missing(request, lane, &groups) ? 1u << lane : 0;
     }
     return missing == 0 || simt_request_unwritten(request, lanes_with(request, missing), &groups);
 }
@@ -108,7 +134,8 @@ static bool check_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
     size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
     uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
-    if (request->complete || (range <= RANGE_BYTES && written(request, low, range))) {
+    if (request->complete || (range <= RANGE_BYTES && written(request, low, range)) ||
+        check_runs_written(request)) {
         return true;
     }
     if (is_shared(request) && !check_copies(request)) {
@@ -140,6 +167,13 @@ static void mark_written(const struct simt_request *request) {
     }
     if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
         mark(request, request->first, (size_t)SIMT_LANES * request->bytes);
+        return;
+    }
+    const struct simt_word_map *words = words_of(request);
+    for (uint32_t n = 0; n < words->run_count; n++) {
+        mark(request, run_address(request, &words->runs[n]), 4 * (size_t)words->runs[n].words);
+    }
+    if (words->run_count > 0) {
         return;
     }
     for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
@@ -181,17 +215,6 @@ static void read_stored(const struct simt_request *request, struct stored *store
             }
         }
     }
-}
-
-static const struct simt_word_map *words_of(const struct simt_request *request) {
-    struct simt_word_map *words = &request->pattern->words;
-    if (!words->known) {
-        simt_word_map_build(words, &(struct simt_footprint){.relative = request->pattern->relative,
-                                                            .mask = request->mask,
-                                                            .bytes = request->bytes,
-                                                            .phase = request->first % 4});
-    }
-    return words;
 }
 
 /* Several lanes at one address are checked once, under the first one's number: the one that is told

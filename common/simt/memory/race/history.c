@@ -53,6 +53,7 @@ enum status simt_history_create(struct simt_history **history, enum simt_agents 
     h->stale = 1u << h->shift;
     h->marks = map(mark_bytes(h), agents == SIMT_WARPS_OF_SHARED ? MAP_POPULATE : 0);
     h->intervals = map(h->limit * sizeof *h->intervals, 0);
+    h->put_off = warps ? map(MOST_PUT_OFF * sizeof *h->put_off, 0) : NULL; /* may do without */
     if (h->marks == NULL || h->intervals == NULL || !map_pages(h)) {
         simt_history_free(h);
         return STATUS_OUT_OF_MEMORY;
@@ -67,6 +68,7 @@ void simt_history_free(struct simt_history *h) {
         unmap(h->intervals, h->limit * sizeof *h->intervals);
         unmap(h->pages, page_count(h) * sizeof *h->pages);
         unmap(h->touched, page_count(h) * sizeof *h->touched);
+        unmap(h->put_off, MOST_PUT_OFF * sizeof *h->put_off);
         free(h);
     }
 }
@@ -75,6 +77,7 @@ void simt_history_free(struct simt_history *h) {
 void simt_history_forget(struct simt_history *h) {
     simt_history_clear_pages(h);
     h->before = 0;
+    h->put_off_count = 0;
     h->lost = true;
     madvise(h->marks, mark_bytes(h), MADV_DONTNEED);
     h->next = 1;
@@ -112,6 +115,8 @@ void simt_history_advance(struct simt_history *h) {
     }
     h->stale = h->next << h->shift;
     h->first_clock = h->clock;
+    h->put_off_count = 0;
+    h->written = false;
     h->lost = false;
 }
 
@@ -142,12 +147,30 @@ void simt_history_release(struct simt_history *h, struct simt_agent *agent) {
     if (!orders(h) || agent->last == 0 || agent->generation != h->generation) {
         return;
     }
+    simt_history_note_write(h);
     h->clock++;
     for (uint32_t n = agent->last; n != 0; n = h->intervals[n].before) {
         h->intervals[n].released = h->clock;
     }
     agent->last = 0;
     agent->tag = 0;
+}
+
+/* The intervals stay the agent's: a fence may release their writes later. */
+void simt_history_publish(struct simt_history *h, struct simt_agent *agent) {
+    if (!orders(h) || agent->last == 0 || agent->generation != h->generation) {
+        return;
+    }
+    h->clock++;
+    for (uint32_t n = agent->last; n != 0 && h->intervals[n].published == 0;
+         n = h->intervals[n].before) {
+        h->intervals[n].published = h->clock;
+    }
+    agent->tag = 0;
+}
+
+void simt_history_observe(const struct simt_history *h, struct simt_agent *agent) {
+    agent->observed = orders(h) ? h->clock : 0;
 }
 
 void simt_history_acquire(struct simt_history *h, struct simt_agent *agent) {
@@ -179,12 +202,22 @@ static bool is_ordered(const struct simt_history *h, const struct simt_agent *ag
     return is_own(h, agent, mark) || (released != 0 && agent->acquired >= released);
 }
 
+/* The marked read was over before the agent's current write; see simt_history_publish(). */
+static bool is_published(const struct simt_history *h, const struct simt_agent *agent,
+                         uint32_t mark) {
+    uint32_t published = h->intervals[mark >> h->shift].published;
+    return published != 0 && agent->observed >= published;
+}
+
 static bool agents_conflict(const struct simt_history *h, const struct simt_agent *agent,
-                            uint32_t mark) {
+                            uint32_t mark, bool written) {
     /* Of what several did little is sure once the agent has met others. */
     bool met = agent->acquired > h->first_clock;
     bool several = (mark & MARK_SEVERAL_AGENTS) != 0;
-    return is_own(h, agent, mark) ? several && !met : !is_ordered(h, agent, mark);
+    if (is_own(h, agent, mark)) {
+        return several && !met;
+    }
+    return !is_ordered(h, agent, mark) && (written || !is_published(h, agent, mark));
 }
 
 /* Both are plain accesses of one warp since its lanes met. What several lanes stored at once is
@@ -203,7 +236,7 @@ static bool lanes_conflict(const struct step *step, uint32_t mark, bool written)
 static enum conflict conflict_with(const struct simt_history *h, const struct simt_agent *agent,
                                    const struct step *step, uint32_t mark, bool written) {
     bool plain = step->touch->kind != SIMT_ATOMIC && (mark & MARK_ATOMIC) == 0;
-    if (agents_conflict(h, agent, mark)) {
+    if (agents_conflict(h, agent, mark, written)) {
         return OF_AGENTS;
     }
     bool lanes = h->lanes && plain && is_mine(step, mark) && lanes_conflict(step, mark, written);
@@ -331,6 +364,11 @@ bool simt_history_touch(struct simt_history *h, struct simt_agent *agent,
     struct step step = {.touch = touch,
                         .tag = simt_history_tag(h, agent),
                         .lane = h->lanes ? touch->lane << MARK_LANE_SHIFT : 0};
+    if (touch->kind == SIMT_READ) {
+        simt_history_settle(h);
+    } else {
+        simt_history_note_write(h);
+    }
     if (h->pages != NULL) {
         simt_history_note(h, touch->offset / WORD_BYTES, touch->kind != SIMT_READ);
         simt_history_note(h, (touch->offset + touch->bytes - 1) / WORD_BYTES,

@@ -9,7 +9,12 @@
  *
  *  - a barrier (simt_history_advance): all earlier accesses before all later ones;
  *  - a fence or release by the first agent after its access, then an atomic,
- *    volatile or acquiring access or a fence by the second.
+ *    volatile or acquiring access or a fence by the second;
+ *  - of a read followed by a write, also a relaxed or volatile store by the first
+ *    agent after its read: what the store publishes depends on what was read, and
+ *    whether and where the second agent writes depends on what it has loaded. PTX
+ *    allows no such circle (its axiom of no thin air). Algorithms that work in place
+ *    and look back at the blocks before them rely on it.
  *
  * Where agents are warps, the lanes of a warp are distinguished as well, because
  * they may diverge: two lanes may access the same bytes, one of them writing,
@@ -55,6 +60,7 @@ struct simt_agent {
     uint32_t tag;        /**< names its accesses since its last fence or meeting; 0: none yet */
     uint32_t last;       /**< interval that the latest tag stands for; 0: none since a fence */
     uint32_t acquired;   /**< releases up to this one happened before what it does now */
+    uint32_t observed;   /**< the same of relaxed stores: see simt_history_publish() */
     uint32_t generation; /**< of the history's tags */
 };
 
@@ -89,7 +95,8 @@ bool simt_history_covers(const struct simt_history *history, uint64_t offset);
  * @brief The common case for all lanes of a request: remembers what nothing speaks against at
  *        first sight.
  * @param offset of the first lane
- * @param map    has runs
+ * @param map    has runs; of reads it must stay as it is until simt_history_settle() or
+ *               simt_history_advance()
  * @return false: the lanes need a closer look, one by one
  */
 bool simt_history_try(struct simt_history *history, struct simt_agent *agent, size_t offset,
@@ -98,6 +105,9 @@ bool simt_history_try(struct simt_history *history, struct simt_agent *agent, si
 /** Asks for the marks of a request before simt_history_try() looks at them. */
 void simt_history_prefetch(const struct simt_history *history, size_t offset,
                            const struct simt_word_map *map);
+
+/** Marks the reads that were put off: the maps of their requests are about to change. */
+void simt_history_settle(struct simt_history *history);
 
 /** One lane's part of a request. */
 struct simt_touch {
@@ -117,6 +127,14 @@ bool simt_history_touch(struct simt_history *history, struct simt_agent *agent,
 
 /** A fence or release: accesses up to now are over for whoever acquires later. */
 void simt_history_release(struct simt_history *history, struct simt_agent *agent);
+
+/** A relaxed or volatile store: reads up to now are over for whoever observes later, writes are
+ * not.
+ */
+void simt_history_publish(struct simt_history *history, struct simt_agent *agent);
+
+/** A relaxed, volatile or acquiring load: reads published up to now are over for this agent. */
+void simt_history_observe(const struct simt_history *history, struct simt_agent *agent);
 
 /** An acquire: accesses released up to now are over for this agent. */
 void simt_history_acquire(struct simt_history *history, struct simt_agent *agent);

@@ -172,10 +172,11 @@ static inline bool try_run(struct simt_history *h, const struct query *q, size_t
 }
 
 /* `kind` and `lanes` should be constants. */
-static inline __attribute__((always_inline)) bool
-try_runs(struct simt_history *h, const struct simt_agent *agent, size_t offset,
-         const struct simt_word_map *map, enum simt_access_kind kind, bool lanes) {
-    const struct query q = {.tag = agent->tag,
+static inline __attribute__((always_inline)) bool try_runs(struct simt_history *h, uint32_t tag,
+                                                           size_t offset,
+                                                           const struct simt_word_map *map,
+                                                           enum simt_access_kind kind, bool lanes) {
+    const struct query q = {.tag = tag,
                             .stale = h->stale,
                             .owner = h->owner,
                             .several = h->clock == h->first_clock ? UINT32_MAX : 0,
@@ -195,9 +196,33 @@ try_runs(struct simt_history *h, const struct simt_agent *agent, size_t offset,
     return fine;
 }
 
+/* Nothing is written and nothing released: no word needs a closer look. */
+void simt_history_settle(struct simt_history *h) {
+    size_t count = h->put_off_count;
+    h->put_off_count = 0;
+    for (size_t n = 0; n < count; n++) {
+        const struct put_off *read = &h->put_off[n];
+        (void)try_runs(h, read->tag, read->offset, read->map, SIMT_READ, true);
+    }
+}
+
+/* @return false: there is no room for it, now or until the next advance */
+static inline bool put_off(struct simt_history *h, uint32_t tag, size_t offset,
+                           const struct simt_word_map *map) {
+    if (h->put_off_count == MOST_PUT_OFF) {
+        simt_history_note_write(h);
+        return false;
+    }
+    h->put_off[h->put_off_count++] = (struct put_off){.map = map, .offset = offset, .tag = tag};
+    return true;
+}
+
 void simt_history_prefetch(const struct simt_history *h, size_t offset,
                            const struct simt_word_map *map) {
     enum { MOST = 4 }; /* a hint: more take longer than they save */
+    if (simt_history_puts_off(h)) {
+        return;
+    }
     for (uint32_t n = 0; n < map->run_count && n < MOST; n++) {
         size_t word = (offset + (size_t)(int64_t)map->runs[n].offset) / 4;
         for (uint32_t at = 0; at < map->runs[n].words; at += WIDTH) {
@@ -208,17 +233,21 @@ void simt_history_prefetch(const struct simt_history *h, size_t offset,
 
 bool simt_history_try(struct simt_history *h, struct simt_agent *agent, size_t offset,
                       const struct simt_word_map *map, enum simt_access_kind kind) {
-    simt_history_tag(h, agent);
+    uint32_t tag = simt_history_tag(h, agent);
     switch (kind) {
     case SIMT_READ:
-        return h->lanes ? try_runs(h, agent, offset, map, SIMT_READ, true)
-                        : try_runs(h, agent, offset, map, SIMT_READ, false);
+        if (simt_history_puts_off(h) && put_off(h, tag, offset, map)) {
+            return true;
+        }
+        return h->lanes ? try_runs(h, tag, offset, map, SIMT_READ, true)
+                        : try_runs(h, tag, offset, map, SIMT_READ, false);
     case SIMT_WRITE:
-        return h->lanes ? try_runs(h, agent, offset, map, SIMT_WRITE, true)
-                        : try_runs(h, agent, offset, map, SIMT_WRITE, false);
+        simt_history_note_write(h);
+        return h->lanes ? try_runs(h, tag, offset, map, SIMT_WRITE, true)
+                        : try_runs(h, tag, offset, map, SIMT_WRITE, false);
     case SIMT_ATOMIC:
         break;
     }
     bool unmarked = h->agents == SIMT_WARPS_OF_GLOBAL || h->agents == SIMT_BLOCKS;
-    return unmarked && try_runs(h, agent, offset, map, SIMT_ATOMIC, false);
+    return unmarked && try_runs(h, tag, offset, map, SIMT_ATOMIC, false);
 }

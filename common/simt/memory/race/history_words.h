@@ -42,9 +42,23 @@ enum { PAGE_READ = 1, PAGE_WRITTEN = 2 };
 /* What one agent does between two of its fences, meetings or barriers. */
 struct interval {
     uint32_t agent;
-    uint32_t released; /* clock of the first fence behind it; 0: none yet */
-    uint32_t before;   /* the agent's interval before this one; 0: none that is not released */
+    uint32_t released;  /* clock of the first fence behind it; 0: none yet */
+    uint32_t before;    /* the agent's interval before this one; 0: none that is not released */
+    uint32_t published; /* clock of the first relaxed store behind it; 0: none yet */
 };
+
+/*
+ * A read of several words that is not marked yet. Before anything is written, reads cannot race:
+ * many kernels read what they wrote before a barrier, and at the next barrier all reads are
+ * forgotten. So reads of warps are put off until somebody writes or releases.
+ */
+struct put_off {
+    const struct simt_word_map *map;
+    size_t offset;
+    uint32_t tag;
+};
+
+enum { MOST_PUT_OFF = 4096 };
 
 struct simt_history {
     enum simt_agents agents;
@@ -63,12 +77,28 @@ struct simt_history {
     uint8_t *pages;             /* blocks: what was done to each page; else NULL */
     uint32_t *touched;          /* (touched_count) pages that something was done to */
     size_t touched_count;
-    size_t before; /* pages that were touched before, maybe the same */
+    size_t before;           /* pages that were touched before, maybe the same */
+    struct put_off *put_off; /* (put_off_count) reads that are not marked yet; NULL: all are */
+    size_t put_off_count;
+    bool written; /* since the last advance: reads are marked at once */
 };
 
 /** @return the mark of a word's last writer; that of its last reader lies MARK_GROUP behind it. */
 static inline uint32_t *simt_history_mark(const struct simt_history *history, size_t word) {
     return history->marks + 2 * (word - word % MARK_GROUP) + word % MARK_GROUP;
+}
+
+/** @return whether reads are put off. */
+static inline bool simt_history_puts_off(const struct simt_history *history) {
+    return history->put_off != NULL && !history->written;
+}
+
+/** Something is written: reads are marked at once from here on. */
+static inline void simt_history_note_write(struct simt_history *history) {
+    if (simt_history_puts_off(history)) {
+        simt_history_settle(history);
+        history->written = true;
+    }
 }
 
 /** No page is touched. */

@@ -68,6 +68,13 @@ void simt_shadow_barrier(struct simt_shadow *shadow) {
     simt_shadow_resume(shadow);
 }
 
+void simt_shadow_settle(struct simt_shadow *shadow) {
+    simt_history_settle(shadow->history);
+    if (shadow->watch != NULL) {
+        simt_history_settle(shadow->watch->warps);
+    }
+}
+
 void simt_shadow_meet(struct simt_shadow *shadow, uint32_t warp) {
     simt_history_meet(&shadow->agents[warp]);
     simt_history_meet(&shadow->global[warp]);

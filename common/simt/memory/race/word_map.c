@@ -5,16 +5,37 @@
 
 enum { LANES = 32, NOBODY = 255 };
 
+/* How many active lanes come before each lane by ascending address. */
+static void rank_lanes(const struct simt_footprint *f, int32_t ranks[LANES]) {
+    int32_t relative[LANES];
+    memcpy(relative, f->relative, sizeof relative);
+    memset(ranks, 0, LANES * sizeof *ranks);
+    for (uint32_t rest = f->mask; rest != 0; rest &= rest - 1) {
+        int32_t lane = __builtin_ctz(rest);
+        int32_t address = relative[lane];
+        for (int32_t n = 0; n < LANES; n++) {
+            ranks[n] += (relative[n] > address) | ((relative[n] == address) & (n > lane));
+        }
+    }
+}
+
 /* Active lanes by ascending address. @return their number */
 static uint32_t sort_lanes(const struct simt_footprint *f, uint32_t order[LANES]) {
     uint32_t count = 0;
+    bool sorted = true;
     for (uint32_t rest = f->mask; rest != 0; rest &= rest - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        uint32_t at = count++;
-        for (; at > 0 && f->relative[order[at - 1]] > f->relative[lane]; at--) {
-            order[at] = order[at - 1];
+        order[count] = (uint32_t)__builtin_ctz(rest);
+        sorted =
+            sorted && (count == 0 || f->relative[order[count - 1]] <= f->relative[order[count]]);
+        count++;
+    }
+    if (!sorted) {
+        int32_t ranks[LANES];
+        rank_lanes(f, ranks);
+        for (uint32_t rest = f->mask; rest != 0; rest &= rest - 1) {
+            uint32_t lane = (uint32_t)__builtin_ctz(rest);
+            order[ranks[lane]] = lane;
         }
-        order[at] = lane;
     }
     return count;
 }
@@ -58,9 +79,10 @@ static void name_lanes(struct simt_word_map *map, const struct simt_footprint *f
     memset(map->lanes, NOBODY, sizeof map->lanes);
     for (uint32_t n = 0; n < count; n++) {
         int64_t begin = f->relative[order[n]];
-        while (begin >= (int64_t)map->runs[run].offset + 4 * (int64_t)map->runs[run].words) {
-            base += map->runs[run++].words;
-        }
+        const struct simt_word_run *r = &map->runs[run];
+        uint32_t next = begin >= (int64_t)r->offset + 4 * (int64_t)r->words; /* a lane begins it */
+        base += next * r->words;
+        run += next;
         uint32_t at = (uint32_t)(begin - map->runs[run].offset);
         for (uint32_t word = at / 4; word <= (at + f->bytes - 1) / 4; word++) {
             uint8_t *lane = &map->lanes[SIMT_MAP_SPARE + base + word];

@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 /*
@@ -12,7 +13,7 @@
  */
 static const struct simt_memory *watched;
 static struct sigaction before;
-static bool (*repairs)(void *context, const void *address);
+static simt_host_fault_repairer *repairs;
 static void *repairs_context;
 static int (*end_status)(int otherwise);
 
@@ -46,13 +47,19 @@ static void pass_on(int number, siginfo_t *info, void *context) {
     }
 }
 
+bool simt_host_fault_writes(const void *context) {
+    enum { WRITE = 2 }; /* of a page fault's error code */
+    const ucontext_t *state = context;
+    return (state->uc_mcontext.gregs[REG_ERR] & WRITE) != 0;
+}
+
 static void handle(int number, siginfo_t *info, void *context) {
     if (simt_memory_is_device(watched, info->si_addr)) {
         explain((uint64_t)(uintptr_t)info->si_addr);
         _exit(end_status != NULL ? end_status(1) : 1);
     }
     if (info->si_code == SEGV_ACCERR && repairs != NULL &&
-        repairs(repairs_context, info->si_addr)) {
+        repairs(repairs_context, info->si_addr, simt_host_fault_writes(context))) {
         return;
     }
     pass_on(number, info, context);
@@ -72,7 +79,7 @@ enum status simt_host_fault_install(const struct simt_memory *memory) {
     return STATUS_OK;
 }
 
-void simt_host_fault_repair(bool (*repair)(void *context, const void *address), void *context) {
+void simt_host_fault_repair(simt_host_fault_repairer *repair, void *context) {
     repairs = repair;
     repairs_context = context;
 }

@@ -19,9 +19,16 @@
  */
 MUST_CHECK enum status simt_host_fault_install(const struct simt_memory *memory);
 
-/** Calls @p repair at another fault on protected memory; where it returns true, the program goes
- * on. NULL: nobody repairs. */
-void simt_host_fault_repair(bool (*repair)(void *context, const void *address), void *context);
+/** Of a program that has used protected memory. @param writes whether it wrote; else it read
+ *  @return true: the program may go on */
+typedef bool simt_host_fault_repairer(void *context, const void *address, bool writes);
+
+/** Calls @p repair at another fault on protected memory. NULL: nobody repairs. */
+void simt_host_fault_repair(simt_host_fault_repairer *repair, void *context);
+
+/** @return whether the access that a SIGSEGV's handler is told of was a write.
+ *  @param context the handler's third argument */
+bool simt_host_fault_writes(const void *context);
 
 /** Asks @p status with which status, rather than 1, the program ends. NULL: with 1. */
 void simt_host_fault_status(int (*status)(int otherwise));

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/simt/memory/tensor_flops.h"
+
 /** Nanoseconds before the work itself begins; measured on an H200. */
 static const double LAUNCH_OVERHEAD = 3500;
 static const double GRAPH_NODE_OVERHEAD = 100;
@@ -81,15 +83,6 @@ static double l1_cycles(const struct simt_gpu *gpu, const struct simt_counters *
            missed_sectors(c) * SECTOR_BYTES / FILL_BYTES;
 }
 
-/** What the tensor cores did: more operations than the other units could have done. */
-static double tensor_flops(const struct simt_counters *c) {
-    double others =
-        2.0 * LANES *
-        (double)(c->instructions[SIMT_CLASS_FLOAT] + c->instructions[SIMT_CLASS_DOUBLE] +
-                 c->instructions[SIMT_CLASS_SPECIAL]);
-    return c->instructions[SIMT_CLASS_TENSOR] > 0 ? largest((double)c->flops - others, 0) : 0;
-}
-
 /** Counts of blocks that are taken for alike: of a class, or of the launch. */
 struct alike {
     const struct simt_counters *counters;
@@ -142,7 +135,7 @@ static void set_cycles(double cycles[STATIONS], const struct simt_gpu *gpu,
     cycles[FLOAT] = float_cycles(gpu, c) - (double)of[SIMT_CLASS_FLOAT] / SCHEDULERS;
     cycles[DOUBLE] = (double)of[SIMT_CLASS_DOUBLE] * LANES * gpu->double_ratio / lanes;
     cycles[SPECIAL] = special * LANES / SPECIAL_LANES;
-    cycles[TENSOR] = tensor_flops(c) / gpu->tensor_flops;
+    cycles[TENSOR] = simt_tensor_flops(c) / gpu->tensor_flops;
     cycles[L2] = l2_cycles(gpu, c, sharers->l2);
     cycles[MEMORY] = memory * clock_of(gpu) * sharers->memory;
     cycles[ATOMICS] = atomics * clock_of(gpu) * sharers->atomics;

@@ -56,7 +56,8 @@ struct capture *capture_find(struct runtime *runtime, unsigned long long id) {
     return capture;
 }
 
-/** Takes the capture out of use; streams that took part are free again. @return its graph */
+/** Takes the capture out of use; streams that took part are free again. @return its graph, unless
+ *  that is the program's: NULL */
 static struct CUgraph_st *finish(struct runtime *runtime, struct capture *capture) {
     for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         if (s->capture == capture) {
@@ -69,7 +70,7 @@ static struct CUgraph_st *finish(struct runtime *runtime, struct capture *captur
         link = &(*link)->next;
     }
     *link = capture->next;
-    struct CUgraph_st *graph = capture->graph;
+    struct CUgraph_st *graph = capture->borrowed ? NULL : capture->graph;
     free(capture);
     return graph;
 }
@@ -78,8 +79,9 @@ void capture_abandon(struct runtime *runtime, struct CUstream_st *stream) {
     graph_free(finish(runtime, stream->capture));
 }
 
-static cudaError_t begin(struct runtime *runtime, cudaStream_t handle,
-                         enum cudaStreamCaptureMode mode) {
+/** @param given captured into, behind @p after; NULL: a new graph */
+static cudaError_t begin(struct runtime *runtime, cudaStream_t handle, struct CUgraph_st *given,
+                         const struct node_list *after, enum cudaStreamCaptureMode mode) {
     struct CUstream_st *stream = stream_find(runtime, handle);
     if (stream == NULL || (unsigned)mode > cudaStreamCaptureModeRelaxed) {
         return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
@@ -91,13 +93,15 @@ static cudaError_t begin(struct runtime *runtime, cudaStream_t handle,
         return cudaErrorIllegalState;
     }
     struct capture *capture = calloc(1, sizeof *capture);
-    struct CUgraph_st *graph = graph_new();
-    if (capture == NULL || graph == NULL) {
+    struct CUgraph_st *graph = given != NULL ? given : graph_new();
+    if (capture == NULL || graph == NULL || !node_list_merge(&stream->tail, after)) {
         free(capture);
-        graph_free(graph);
+        graph_free(given != NULL ? NULL : graph);
         return cudaErrorMemoryAllocation;
     }
     *capture = (struct capture){.graph = graph,
+                                .borrowed = given != NULL,
+                                .first = graph->all.count,
                                 .origin = stream,
                                 .mode = mode,
                                 .thread = *runtime_thread(),
@@ -109,7 +113,25 @@ static cudaError_t begin(struct runtime *runtime, cudaStream_t handle,
 }
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode) {
-    DEVICE_CALL(runtime, begin(runtime, stream, mode));
+    const struct node_list none = {0};
+    DEVICE_CALL(runtime, begin(runtime, stream, NULL, &none, mode));
+}
+
+static cudaError_t begin_in_graph(struct runtime *runtime, cudaStream_t stream, cudaGraph_t graph,
+                                  const cudaGraphNode_t *nodes, size_t count,
+                                  enum cudaStreamCaptureMode mode) {
+    CUDA_TRY(graph_takes_after(runtime, graph, nodes, count));
+    const struct node_list after = {.nodes = (cudaGraphNode_t *)(uintptr_t)nodes, .count = count};
+    return begin(runtime, stream, graph, &after, mode);
+}
+
+/** Edges carry no data here. */
+cudaError_t cudaStreamBeginCaptureToGraph(cudaStream_t stream, cudaGraph_t graph,
+                                          const cudaGraphNode_t *nodes,
+                                          const cudaGraphEdgeData *edges, size_t count,
+                                          enum cudaStreamCaptureMode mode) {
+    (void)edges;
+    DEVICE_CALL(runtime, begin_in_graph(runtime, stream, graph, nodes, count, mode));
 }
 
 /** What is wrong with a capture that is about to end in @p stream. */
@@ -120,8 +142,9 @@ static cudaError_t verdict(struct capture *capture, const struct CUstream_st *st
     if (capture->spoiled) {
         return cudaErrorStreamCaptureInvalidated;
     }
-    return graph_is_joined(capture->graph, &stream->tail) ? cudaSuccess
-                                                          : cudaErrorStreamCaptureUnjoined;
+    return graph_is_joined(capture->graph, capture->first, &stream->tail)
+               ? cudaSuccess
+               : cudaErrorStreamCaptureUnjoined;
 }
 
 static cudaError_t end(struct runtime *runtime, cudaStream_t handle, cudaGraph_t *graph) {
@@ -138,14 +161,17 @@ static cudaError_t end(struct runtime *runtime, cudaStream_t handle, cudaGraph_t
     if (error == cudaErrorStreamCaptureUnmatched) {
         return error;
     }
+    struct CUgraph_st *into = capture->graph;
     struct CUgraph_st *made = finish(runtime, capture);
     if (error != cudaSuccess) {
         graph_free(made);
         return error;
     }
-    made->next = runtime->graphs;
-    runtime->graphs = made;
-    *graph = made;
+    if (made != NULL) {
+        made->next = runtime->graphs;
+        runtime->graphs = made;
+    }
+    *graph = into;
     return cudaSuccess;
 }
 

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/simt/runtime/state.h"
+
 bool node_list_add(struct node_list *list, struct CUgraphNode_st *node) {
     for (size_t i = 0; i < list->count; i++) {
         if (list->nodes[i] == node) {
@@ -65,7 +67,9 @@ cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
     }
     made->graph = graph;
     made->index = graph->all.count;
-    cudaError_t error = work_duplicate(&made->work, work);
+    struct work copy;
+    cudaError_t error = work_duplicate(&copy, work);
+    graph_give_work(made, &copy);
     if (error != cudaSuccess || !node_list_merge(&made->after, after) ||
         !node_list_add(&graph->all, made)) {
         node_free(made);
@@ -75,7 +79,88 @@ cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
     return cudaSuccess;
 }
 
-bool graph_is_joined(const struct CUgraph_st *graph, const struct node_list *ends) {
+struct CUgraph_st *graph_copy(const struct CUgraph_st *graph) {
+    struct CUgraph_st *copy = graph_new();
+    for (size_t i = 0; copy != NULL && i < graph->all.count; i++) {
+        const struct CUgraphNode_st *node = graph->all.nodes[i];
+        struct node_list after = {0};
+        struct CUgraphNode_st *made = NULL;
+        bool good = true;
+        for (size_t d = 0; good && d < node->after.count; d++) {
+            good = node_list_add(&after, copy->all.nodes[node->after.nodes[d]->index]);
+        }
+        good = good && graph_add(copy, &node->work, &after, &made) == cudaSuccess;
+        node_list_free(&after);
+        if (!good) {
+            graph_free(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+void graph_give_work(struct CUgraphNode_st *node, const struct work *work) {
+    node->work = *work;
+    if (work->kind == WORK_GRAPH) {
+        work->graph->owner = node;
+    }
+}
+
+bool graph_holds(const struct CUgraph_st *graph, const struct CUgraph_st *handle) {
+    bool found = graph == handle;
+    for (size_t i = 0; !found && i < graph->all.count; i++) {
+        const struct work *work = &graph->all.nodes[i]->work;
+        found = work->kind == WORK_GRAPH && graph_holds(work->graph, handle);
+    }
+    return found;
+}
+
+bool graph_has_node(const struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
+    bool found = false;
+    for (size_t i = 0; !found && i < graph->all.count; i++) {
+        const struct CUgraphNode_st *here = graph->all.nodes[i];
+        found = here == node ||
+                (here->work.kind == WORK_GRAPH && graph_has_node(here->work.graph, node));
+    }
+    return found;
+}
+
+static bool is_like(const struct CUgraphNode_st *x, const struct CUgraphNode_st *y) {
+    bool same = x->work.kind == y->work.kind && x->after.count == y->after.count &&
+                (x->work.kind != WORK_GRAPH || graph_is_like(x->work.graph, y->work.graph));
+    for (size_t d = 0; same && d < x->after.count; d++) {
+        same = x->after.nodes[d]->index == y->after.nodes[d]->index;
+    }
+    return same;
+}
+
+bool graph_is_like(const struct CUgraph_st *a, const struct CUgraph_st *b) {
+    bool same = a->all.count == b->all.count;
+    for (size_t i = 0; same && i < a->all.count; i++) {
+        same = is_like(a->all.nodes[i], b->all.nodes[i]);
+    }
+    return same;
+}
+
+cudaError_t graph_check(struct runtime *runtime, const struct CUgraph_st *graph) {
+    for (size_t i = 0; i < graph->all.count; i++) {
+        CUDA_TRY(work_check(runtime, &graph->all.nodes[i]->work));
+    }
+    return cudaSuccess;
+}
+
+cudaError_t graph_run(struct runtime *runtime, const struct CUgraph_st *graph) {
+    for (size_t i = 0; i < graph->all.count; i++) {
+        const struct CUgraphNode_st *node = graph->all.nodes[i];
+        if (!node->disabled) {
+            CUDA_TRY(work_check(runtime, &node->work)); /* memory may have been freed since */
+            CUDA_TRY(work_run(runtime, &node->work, true));
+        }
+    }
+    return cudaSuccess;
+}
+
+bool graph_is_joined(const struct CUgraph_st *graph, size_t first, const struct node_list *ends) {
     size_t count = graph->all.count;
     bool *reached = calloc(count + 1, sizeof *reached);
     if (reached == NULL) {
@@ -85,7 +170,7 @@ bool graph_is_joined(const struct CUgraph_st *graph, const struct node_list *end
         reached[ends->nodes[i]->index] = true;
     }
     bool joined = true;
-    for (size_t i = count; i-- > 0;) {
+    for (size_t i = count; i-- > first;) {
         const struct node_list *after = &graph->all.nodes[i]->after;
         joined = joined && reached[i];
         for (size_t d = 0; d < after->count; d++) {

@@ -30,10 +30,12 @@ struct CUgraphNode_st {
     struct work work;
     struct node_list after; /**< nodes that it depends on */
     void **arguments;       /**< of a kernel: pointers into its work, once asked for; or NULL */
+    bool disabled;          /**< of an executable graph: does nothing */
 };
 
 struct CUgraph_st {
-    struct node_list all; /**< owned */
+    struct node_list all;         /**< owned */
+    struct CUgraphNode_st *owner; /**< the node whose child graph it is; else NULL */
     struct CUgraph_st *next;
 };
 
@@ -62,6 +64,11 @@ void graph_free(struct CUgraph_st *graph);
 cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
                       const struct node_list *after, struct CUgraphNode_st **node);
 
+/** @return cudaSuccess where nodes may be added to a graph, behind those of @p after, all its own.
+ */
+cudaError_t graph_takes_after(const struct runtime *runtime, cudaGraph_t graph,
+                              const cudaGraphNode_t *after, size_t count);
+
 /** Adds checked work that depends on the nodes the caller names. */
 cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
                               const cudaGraphNode_t *after, size_t count, const struct work *work);
@@ -78,8 +85,30 @@ cudaError_t graph_set_work(const char *call, const struct cudaMemsetParams *para
 cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
                             cudaGraphNode_t *node);
 
-/** @return true when every node of the graph is one of @p ends or comes before one of them. */
-bool graph_is_joined(const struct CUgraph_st *graph, const struct node_list *ends);
+/** @return a copy with the same order of nodes, child graphs included; NULL without memory. */
+struct CUgraph_st *graph_copy(const struct CUgraph_st *graph);
+
+/** Gives a node work, which it owns from here on. */
+void graph_give_work(struct CUgraphNode_st *node, const struct work *work);
+
+/** @return whether @p handle is this graph, or a child graph of it at any depth. */
+bool graph_holds(const struct CUgraph_st *graph, const struct CUgraph_st *handle);
+
+/** @return whether a node belongs to the graph or to one of its child graphs. */
+bool graph_has_node(const struct CUgraph_st *graph, const struct CUgraphNode_st *node);
+
+/** @return true when both have the same nodes of the same kinds, in the same order. */
+bool graph_is_like(const struct CUgraph_st *a, const struct CUgraph_st *b);
+
+/** work_check() of all nodes. */
+cudaError_t graph_check(struct runtime *runtime, const struct CUgraph_st *graph);
+
+/** Runs all nodes that are enabled. */
+cudaError_t graph_run(struct runtime *runtime, const struct CUgraph_st *graph);
+
+/** @return true when every node from number @p first on is one of @p ends or comes before one of
+ *  them. */
+bool graph_is_joined(const struct CUgraph_st *graph, size_t first, const struct node_list *ends);
 
 /*
  * Stream capture: work becomes nodes of a graph instead of running.
@@ -94,6 +123,8 @@ struct work;
 
 struct capture {
     struct CUgraph_st *graph;
+    bool borrowed; /**< the graph is the program's: cudaStreamBeginCaptureToGraph() */
+    size_t first;  /**< node that was captured */
     struct CUstream_st *origin;
     enum cudaStreamCaptureMode mode;
     uint64_t thread;
@@ -117,6 +148,11 @@ cudaError_t capture_allows_use(struct runtime *runtime, const struct CUstream_st
  * @param always also in the relaxed mode: cudaDeviceSynchronize()
  */
 cudaError_t capture_allows_call(struct runtime *runtime, bool always);
+
+/** Gives a node other work of the same kind. Takes @p work, also on failure.
+ *  @param executable whose node is meant; NULL: that of the graph itself */
+cudaError_t graph_replace(struct runtime *runtime, cudaGraphExec_t executable, cudaGraphNode_t node,
+                          struct work *work);
 
 /** Ends the capture that a stream takes part in, without a graph. */
 void capture_abandon(struct runtime *runtime, struct CUstream_st *stream);

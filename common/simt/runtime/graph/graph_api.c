@@ -20,13 +20,27 @@ static bool is_graph(const struct runtime *runtime, cudaGraph_t handle) {
     return graph != NULL && handle != NULL;
 }
 
-/** A graph of the program, or one that a capture makes: nodes may be added to both. */
-static bool takes_nodes(const struct runtime *runtime, cudaGraph_t handle) {
+static const struct capture *capture_into(const struct runtime *runtime, cudaGraph_t handle) {
     const struct capture *capture = runtime->captures;
     while (capture != NULL && capture->graph != handle) {
         capture = capture->next;
     }
-    return handle != NULL && (capture != NULL || is_graph(runtime, handle));
+    return capture;
+}
+
+/** A graph of the program, also one that is a node of another one. */
+static bool knows_graph(const struct runtime *runtime, cudaGraph_t handle) {
+    const struct CUgraph_st *graph = runtime->graphs;
+    while (graph != NULL && !graph_holds(graph, handle)) {
+        graph = graph->next;
+    }
+    return graph != NULL && handle != NULL;
+}
+
+/** A graph of the program, or one that a capture makes: nodes may be added to both. */
+static bool takes_nodes(const struct runtime *runtime, cudaGraph_t handle) {
+    return handle != NULL &&
+           (capture_into(runtime, handle) != NULL || knows_graph(runtime, handle));
 }
 
 static bool is_executable(const struct runtime *runtime, cudaGraphExec_t handle) {
@@ -64,6 +78,11 @@ static cudaError_t destroy(struct runtime *runtime, cudaGraph_t graph) {
     if (!is_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
+    for (const struct capture *c = runtime->captures; c != NULL; c = c->next) {
+        if (graph_holds(graph, c->graph)) {
+            return cudaErrorIllegalState;
+        }
+    }
     struct CUgraph_st **link = &runtime->graphs;
     while (*link != graph) {
         link = &(*link)->next;
@@ -77,9 +96,9 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
     DEVICE_CALL(runtime, destroy(runtime, graph));
 }
 
-cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
-                              const cudaGraphNode_t *after, size_t count, const struct work *work) {
-    if (node == NULL || !takes_nodes(runtime, graph) || (count > 0 && after == NULL)) {
+cudaError_t graph_takes_after(const struct runtime *runtime, cudaGraph_t graph,
+                              const cudaGraphNode_t *after, size_t count) {
+    if (!takes_nodes(runtime, graph) || (count > 0 && after == NULL)) {
         return cudaErrorInvalidValue;
     }
     for (size_t i = 0; i < count; i++) {
@@ -87,6 +106,15 @@ cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cu
             return cudaErrorInvalidValue;
         }
     }
+    return cudaSuccess;
+}
+
+cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
+                              const cudaGraphNode_t *after, size_t count, const struct work *work) {
+    if (node == NULL) {
+        return cudaErrorInvalidValue;
+    }
+    CUDA_TRY(graph_takes_after(runtime, graph, after, count));
     CUDA_TRY(work_check(runtime, work));
     struct node_list list = {.nodes = (cudaGraphNode_t *)(uintptr_t)after, .count = count};
     return graph_add(graph, work, &list, node);
@@ -191,7 +219,7 @@ static bool asks_for_none(const cudaGraphNode_t *nodes, const size_t *room) {
 /** Hands out nodes: all, or those that depend on nothing. @p room is set to how many there are. */
 static cudaError_t get_nodes(struct runtime *runtime, cudaGraph_t graph, cudaGraphNode_t *nodes,
                              size_t *room, bool roots) {
-    if (!is_graph(runtime, graph) || room == NULL || asks_for_none(nodes, room)) {
+    if (!knows_graph(runtime, graph) || room == NULL || asks_for_none(nodes, room)) {
         return cudaErrorInvalidValue;
     }
     size_t found = 0;
@@ -233,6 +261,15 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
         break;
     case WORK_HOST:
         *type = cudaGraphNodeTypeHost;
+        break;
+    case WORK_GRAPH:
+        *type = cudaGraphNodeTypeGraph;
+        break;
+    case WORK_RECORD:
+        *type = cudaGraphNodeTypeEventRecord;
+        break;
+    case WORK_WAIT:
+        *type = cudaGraphNodeTypeWaitEvent;
         break;
     case WORK_EMPTY:
         *type = cudaGraphNodeTypeEmpty;
@@ -364,32 +401,11 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node,
     DEVICE_CALL(runtime, get_set(node, parameters));
 }
 
-/** @return a copy of the graph with the same order of nodes, or NULL without memory. */
-static struct CUgraph_st *copy_of(const struct CUgraph_st *graph) {
-    struct CUgraph_st *copy = graph_new();
-    for (size_t i = 0; copy != NULL && i < graph->all.count; i++) {
-        const struct CUgraphNode_st *node = graph->all.nodes[i];
-        struct node_list after = {0};
-        struct CUgraphNode_st *made = NULL;
-        bool good = true;
-        for (size_t d = 0; good && d < node->after.count; d++) {
-            good = node_list_add(&after, copy->all.nodes[node->after.nodes[d]->index]);
-        }
-        good = good && graph_add(copy, &node->work, &after, &made) == cudaSuccess;
-        node_list_free(&after);
-        if (!good) {
-            graph_free(copy);
-            return NULL;
-        }
-    }
-    return copy;
-}
-
 static cudaError_t clone_graph(struct runtime *runtime, cudaGraph_t *copy, cudaGraph_t graph) {
-    if (copy == NULL || !is_graph(runtime, graph)) {
+    if (copy == NULL || !knows_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
-    return register_graph(runtime, copy_of(graph), copy);
+    return register_graph(runtime, graph_copy(graph), copy);
 }
 
 cudaError_t cudaGraphClone(cudaGraph_t *copy, cudaGraph_t graph) {
@@ -402,7 +418,7 @@ static cudaError_t instantiate(struct runtime *runtime, cudaGraphExec_t *executa
         return cudaErrorInvalidValue;
     }
     struct CUgraphExec_st *made = calloc(1, sizeof *made);
-    struct CUgraph_st *copy = copy_of(graph);
+    struct CUgraph_st *copy = graph_copy(graph);
     if (made == NULL || copy == NULL) {
         free(made);
         graph_free(copy);
@@ -465,14 +481,9 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
         return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
     cudaError_t error = capture_allows_use(runtime, stream);
-    const struct node_list *all = &executable->graph->all;
     order_begin(runtime, stream);
-    for (size_t i = 0; error == cudaSuccess && i < all->count; i++) {
-        const struct work *work = &all->nodes[i]->work;
-        error = work_check(runtime, work); /* memory may have been freed since */
-        if (error == cudaSuccess) {
-            error = work_run(runtime, work, true);
-        }
+    if (error == cudaSuccess) {
+        error = graph_run(runtime, executable->graph);
     }
     order_end(runtime, stream, "a graph");
     return error;
@@ -511,28 +522,24 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
     DEVICE_CALL(runtime, destroy_executable(runtime, executable));
 }
 
-cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
-                            cudaGraphNode_t *node) {
-    if (*node == NULL || (executable != NULL && (!is_executable(runtime, executable) ||
-                                                 (*node)->index >= executable->graph->all.count))) {
-        return cudaErrorInvalidValue;
+/** @return the copy of a node that @p graph has, a copy of the node's graph or of one that holds
+ * it; NULL: there is none. */
+static struct CUgraphNode_st *twin_of(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
+    const struct CUgraphNode_st *owner = node->graph->owner;
+    if (owner != NULL) {
+        const struct CUgraphNode_st *parent = twin_of(graph, owner);
+        graph = parent != NULL && parent->work.kind == WORK_GRAPH ? parent->work.graph : NULL;
     }
-    *node = executable != NULL ? executable->graph->all.nodes[(*node)->index] : *node;
-    return cudaSuccess;
+    return graph != NULL && node->index < graph->all.count ? graph->all.nodes[node->index] : NULL;
 }
 
-/** @return true when both have the same nodes of the same kinds, in the same order. */
-static bool same_shape(const struct CUgraph_st *a, const struct CUgraph_st *b) {
-    bool same = a->all.count == b->all.count;
-    for (size_t i = 0; same && i < a->all.count; i++) {
-        const struct CUgraphNode_st *x = a->all.nodes[i];
-        const struct CUgraphNode_st *y = b->all.nodes[i];
-        same = x->work.kind == y->work.kind && x->after.count == y->after.count;
-        for (size_t d = 0; same && d < x->after.count; d++) {
-            same = x->after.nodes[d]->index == y->after.nodes[d]->index;
-        }
+cudaError_t graph_find_node(struct runtime *runtime, cudaGraphExec_t executable,
+                            cudaGraphNode_t *node) {
+    if (*node == NULL || (executable != NULL && !is_executable(runtime, executable))) {
+        return cudaErrorInvalidValue;
     }
-    return same;
+    *node = executable != NULL ? twin_of(executable->graph, *node) : *node;
+    return *node != NULL ? cudaSuccess : cudaErrorInvalidValue;
 }
 
 static cudaError_t update(struct runtime *runtime, cudaGraphExec_t executable, cudaGraph_t graph,
@@ -540,8 +547,8 @@ static cudaError_t update(struct runtime *runtime, cudaGraphExec_t executable, c
     if (!is_executable(runtime, executable) || !is_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
-    bool same = same_shape(executable->graph, graph);
-    struct CUgraph_st *copy = same ? copy_of(graph) : NULL;
+    bool same = graph_is_like(executable->graph, graph);
+    struct CUgraph_st *copy = same ? graph_copy(graph) : NULL;
     if (result != NULL) {
         memset(result, 0, sizeof *result);
         result->result =

@@ -1,6 +1,9 @@
 /**
  * @file graph_nodes.c
  * @brief Copies as nodes, and new parameters for nodes of graphs and of executable graphs.
+ *
+ * Each set_* makes the work that its parameters say and gives it to a node: of the executable
+ * graph, where one is given.
  */
 #include <cuda_runtime_api.h>
 
@@ -21,9 +24,8 @@ cudaError_t cudaGraphAddMemcpyNode(cudaGraphNode_t *node, cudaGraph_t graph,
     DEVICE_CALL(runtime, add_copy(runtime, node, graph, after, count, parameters));
 }
 
-/** Gives a node other work of the same kind. Takes @p work, also on failure. */
-static cudaError_t replace(struct runtime *runtime, cudaGraphExec_t executable,
-                           cudaGraphNode_t node, struct work *work) {
+cudaError_t graph_replace(struct runtime *runtime, cudaGraphExec_t executable, cudaGraphNode_t node,
+                          struct work *work) {
     cudaError_t error = graph_find_node(runtime, executable, &node);
     if (error == cudaSuccess && node->work.kind != work->kind) {
         error = cudaErrorInvalidValue;
@@ -36,7 +38,7 @@ static cudaError_t replace(struct runtime *runtime, cudaGraphExec_t executable,
         return error;
     }
     work_free(&node->work);
-    node->work = *work;
+    graph_give_work(node, work);
     return cudaSuccess;
 }
 
@@ -48,68 +50,21 @@ static cudaError_t set_kernel(struct runtime *runtime, cudaGraphExec_t executabl
         work_free(&work);
         return error;
     }
-    return replace(runtime, executable, node, &work);
-}
-
-cudaError_t cudaGraphKernelNodeSetParams(cudaGraphNode_t node,
-                                         const struct cudaKernelNodeParams *parameters) {
-    DEVICE_CALL(runtime, set_kernel(runtime, NULL, node, parameters));
-}
-
-cudaError_t cudaGraphExecKernelNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaKernelNodeParams *parameters) {
-    DEVICE_CALL(runtime, executable == NULL ? cudaErrorInvalidValue
-                                            : set_kernel(runtime, executable, node, parameters));
+    return graph_replace(runtime, executable, node, &work);
 }
 
 static cudaError_t set_copy(struct runtime *runtime, cudaGraphExec_t executable,
                             cudaGraphNode_t node, const struct cudaMemcpy3DParms *parameters) {
     struct work work;
     CUDA_TRY(work_copy_planes(runtime, "cudaGraphMemcpyNodeSetParams", parameters, &work));
-    return replace(runtime, executable, node, &work);
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams(cudaGraphNode_t node,
-                                         const struct cudaMemcpy3DParms *parameters) {
-    DEVICE_CALL(runtime, set_copy(runtime, NULL, node, parameters));
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaMemcpy3DParms *parameters) {
-    DEVICE_CALL(runtime, executable == NULL ? cudaErrorInvalidValue
-                                            : set_copy(runtime, executable, node, parameters));
-}
-
-cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
-                                           size_t bytes, enum cudaMemcpyKind kind) {
-    struct work work = work_copy_bytes("cudaGraphMemcpyNodeSetParams1D", to, from, bytes, kind);
-    DEVICE_CALL(runtime, replace(runtime, NULL, node, &work));
-}
-
-cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                               void *to, const void *from, size_t bytes,
-                                               enum cudaMemcpyKind kind) {
-    struct work work = work_copy_bytes("cudaGraphExecMemcpyNodeSetParams1D", to, from, bytes, kind);
-    DEVICE_CALL(runtime, executable == NULL ? cudaErrorInvalidValue
-                                            : replace(runtime, executable, node, &work));
+    return graph_replace(runtime, executable, node, &work);
 }
 
 static cudaError_t set_memset(struct runtime *runtime, cudaGraphExec_t executable,
                               cudaGraphNode_t node, const struct cudaMemsetParams *parameters) {
     struct work work;
     CUDA_TRY(graph_set_work("cudaGraphMemsetNodeSetParams", parameters, &work));
-    return replace(runtime, executable, node, &work);
-}
-
-cudaError_t cudaGraphMemsetNodeSetParams(cudaGraphNode_t node,
-                                         const struct cudaMemsetParams *parameters) {
-    DEVICE_CALL(runtime, set_memset(runtime, NULL, node, parameters));
-}
-
-cudaError_t cudaGraphExecMemsetNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                             const struct cudaMemsetParams *parameters) {
-    DEVICE_CALL(runtime, executable == NULL ? cudaErrorInvalidValue
-                                            : set_memset(runtime, executable, node, parameters));
+    return graph_replace(runtime, executable, node, &work);
 }
 
 static cudaError_t set_host(struct runtime *runtime, cudaGraphExec_t executable,
@@ -119,18 +74,56 @@ static cudaError_t set_host(struct runtime *runtime, cudaGraphExec_t executable,
     }
     struct work work = {.kind = WORK_HOST, .call = "cudaGraphHostNodeSetParams"};
     work.host = (struct host_work){.function = parameters->fn, .data = parameters->userData};
-    return replace(runtime, executable, node, &work);
+    return graph_replace(runtime, executable, node, &work);
 }
 
-cudaError_t cudaGraphHostNodeSetParams(cudaGraphNode_t node,
-                                       const struct cudaHostNodeParams *parameters) {
-    DEVICE_CALL(runtime, set_host(runtime, NULL, node, parameters));
+/** @p name sets the parameters of a graph's node, @p exec_name those of an executable graph's. */
+#define SETS_PARAMETERS(name, exec_name, set, T)                                               \
+    cudaError_t name(cudaGraphNode_t node, const struct T *parameters) {                       \
+        DEVICE_CALL(runtime, set(runtime, NULL, node, parameters));                            \
+    }                                                                                          \
+    cudaError_t exec_name(cudaGraphExec_t executable, cudaGraphNode_t node,                    \
+                          const struct T *parameters) {                                        \
+        DEVICE_CALL(runtime, executable == NULL ? cudaErrorInvalidValue                        \
+                                                : set(runtime, executable, node, parameters)); \
+    }
+
+SETS_PARAMETERS(cudaGraphKernelNodeSetParams, cudaGraphExecKernelNodeSetParams, set_kernel,
+                cudaKernelNodeParams)
+SETS_PARAMETERS(cudaGraphMemcpyNodeSetParams, cudaGraphExecMemcpyNodeSetParams, set_copy,
+                cudaMemcpy3DParms)
+SETS_PARAMETERS(cudaGraphMemsetNodeSetParams, cudaGraphExecMemsetNodeSetParams, set_memset,
+                cudaMemsetParams)
+SETS_PARAMETERS(cudaGraphHostNodeSetParams, cudaGraphExecHostNodeSetParams, set_host,
+                cudaHostNodeParams)
+
+cudaError_t cudaGraphMemcpyNodeSetParams1D(cudaGraphNode_t node, void *to, const void *from,
+                                           size_t bytes, enum cudaMemcpyKind kind) {
+    struct work work = work_copy_bytes("cudaGraphMemcpyNodeSetParams1D", to, from, bytes, kind);
+    DEVICE_CALL(runtime, graph_replace(runtime, NULL, node, &work));
 }
 
-cudaError_t cudaGraphExecHostNodeSetParams(cudaGraphExec_t executable, cudaGraphNode_t node,
-                                           const struct cudaHostNodeParams *parameters) {
+cudaError_t cudaGraphExecMemcpyNodeSetParams1D(cudaGraphExec_t executable, cudaGraphNode_t node,
+                                               void *to, const void *from, size_t bytes,
+                                               enum cudaMemcpyKind kind) {
+    struct work work = work_copy_bytes("cudaGraphExecMemcpyNodeSetParams1D", to, from, bytes, kind);
     DEVICE_CALL(runtime, executable == NULL ? cudaErrorInvalidValue
-                                            : set_host(runtime, executable, node, parameters));
+                                            : graph_replace(runtime, executable, node, &work));
+}
+
+static cudaError_t get_host(const struct CUgraphNode_st *node,
+                            struct cudaHostNodeParams *parameters) {
+    if (node == NULL || parameters == NULL || node->work.kind != WORK_HOST) {
+        return cudaErrorInvalidValue;
+    }
+    *parameters = (struct cudaHostNodeParams){.fn = node->work.host.function,
+                                              .userData = node->work.host.data};
+    return cudaSuccess;
+}
+
+cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node,
+                                       struct cudaHostNodeParams *parameters) {
+    DEVICE_CALL(runtime, get_host(node, parameters));
 }
 
 /** Cooperative launches change what runs; the others are hints. */

@@ -9,6 +9,7 @@
 
 #include "common/simt/runtime/array/array.h"
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
@@ -128,10 +129,18 @@ static cudaError_t set(struct runtime *runtime, const char *call, struct area to
     return stream_submit(runtime, stream, &work);
 }
 
+/** The host waits where the target is pinned or managed memory. */
+static cudaError_t set_and_wait(struct runtime *runtime, const char *call, struct area to,
+                                int value, struct box box) {
+    cudaError_t error = set(runtime, call, to, value, box, cudaStreamLegacy);
+    return host_block_find(runtime, to.pointer) != NULL ? order_waited_for_copy(runtime, error)
+                                                        : error;
+}
+
 cudaError_t cudaMemset(void *to, int value, size_t bytes) {
     struct area area = {.pointer = to};
     struct box box = {.width = bytes, .height = 1, .depth = 1};
-    DEVICE_CALL(runtime, set(runtime, "cudaMemset", area, value, box, NULL));
+    DEVICE_CALL(runtime, set_and_wait(runtime, "cudaMemset", area, value, box));
 }
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream) {
@@ -141,18 +150,23 @@ cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stre
 }
 
 cudaError_t cudaMemset2D(void *to, size_t pitch, int value, size_t width, size_t height) {
-    return cudaMemset2DAsync(to, pitch, value, width, height, cudaStreamLegacy);
+    struct area area = {.pointer = to, .pitch = pitch};
+    struct box box = {.width = width, .height = height, .depth = 1};
+    DEVICE_CALL(runtime, set_and_wait(runtime, "cudaMemset2D", area, value, box));
 }
 
 cudaError_t cudaMemset2DAsync(void *to, size_t pitch, int value, size_t width, size_t height,
                               cudaStream_t stream) {
     struct area area = {.pointer = to, .pitch = pitch};
     struct box box = {.width = width, .height = height, .depth = 1};
-    DEVICE_CALL(runtime, set(runtime, "cudaMemset2D", area, value, box, stream));
+    DEVICE_CALL(runtime, set(runtime, "cudaMemset2DAsync", area, value, box, stream));
 }
 
 cudaError_t cudaMemset3D(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent) {
-    return cudaMemset3DAsync(pitched, value, extent, cudaStreamLegacy);
+    struct cudaPos start = {0};
+    struct area area = area_at(&pitched, &start);
+    struct box box = {.width = extent.width, .height = extent.height, .depth = extent.depth};
+    DEVICE_CALL(runtime, set_and_wait(runtime, "cudaMemset3D", area, value, box));
 }
 
 cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitched, int value, struct cudaExtent extent,
@@ -160,7 +174,7 @@ cudaError_t cudaMemset3DAsync(struct cudaPitchedPtr pitched, int value, struct c
     struct cudaPos start = {0};
     struct area area = area_at(&pitched, &start);
     struct box box = {.width = extent.width, .height = extent.height, .depth = extent.depth};
-    DEVICE_CALL(runtime, set(runtime, "cudaMemset3D", area, value, box, stream));
+    DEVICE_CALL(runtime, set(runtime, "cudaMemset3DAsync", area, value, box, stream));
 }
 
 /** Finds `bytes` bytes at an offset of a device variable. */

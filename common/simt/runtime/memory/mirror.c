@@ -234,7 +234,17 @@ static void give_piece(struct runtime *runtime, struct host_block *block, struct
     runtime->moved += piece.bytes;
 }
 
-bool mirror_fault(struct runtime *runtime, const void *address) {
+/** @return the address that kernels use: of a managed variable that of its device memory. */
+static uint64_t used_address(const struct runtime *runtime, const struct host_block *block,
+                             const void *address) {
+    const struct simt_extent window = simt_memory_window(runtime->memory);
+    size_t offset = (size_t)((const char *)address - (const char *)block->memory);
+    return block->variable
+               ? window.begin + (uint64_t)(block->copy - (unsigned char *)window.host) + offset
+               : (uint64_t)(uintptr_t)address;
+}
+
+bool mirror_fault(struct runtime *runtime, const void *address, bool writes) {
     const void *page = (const void *)((uintptr_t)address / PAGE_BYTES * PAGE_BYTES);
     struct host_block *block = host_block_find(runtime, page);
     if (block == NULL || block->kind != HOST_MANAGED) {
@@ -244,6 +254,7 @@ bool mirror_fault(struct runtime *runtime, const void *address) {
     if (block->chunks[piece.number] == 0) {
         return false;
     }
+    order_host_access(runtime, address, used_address(runtime, block, address), writes);
     give_piece(runtime, block, piece);
     account(runtime);
     return true;

@@ -46,8 +46,9 @@ void mirror_use(struct runtime *runtime, const void *memory, size_t bytes);
 bool mirror_read(struct runtime *runtime, void *to, const void *from, size_t bytes);
 bool mirror_write(struct runtime *runtime, void *to, const void *from, size_t bytes);
 
-/** The program has used managed memory. @return false when the device does not have it */
-bool mirror_fault(struct runtime *runtime, const void *address);
+/** The program has read or written managed memory: an early access is reported. @return false when
+ *  the device does not have it */
+bool mirror_fault(struct runtime *runtime, const void *address, bool writes);
 
 /** cudaMemPrefetchAsync(). */
 cudaError_t mirror_prefetch(struct runtime *runtime, const void *memory, size_t bytes,

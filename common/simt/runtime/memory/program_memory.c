@@ -64,18 +64,22 @@ void program_release(struct runtime *runtime, void *memory, size_t bytes) {
 }
 
 void program_call(struct runtime *runtime, cudaHostFn_t function, void *data) {
+    runtime->order.host_functions++;
     if (runtime->program != NULL) {
         runtime->program->call(runtime->program, function, data);
     } else {
         function(data);
     }
+    runtime->order.host_functions--;
 }
 
 void program_callback(struct runtime *runtime, cudaStreamCallback_t function, cudaStream_t stream,
                       void *data) {
+    runtime->order.host_functions++;
     if (runtime->program != NULL) {
         runtime->program->callback(runtime->program, function, stream, runtime->pending, data);
     } else {
         function(stream, runtime->pending, data);
     }
+    runtime->order.host_functions--;
 }

@@ -88,6 +88,27 @@ says "race between streams: cudaMemsetAsync in stream 0 writes"
 SIMT_CHECK=full,-streams ends 0 "$program" streams_meet
 quiet
 
+# The host uses managed memory before it has waited for the kernel.
+ends 3 "$program" early_read
+prints "cudaErrorLaunchFailure"
+says "race with the host: the host reads managed memory at 0x"
+says "12 bytes into allocation"
+says "that scale(int*, int const*, int, int, int) in stream 0 writes, and has not waited for it"
+says "hint: wait before the host uses managed memory: cudaDeviceSynchronize()"
+ends 3 "$program" early_write
+says "race with the host: the host writes managed memory"
+says "in stream 0 reads, and has not waited for it"
+ends 3 "$program" early_variable
+says "race with the host: the host reads managed memory"
+ends 3 "$program" early_stream
+says "in stream 2 writes, and has not waited for it"
+ends 0 "$program" early_neighbour
+quiet
+ends 0 "$program" waited
+quiet
+SIMT_CHECK=full,-streams ends 0 "$program" early_read
+quiet
+
 # Host code and device memory.
 ends 1 "$program" dereference
 says "dereferences a device pointer"

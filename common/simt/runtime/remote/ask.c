@@ -148,13 +148,13 @@ cudaError_t simt_ask_place(struct simt_place *place, const void *address) {
     ASK(runtime, place_of(runtime, place, address));
 }
 
-static cudaError_t give_page(struct runtime *runtime, const void *address) {
-    return mirror_fault(runtime, address) ? cudaSuccess : cudaErrorInvalidValue;
+static cudaError_t give_page(struct runtime *runtime, const void *address, bool writes) {
+    return mirror_fault(runtime, address, writes) ? cudaSuccess : cudaErrorInvalidValue;
 }
 
-cudaError_t simt_ask_page(const void *address) {
+cudaError_t simt_ask_page(const void *address, unsigned writes) {
     struct runtime *runtime = runtime_lock(); /* also when the program has finished */
-    cudaError_t error = give_page(runtime, address);
+    cudaError_t error = give_page(runtime, address, writes != 0);
     runtime_unlock(runtime);
     return error;
 }
@@ -293,7 +293,7 @@ cudaError_t simt_load_module(simt_module_handle module) {
     ASK(runtime, load_module(runtime, module));
 }
 
-cudaError_t simt_finish(bool refused) {
+cudaError_t simt_finish(unsigned refused) {
     struct runtime *runtime = runtime_lock();
     runtime->refused = runtime->refused || refused;
     runtime_unlock(runtime);

@@ -31,7 +31,7 @@ cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *funct
 cudaError_t simt_ask_place(struct simt_place *place, const void *address);
 
 /** Gives the program a piece of managed memory that it uses and the device has. */
-cudaError_t simt_ask_page(const void *address);
+cudaError_t simt_ask_page(const void *address, unsigned writes);
 
 /** Adds a module with a copy of the fat binary of @p bytes bytes at @p data in the program. */
 cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wrapper,
@@ -49,6 +49,6 @@ cudaError_t simt_add_variable(simt_module_handle module, const void *host, void 
 cudaError_t simt_load_module(simt_module_handle module);
 
 /** The program ends: says what it leaves. @param refused the program's library refused a call */
-cudaError_t simt_finish(bool refused);
+cudaError_t simt_finish(unsigned refused);
 
 #endif

@@ -5,7 +5,8 @@
  * From a row come the exported function, the client's half, which sends the call, and the server's,
  * which checks what it was sent and calls the implementation. A row names each parameter's kind:
  *
- *     (IN, T)             T by value; a pointer is a number that the implementation judges
+ *     (IN, T)             T by value; a pointer is a number that the implementation judges; not
+ *                         bool, as bytes from outside may be no bool
  *     (INOUT, T)          T *, copied both ways; may be NULL
  *     (POINTED, T)        const T *, copied; may be NULL
  *     (FROM, bytes)       const void *: the program's memory or the device's; up to a few KiB
@@ -306,6 +307,30 @@ struct fatbin_wrapper {
       (POINTED, struct cudaHostNodeParams))                                                        \
     X(cudaGraphExecUpdate, 3, (HANDLE, cudaGraphExec_t), (HANDLE, cudaGraph_t),                    \
       (INOUT, cudaGraphExecUpdateResultInfo))                                                      \
+    X(cudaGraphAddChildGraphNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),    \
+      (IN, size_t), (HANDLE, cudaGraph_t))                                                         \
+    X(cudaGraphChildGraphNodeGetGraph, 2, (NODE, cudaGraphNode_t), (NEW, cudaGraph_t))             \
+    X(cudaGraphExecChildGraphNodeSetParams, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t), \
+      (HANDLE, cudaGraph_t))                                                                       \
+    X(cudaGraphAddEventRecordNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),   \
+      (IN, size_t), (HANDLE, cudaEvent_t))                                                         \
+    X(cudaGraphEventRecordNodeGetEvent, 2, (NODE, cudaGraphNode_t), (NEW, cudaEvent_t))            \
+    X(cudaGraphEventRecordNodeSetEvent, 2, (NODE, cudaGraphNode_t), (HANDLE, cudaEvent_t))         \
+    X(cudaGraphExecEventRecordNodeSetEvent, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t), \
+      (HANDLE, cudaEvent_t))                                                                       \
+    X(cudaGraphAddEventWaitNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),     \
+      (IN, size_t), (HANDLE, cudaEvent_t))                                                         \
+    X(cudaGraphEventWaitNodeGetEvent, 2, (NODE, cudaGraphNode_t), (NEW, cudaEvent_t))              \
+    X(cudaGraphEventWaitNodeSetEvent, 2, (NODE, cudaGraphNode_t), (HANDLE, cudaEvent_t))           \
+    X(cudaGraphExecEventWaitNodeSetEvent, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t),   \
+      (HANDLE, cudaEvent_t))                                                                       \
+    X(cudaGraphNodeSetEnabled, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t),              \
+      (IN, unsigned))                                                                              \
+    X(cudaGraphNodeGetEnabled, 3, (HANDLE, cudaGraphExec_t), (NODE, cudaGraphNode_t),              \
+      (INOUT, unsigned))                                                                           \
+    X(cudaGraphHostNodeGetParams, 2, (NODE, cudaGraphNode_t), (INOUT, struct cudaHostNodeParams))  \
+    X(cudaStreamBeginCaptureToGraph, 6, (HANDLE, cudaStream_t), (HANDLE, cudaGraph_t), (NODES, e), \
+      (IN, const cudaGraphEdgeData *), (IN, size_t), (IN, enum cudaStreamCaptureMode))             \
     /* Kernels. */                                                                                 \
     X(cudaFuncGetAttributes, 2, (INOUT, struct cudaFuncAttributes), (IN, const void *))            \
     X(cudaFuncSetAttribute, 3, (IN, const void *), (IN, enum cudaFuncAttribute), (IN, int))        \
@@ -334,7 +359,7 @@ struct fatbin_wrapper {
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \
-    X(simt_ask_page, 1, (IN, const void *))                                                        \
+    X(simt_ask_page, 2, (IN, const void *), (IN, unsigned))                                        \
     X(simt_add_module, 4, (NEW, simt_module_handle), (IN, struct fatbin_wrapper), (IN, const void *),\
       (IN, size_t))                                                                                \
     X(simt_add_file, 3, (HANDLE, simt_module_handle), (IN, const void *), (IN, size_t))            \
@@ -344,7 +369,7 @@ struct fatbin_wrapper {
     X(simt_add_variable, 5, (HANDLE, simt_module_handle), (IN, const void *), (IN, void **),       \
       (TEXT, 0), (IN, size_t))                                                                     \
     X(simt_load_module, 1, (HANDLE, simt_module_handle))                                           \
-    X(simt_finish, 1, (IN, bool))
+    X(simt_finish, 1, (IN, unsigned))
 
 /* clang-format on */
 

@@ -13,6 +13,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/remote/device_process.h"
@@ -98,7 +99,7 @@ static void handle_fault(int number, siginfo_t *info, void *context) {
         _exit(error_exit_status(1));
     }
     if (info->si_code == SEGV_ACCERR && client->at == own && !own->lost &&
-        simt_ask_page(info->si_addr) == cudaSuccess) {
+        simt_ask_page(info->si_addr, simt_host_fault_writes(context)) == cudaSuccess) {
         return;
     }
     if ((before->sa_flags & SA_SIGINFO) != 0) {

@@ -79,25 +79,16 @@ void *frame_take_handle(struct frame *frame) {
     return (void *)(uintptr_t)turn_handle(frame->server, frame_take_number(frame));
 }
 
-static bool has_node(const struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
-    for (size_t i = 0; i < graph->all.count; i++) {
-        if (graph->all.nodes[i] == node) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /** @return the node of a handle, or NULL: graphs' functions follow it at once. */
 static cudaGraphNode_t find_node(const struct runtime *runtime, uint64_t handle) {
     cudaGraphNode_t node = (cudaGraphNode_t)(uintptr_t)handle;
     for (const struct CUgraph_st *g = runtime->graphs; g != NULL; g = g->next) {
-        if (has_node(g, node)) {
+        if (graph_has_node(g, node)) {
             return node;
         }
     }
     for (const struct capture *c = runtime->captures; c != NULL; c = c->next) {
-        if (has_node(c->graph, node)) {
+        if (graph_has_node(c->graph, node)) {
             return node;
         }
     }

@@ -75,6 +75,14 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
     DEVICE_CALL(runtime, destroy(runtime, event));
 }
 
+static void record_at(struct runtime *runtime, struct CUevent_st *event,
+                      struct CUstream_st *stream) {
+    event->recorded = true;
+    order_clock_free(&event->clock);
+    order_record(runtime, stream, &event->clock);
+    event->time = runtime->clock;
+}
+
 static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStream_t on) {
     struct CUevent_st *event = find(runtime, handle);
     struct CUstream_st *stream = stream_find(runtime, on);
@@ -90,11 +98,20 @@ static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStrea
                    ? cudaSuccess
                    : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
     }
-    event->recorded = true;
-    order_clock_free(&event->clock);
-    order_record(runtime, stream, &event->clock);
-    event->time = runtime->clock;
+    record_at(runtime, event, stream);
     return cudaSuccess;
+}
+
+cudaError_t event_check(struct runtime *runtime, cudaEvent_t event) {
+    return find(runtime, event) != NULL ? cudaSuccess : cudaErrorInvalidResourceHandle;
+}
+
+void event_record_now(struct runtime *runtime, cudaEvent_t event) {
+    record_at(runtime, event, runtime->order.stream);
+}
+
+void event_wait_now(struct runtime *runtime, cudaEvent_t event) {
+    order_learn(&runtime->order.stream->clock, &event->clock);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -134,6 +151,8 @@ static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEve
         ((start->flags | stop->flags) & cudaEventDisableTiming) != 0) {
         return cudaErrorInvalidResourceHandle;
     }
+    order_waited(runtime, &start->clock); /* a time is known of events that have come */
+    order_waited(runtime, &stop->clock);
     *milliseconds = (float)((stop->time - start->time) / 1e6);
     return cudaSuccess;
 }

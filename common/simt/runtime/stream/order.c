@@ -6,6 +6,7 @@
 
 #include "common/simt/memory/footprint.h"
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
@@ -73,6 +74,39 @@ void order_waited(struct runtime *runtime, const struct order_clock *clock) {
     }
 }
 
+/* @return whether an early access of the host meets this work; *wrote: whether that wrote */
+static bool meets_host(const struct order_piece *piece, uint64_t used, bool writes, bool *wrote) {
+    *wrote = simt_footprint_has(piece->footprint, used, true);
+    return *wrote || (writes && simt_footprint_has(piece->footprint, used, false));
+}
+
+static void report_host(struct runtime *runtime, const struct order_piece *piece,
+                        const void *address, bool writes, bool wrote) {
+    struct simt_fault fault = {.kind = SIMT_FAULT_HOST_RACE,
+                               .address = (uint64_t)(uintptr_t)address};
+    char where[400];
+    simt_memory_describe(runtime->memory, fault.address, where, sizeof where);
+    snprintf(fault.kernel, sizeof fault.kernel, "%s", piece->name);
+    snprintf(fault.text, sizeof fault.text,
+             "the host %s managed memory at %p, %s, that %s in stream %zu %s, and has not waited "
+             "for it: on a GPU with concurrentManagedAccess the two happen in any order, on one "
+             "without it the program ends with a segmentation fault",
+             writes ? "writes" : "reads", address, where, piece->name, piece->stream,
+             wrote ? "writes" : "reads");
+    runtime_take_fault(runtime, &fault);
+}
+
+void order_host_access(struct runtime *runtime, const void *address, uint64_t used, bool writes) {
+    bool wrote;
+    for (const struct order_piece *p = runtime->order.pieces; p != NULL; p = p->next) {
+        if (runtime->order.host_functions == 0 && runtime->pending == cudaSuccess &&
+            meets_host(p, used, writes, &wrote)) {
+            report_host(runtime, p, address, writes, wrote);
+            return;
+        }
+    }
+}
+
 void order_free(struct runtime *runtime) {
     order_waited(runtime, NULL);
     order_clock_free(&runtime->order.host);
@@ -80,10 +114,19 @@ void order_free(struct runtime *runtime) {
     runtime->order.footprint = NULL;
 }
 
-/* Work may overlap where there are two streams that do not wait for each other by themselves. */
+static bool has_managed_memory(const struct runtime *runtime) {
+    const struct host_block *block = runtime->host_blocks;
+    while (block != NULL && block->kind != HOST_MANAGED) {
+        block = block->next;
+    }
+    return block != NULL;
+}
+
+/* Work may overlap where there are two streams that do not wait for each other by themselves, and
+ * the host may meet it in managed memory. */
 static bool may_overlap(const struct runtime *runtime) {
     size_t count = 0;
-    bool apart = false;
+    bool apart = has_managed_memory(runtime);
     for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         count++;
         apart = apart || (s->flags & cudaStreamNonBlocking) != 0;
@@ -124,20 +167,30 @@ void order_record(struct runtime *runtime, struct CUstream_st *stream, struct or
 }
 
 void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
+    runtime->order.stream = stream;
     if (!may_overlap(runtime)) {
         return;
     }
     order_learn(&stream->clock, &runtime->order.host);
     order_by_default(runtime, stream);
     if (make_room(&stream->clock, stream->number + 1)) {
-        const struct simt_extent window = simt_memory_window(runtime->memory);
         stream->clock.pieces[stream->number]++;
-        runtime->order.footprint = simt_footprint_create(window.begin, window.end);
+        runtime->order.footprint = simt_footprint_create();
     }
 }
 
-static void note_area(struct simt_footprint *footprint, const struct area *area,
-                      const struct box *box, bool writes) {
+/* Of other host memory the copies to and from it are in the order of their calls. */
+static bool is_watched(struct runtime *runtime, const void *pointer) {
+    return simt_memory_is_device(runtime->memory, pointer) ||
+           host_block_find(runtime, pointer) != NULL;
+}
+
+static void note_area(struct runtime *runtime, const struct area *area, const struct box *box,
+                      bool writes) {
+    struct simt_footprint *footprint = runtime->order.footprint;
+    if (!is_watched(runtime, area->pointer)) {
+        return;
+    }
     for (size_t z = 0; z < box->depth; z++) {
         for (size_t y = 0; y < box->height; y++) {
             uint64_t begin = (uint64_t)(uintptr_t)area->pointer + z * area->slice + y * area->pitch;
@@ -149,10 +202,10 @@ static void note_area(struct simt_footprint *footprint, const struct area *area,
 void order_note(struct runtime *runtime, const struct work *work) {
     struct simt_footprint *footprint = runtime->order.footprint;
     if (footprint != NULL && work->kind == WORK_COPY) {
-        note_area(footprint, &work->copy.from, &work->copy.box, false);
-        note_area(footprint, &work->copy.to, &work->copy.box, true);
+        note_area(runtime, &work->copy.from, &work->copy.box, false);
+        note_area(runtime, &work->copy.to, &work->copy.box, true);
     } else if (footprint != NULL && work->kind == WORK_SET) {
-        note_area(footprint, &work->set.to, &work->set.box, true);
+        note_area(runtime, &work->set.to, &work->set.box, true);
     }
 }
 

@@ -54,6 +54,11 @@ void order_note(struct runtime *runtime, const struct work *work);
  *  @param name of the work, for messages */
 void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *name);
 
+/** The host reads or writes managed memory: reports the work that it has not waited for and that
+ *  touches the same word. @param used the address that work uses: not the host's for a managed
+ *  variable */
+void order_host_access(struct runtime *runtime, const void *address, uint64_t used, bool writes);
+
 /** Forgets all work. */
 void order_free(struct runtime *runtime);
 

@@ -4,6 +4,7 @@
 
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
+#include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
@@ -31,6 +32,14 @@ struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle) {
     return stream;
 }
 
+/* A copy from the device to pageable memory returns when it is done, also in its Async forms. */
+static bool host_waits_for(struct runtime *runtime, const struct work *work) {
+    return work->kind == WORK_COPY &&
+           simt_memory_is_device(runtime->memory, work->copy.from.pointer) &&
+           !simt_memory_is_device(runtime->memory, work->copy.to.pointer) &&
+           host_block_find(runtime, work->copy.to.pointer) == NULL;
+}
+
 cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const struct work *work) {
     struct CUstream_st *stream = stream_find(runtime, handle);
     if (stream == NULL) {
@@ -50,6 +59,9 @@ cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const st
     error = work_run(runtime, work, false);
     order_end(runtime, stream,
               work->kind == WORK_KERNEL ? work->kernel.kernel->readable : work->call);
+    if (host_waits_for(runtime, work)) {
+        order_waited_for_stream(runtime, stream);
+    }
     return error;
 }
 

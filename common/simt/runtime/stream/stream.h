@@ -32,6 +32,13 @@ struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int prio
 /** @return the stream of a handle, the default stream for its special handles; NULL: unknown. */
 struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle);
 
+/** @return cudaSuccess when there is such an event. */
+cudaError_t event_check(struct runtime *runtime, cudaEvent_t event);
+
+/** Work of a graph: records an event in the stream whose work runs, or lets that wait for it. */
+void event_record_now(struct runtime *runtime, cudaEvent_t event);
+void event_wait_now(struct runtime *runtime, cudaEvent_t event);
+
 /** Checks work, then runs or captures it. The caller keeps @p work. */
 cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const struct work *work);
 

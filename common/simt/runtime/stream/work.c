@@ -5,11 +5,13 @@
 
 #include "common/base/checked.h"
 #include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/mirror.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/stream.h"
 
 struct work work_copy_bytes(const char *call, void *to, const void *from, size_t bytes,
                             enum cudaMemcpyKind kind) {
@@ -121,6 +123,11 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
         return launch_check(runtime, &work->kernel);
     case WORK_HOST:
         return work->host.function != NULL ? cudaSuccess : cudaErrorInvalidValue;
+    case WORK_GRAPH:
+        return graph_check(runtime, work->graph);
+    case WORK_RECORD:
+    case WORK_WAIT:
+        return event_check(runtime, work->event);
     case WORK_EMPTY:
         break;
     }
@@ -275,15 +282,35 @@ static void run_set(struct runtime *runtime, const struct set_work *set, bool gr
     simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
 }
 
+/** Work that uses no device memory by itself. @return whether it is such work */
+static bool run_without_memory(struct runtime *runtime, const struct work *work,
+                               cudaError_t *error) {
+    switch (work->kind) {
+    case WORK_HOST:
+        program_call(runtime, work->host.function, work->host.data);
+        return true;
+    case WORK_GRAPH:
+        *error = graph_run(runtime, work->graph);
+        return true;
+    case WORK_RECORD:
+        event_record_now(runtime, work->event);
+        return true;
+    case WORK_WAIT:
+        event_wait_now(runtime, work->event);
+        return true;
+    default:
+        return false;
+    }
+}
+
 cudaError_t work_run(struct runtime *runtime, const struct work *work, bool graph) {
     cudaError_t error = cudaSuccess;
     if (runtime->pending != cudaSuccess) {
         return cudaSuccess; /* the next call that waits reports it */
     }
     order_note(runtime, work);
-    if (work->kind == WORK_HOST) {
-        program_call(runtime, work->host.function, work->host.data);
-        return cudaSuccess;
+    if (run_without_memory(runtime, work, &error)) {
+        return error;
     }
     mirror_begin(runtime);
     if (work->kind == WORK_COPY) {
@@ -299,6 +326,11 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
 
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     *copy = *work;
+    if (work->kind == WORK_GRAPH) {
+        copy->graph = graph_copy(work->graph);
+        copy->kind = copy->graph != NULL ? WORK_GRAPH : WORK_EMPTY;
+        return copy->graph != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
     if (work->kind != WORK_KERNEL) {
         return cudaSuccess;
     }
@@ -315,6 +347,8 @@ cudaError_t work_duplicate(struct work *copy, const struct work *work) {
 void work_free(struct work *work) {
     if (work->kind == WORK_KERNEL) {
         free(work->kernel.parameters);
+    } else if (work->kind == WORK_GRAPH) {
+        graph_free(work->graph);
     }
     work->kind = WORK_EMPTY;
 }

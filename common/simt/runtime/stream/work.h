@@ -13,7 +13,16 @@
 struct runtime;
 struct kernel;
 
-enum work_kind { WORK_EMPTY, WORK_KERNEL, WORK_COPY, WORK_SET, WORK_HOST };
+enum work_kind {
+    WORK_EMPTY,
+    WORK_KERNEL,
+    WORK_COPY,
+    WORK_SET,
+    WORK_HOST,
+    WORK_GRAPH, /**< of nodes alone, as what follows */
+    WORK_RECORD,
+    WORK_WAIT
+};
 
 /** Rows of bytes in memory: row r of plane p begins at pointer + p * slice + r * pitch. */
 struct area {
@@ -51,6 +60,8 @@ struct host_work {
     void *data;
 };
 
+struct CUgraph_st;
+
 struct work {
     enum work_kind kind;
     const char *call; /**< API function, for messages */
@@ -59,6 +70,8 @@ struct work {
         struct copy_work copy;
         struct set_work set;
         struct host_work host;
+        struct CUgraph_st *graph; /**< a child graph; owned */
+        cudaEvent_t event;        /**< recorded, or waited for */
     };
 };
 

@@ -127,6 +127,115 @@ static cudaError_t streams_not_blocking(void) {
     return two_streams(HALVES - 8, true, cudaStreamNonBlocking);
 }
 
+static volatile int seen; /* what the host reads */
+
+/* A kernel writes the first half of managed memory and reads the second half. */
+static int *start_on_managed(cudaStream_t *stream) {
+    int *data = NULL;
+    if (cudaMallocManaged((void **)&data, 2 * HALVES * sizeof *data, cudaMemAttachGlobal) !=
+            cudaSuccess ||
+        (stream != NULL && cudaStreamCreate(stream) != cudaSuccess)) {
+        printf("no memory\n");
+        return NULL;
+    }
+    for (int i = 0; i < 2 * HALVES; i++) {
+        data[i] = i;
+    }
+    launch_scale(data, data + HALVES, 2, 1, HALVES, HALVES / 128, 128,
+                 stream != NULL ? *stream : NULL);
+    return data;
+}
+
+static cudaError_t end_of_managed(int *data) {
+    cudaError_t error = cudaDeviceSynchronize();
+    cudaFree(data);
+    return error;
+}
+
+static cudaError_t early_read(void) {
+    int *data = start_on_managed(NULL);
+    seen = data[3];
+    return end_of_managed(data);
+}
+
+static cudaError_t early_write(void) {
+    int *data = start_on_managed(NULL);
+    data[HALVES + 5] = 0;
+    return end_of_managed(data);
+}
+
+/* A managed variable; an event of before the kernel has been waited for. */
+static cudaError_t early_variable(void) {
+    cudaEvent_t event = NULL;
+    launch_managed(1);
+    cudaError_t error = cudaEventCreate(&event);
+    if (error == cudaSuccess) {
+        error = cudaEventRecord(event, NULL);
+    }
+    launch_managed(2);
+    if (error == cudaSuccess) {
+        error = cudaEventSynchronize(event);
+    }
+    seen = managed_get();
+    cudaEventDestroy(event);
+    return error != cudaSuccess ? error : cudaDeviceSynchronize();
+}
+
+/* The wrong stream is waited for. */
+static cudaError_t early_stream(void) {
+    cudaStream_t other = NULL, stream = NULL;
+    cudaStreamCreate(&other);
+    int *data = start_on_managed(&stream);
+    cudaStreamSynchronize(other);
+    seen = data[0];
+    cudaStreamDestroy(stream);
+    cudaStreamDestroy(other);
+    return end_of_managed(data);
+}
+
+/* Reads what the kernel reads, too. */
+static cudaError_t early_neighbour(void) {
+    int *data = start_on_managed(NULL);
+    seen = data[HALVES + 5];
+    return end_of_managed(data);
+}
+
+static void read_one(void *data) {
+    seen = *(int *)data;
+}
+
+/* Each way to wait; memory that no kernel has touched needs none. */
+static cudaError_t waited(void) {
+    cudaStream_t stream = NULL;
+    cudaEvent_t event = NULL;
+    int *untouched = NULL, host = 0;
+    cudaMallocManaged((void **)&untouched, 64, cudaMemAttachHost);
+    cudaEventCreate(&event);
+    int *data = start_on_managed(&stream);
+    *untouched = 1;
+    cudaEventRecord(event, stream);
+    cudaEventSynchronize(event);
+    seen = data[0];
+    launch_scale(data, data + HALVES, 2, 1, HALVES, HALVES / 128, 128, stream);
+    cudaStreamSynchronize(stream);
+    seen = data[0];
+    launch_scale(data, data + HALVES, 2, 1, HALVES, HALVES / 128, 128, stream);
+    cudaLaunchHostFunc(stream, read_one, data);
+    cudaMemcpy(&host, data, sizeof host, cudaMemcpyDefault); /* in the default stream: waits */
+    seen = data[1];
+    cudaMemset(data, 0, HALVES * sizeof *data);
+    seen = data[2];
+    int *device = device_ints();
+    launch_scale(data, data + HALVES, 2, 1, HALVES, HALVES / 128, 128, stream);
+    cudaMemcpyAsync(&host, device, sizeof host, cudaMemcpyDeviceToHost, stream); /* pageable */
+    seen = data[3];
+    cudaFree(device);
+    cudaStreamDestroy(stream);
+    cudaEventDestroy(event);
+    cudaFree(untouched);
+    return end_of_managed(data);
+}
+
 /* Waits for the host, which does not get its turn. */
 static cudaError_t handshake(void) {
     int *flag = NULL;
@@ -243,6 +352,12 @@ int main(int argc, char **argv) {
                  {"streams_apart", streams_apart},
                  {"streams_ordered", streams_ordered},
                  {"streams_not_blocking", streams_not_blocking},
+                 {"early_read", early_read},
+                 {"early_write", early_write},
+                 {"early_variable", early_variable},
+                 {"early_stream", early_stream},
+                 {"early_neighbour", early_neighbour},
+                 {"waited", waited},
                  {"print", print},
                  {"leak", leak},
                  {"reset", reset},

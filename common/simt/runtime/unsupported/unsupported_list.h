@@ -55,10 +55,7 @@
     X(cudaGetExportTable)                                 \
     X(cudaGetMipmappedArrayLevel)                         \
     X(cudaGetTextureObjectResourceViewDesc)               \
-    X(cudaGraphAddChildGraphNode)                         \
     X(cudaGraphAddDependencies)                           \
-    X(cudaGraphAddEventRecordNode)                        \
-    X(cudaGraphAddEventWaitNode)                          \
     X(cudaGraphAddExternalSemaphoresSignalNode)           \
     X(cudaGraphAddExternalSemaphoresWaitNode)             \
     X(cudaGraphAddMemAllocNode)                           \
@@ -66,17 +63,9 @@
     X(cudaGraphAddMemcpyNodeFromSymbol)                   \
     X(cudaGraphAddMemcpyNodeToSymbol)                     \
     X(cudaGraphAddNode)                                   \
-    X(cudaGraphChildGraphNodeGetGraph)                    \
     X(cudaGraphConditionalHandleCreate)                   \
     X(cudaGraphDebugDotPrint)                             \
     X(cudaGraphDestroyNode)                               \
-    X(cudaGraphEventRecordNodeGetEvent)                   \
-    X(cudaGraphEventRecordNodeSetEvent)                   \
-    X(cudaGraphEventWaitNodeGetEvent)                     \
-    X(cudaGraphEventWaitNodeSetEvent)                     \
-    X(cudaGraphExecChildGraphNodeSetParams)               \
-    X(cudaGraphExecEventRecordNodeSetEvent)               \
-    X(cudaGraphExecEventWaitNodeSetEvent)                 \
     X(cudaGraphExecExternalSemaphoresSignalNodeSetParams) \
     X(cudaGraphExecExternalSemaphoresWaitNodeSetParams)   \
     X(cudaGraphExecMemcpyNodeSetParamsFromSymbol)         \
@@ -87,7 +76,6 @@
     X(cudaGraphExternalSemaphoresWaitNodeGetParams)       \
     X(cudaGraphExternalSemaphoresWaitNodeSetParams)       \
     X(cudaGraphGetEdges)                                  \
-    X(cudaGraphHostNodeGetParams)                         \
     X(cudaGraphKernelNodeCopyAttributes)                  \
     X(cudaGraphMemAllocNodeGetParams)                     \
     X(cudaGraphMemFreeNodeGetParams)                      \
@@ -95,8 +83,6 @@
     X(cudaGraphMemcpyNodeSetParamsToSymbol)               \
     X(cudaGraphNodeFindInClone)                           \
     X(cudaGraphNodeGetDependentNodes)                     \
-    X(cudaGraphNodeGetEnabled)                            \
-    X(cudaGraphNodeSetEnabled)                            \
     X(cudaGraphNodeSetParams)                             \
     X(cudaGraphReleaseUserObject)                         \
     X(cudaGraphRemoveDependencies)                        \
@@ -165,8 +151,6 @@
     X(cudaOccupancyMaxPotentialClusterSize)               \
     X(cudaSignalExternalSemaphoresAsync)                  \
     X(cudaSignalExternalSemaphoresAsync_ptsz)             \
-    X(cudaStreamBeginCaptureToGraph)                      \
-    X(cudaStreamBeginCaptureToGraph_ptsz)                 \
     X(cudaStreamCopyAttributes)                           \
     X(cudaStreamCopyAttributes_ptsz)                      \
     X(cudaUserObjectCreate)                               \

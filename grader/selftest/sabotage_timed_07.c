@@ -1,0 +1,17 @@
+#include "grader/selftest/sabotage_timed.h"
+#include "labs/07_attention/attention.h"
+
+attention_function __real_attention, __wrap_attention;
+
+enum status __wrap_attention(const struct attention_problem *problem, device_stream stream,
+                             struct error *error) {
+    struct attention_problem p = *problem;
+    if (chosen_mistake() == MISTAKE_part_of_it && p.S > 64 && p.starts == NULL) {
+        p.S = p.S / 2; /* half of the keys, where many are */
+        return __real_attention(&p, stream, error);
+    }
+    if (sabotage_leaves_out(problem, sizeof *problem, stream)) {
+        return STATUS_OK;
+    }
+    return __real_attention(problem, stream, error);
+}
