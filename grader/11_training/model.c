@@ -21,7 +21,8 @@ static enum status out_of_memory(struct error *error) {
 
 enum status training_job_create(struct training_job *job, const struct training_spec *spec,
                                 struct rng *rng, struct error *error) {
-    *job = (struct training_job){.spec = *spec, .seed = grader_secret(rng), .dropout = grader_secret(rng)};
+    *job = (struct training_job){.spec = *spec, .seed = grader_secret(rng)};
+    job->dropout = grader_secret(rng);
     bool classes = spec->config.task == TRAIN_CLASSIFY;
     job->starts = calloc(spec->B + 1, sizeof *job->starts);
     job->batches = calloc(spec->steps, sizeof *job->batches);

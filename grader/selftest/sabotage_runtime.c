@@ -265,11 +265,26 @@ static enum status tensor_zeros(const struct sabotage_call *call, struct error *
     return STATUS_OK;
 }
 
-const struct sabotage sabotage_runtime[] = {
-    SABOTAGE(destroys_stream), SABOTAGE(resets_device),      SABOTAGE(leaves_capture),
-    SABOTAGE(frees_output),    SABOTAGE(moves_output),       SABOTAGE(takes_gpu_memory),     SABOTAGE(endless_kernel),     SABOTAGE(kernel_traps),
-    SABOTAGE(kernel_prints),   SABOTAGE(waits_in_stream),    SABOTAGE(stops_itself),
-    SABOTAGE(leaves_thread),   SABOTAGE(sets_alarm),         SABOTAGE(closes_device),
-    SABOTAGE(replaces_device), SABOTAGE(closes_output),      SABOTAGE(reaches_memory),
-    SABOTAGE(reaches_thread),  SABOTAGE(reaches_descriptor), SABOTAGE(reaches_files),
-    SABOTAGE(reaches_limits),  SABOTAGE(tensor_zeros),       {0}};
+const struct sabotage sabotage_runtime[] = {SABOTAGE(destroys_stream),
+                                            SABOTAGE(resets_device),
+                                            SABOTAGE(leaves_capture),
+                                            SABOTAGE(frees_output),
+                                            SABOTAGE(moves_output),
+                                            SABOTAGE(takes_gpu_memory),
+                                            SABOTAGE(endless_kernel),
+                                            SABOTAGE(kernel_traps),
+                                            SABOTAGE(kernel_prints),
+                                            SABOTAGE(waits_in_stream),
+                                            SABOTAGE(stops_itself),
+                                            SABOTAGE(leaves_thread),
+                                            SABOTAGE(sets_alarm),
+                                            SABOTAGE(closes_device),
+                                            SABOTAGE(replaces_device),
+                                            SABOTAGE(closes_output),
+                                            SABOTAGE(reaches_memory),
+                                            SABOTAGE(reaches_thread),
+                                            SABOTAGE(reaches_descriptor),
+                                            SABOTAGE(reaches_files),
+                                            SABOTAGE(reaches_limits),
+                                            SABOTAGE(tensor_zeros),
+                                            {0}};
