@@ -1,5 +1,6 @@
 #include "common/simt/doctor/doctor.h"
 
+#include <ctype.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -7,10 +8,17 @@
 #include "common/simt/runtime/unsupported/host_library_list.h"
 #include "common/simt/runtime/unsupported/unsupported_list.h"
 
+/* Names come from the program: a control character in one would end the line or command the
+   terminal. */
 static void print_line(struct doctor *doctor, const char *word, const char *format, va_list args) {
-    fprintf(doctor->stream, "  %-8s ", word);
-    vfprintf(doctor->stream, format, args);
-    fputc('\n', doctor->stream);
+    char text[2000];
+    vsnprintf(text, sizeof text, format, args);
+    for (char *c = text; *c != '\0'; c++) {
+        if (iscntrl((unsigned char)*c)) {
+            *c = '?';
+        }
+    }
+    fprintf(doctor->stream, "  %-8s %s\n", word, text);
 }
 
 void doctor_ok(struct doctor *doctor, const char *format, ...) {
