@@ -110,6 +110,9 @@ static enum status decode_barrier(struct decoder *d, const struct ptx_instructio
     }
     out->op_class = SIMT_CLASS_BARRIER;
     enum status status = decode_operands(d, in, out);
+    if (status == STATUS_OK && reduces && out->src_count == 0) {
+        return STATUS_UNSUPPORTED;
+    }
     uint32_t counts = out->src_count - (reduces ? 1u : 0u);
     out->detail[SIMT_BARRIER_COUNTED] = counts > 1;
     out->detail[SIMT_BARRIER_ALIGNED] =
@@ -174,8 +177,11 @@ enum status decode_flow(struct decoder *d, const struct ptx_instruction *in,
     out->op_class = SIMT_CLASS_CONTROL;
     switch (flow) {
     case SIMT_FLOW_BRANCH:
-        return target_of(&in->operands[0], out);
+        return in->operand_count == 1 ? target_of(&in->operands[0], out) : STATUS_UNSUPPORTED;
     case SIMT_FLOW_BRANCH_TABLE:
+        if (in->operand_count != 2 || in->operands[0].kind != PTX_OPERAND_REGISTER) {
+            return STATUS_UNSUPPORTED;
+        }
         out->src[0] = d->register_rows[in->operands[0].index];
         return STATUS_OK;
     case SIMT_FLOW_CALL:
