@@ -1,8 +1,8 @@
 /*
  * Launches through the runtime API: parameters, shared memory, symbols, streams,
  * graphs, refused launches. Wanted values of refusals and occupancy were seen on
- * an H200, those of child graphs and of event nodes are in CUDA's documentation; the program runs on
- * either.
+ * an H200, those of child graphs and of event nodes are in CUDA's documentation; the program runs
+ * on either.
  */
 #include <string.h>
 
