@@ -6,7 +6,6 @@
  * killed.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,26 +16,15 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "common/base/rng.h"
+#include "common/testing/children.h"
 
-enum { MOST = 64, TEXT = 1 << 18, MILLISECOND = 1000000 };
+enum { MOST = 64, TEXT = 1 << 18 };
 
 /* Far away: it only ends what hangs. */
 static const double PATIENCE = 120.0;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void rest(double seconds) {
-    const struct timespec t = {(time_t)seconds, (long)(1e9 * (seconds - (double)(time_t)seconds))};
-    nanosleep(&t, NULL);
-}
 
 /* Starts the test; what it writes goes to the file. */
 static pid_t start(const char *test, const char *folder, int output) {
@@ -92,25 +80,6 @@ static size_t find_others(pid_t test, pid_t found[MOST]) {
     return count;
 }
 
-/* Waits until no child is left, orphans among them. @return false when something stays */
-static bool all_end(pid_t test, int *status) {
-    double until = now() + PATIENCE;
-    while (now() < until) {
-        int one = 0;
-        pid_t ended = waitpid(-1, &one, WNOHANG);
-        if (ended < 0 && errno == ECHILD) {
-            return true;
-        }
-        if (ended == test) {
-            *status = one;
-        }
-        if (ended == 0) {
-            rest(1e-3);
-        }
-    }
-    return false;
-}
-
 static bool is_empty(const char *path) {
     bool empty = true;
     DIR *folder = opendir(path);
@@ -145,7 +114,7 @@ static bool try_once(const char *test, const char *folder, struct rng *rng) {
     int status = 0, output = memfd_create("output", MFD_CLOEXEC);
     bool grader = rng_u64(rng) % 3 == 0;
     pid_t child = start(test, folder, output), victim = child;
-    rest(1e-3 * (double)(rng_u64(rng) % 1500));
+    children_rest(rng_u64(rng) % 1500);
     if (!grader) {
         size_t count = find_others(child, others);
         victim = count > 0 ? others[rng_u64(rng) % count] : 0;
@@ -153,7 +122,7 @@ static bool try_once(const char *test, const char *folder, struct rng *rng) {
     if (victim > 0) {
         kill(victim, SIGKILL);
     }
-    bool ended = all_end(child, &status);
+    bool ended = children_all_end(child, PATIENCE, &status);
     ssize_t size = pread(output, text, sizeof text - 1, 0);
     text[size > 0 ? size : 0] = '\0';
     close(output);

@@ -418,7 +418,7 @@ typedef CUresult encode_tiled(CUtensorMap *map, CUtensorMapDataType type, cuuint
                               CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
                               CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
 
-/* 100 rows of `columns` halves, in boxes of `box` columns. */
+/* 100 rows of `columns` 16-bit numbers, in boxes of `box` columns. */
 static CUresult encode(encode_tiled *function, char *address, cuuint64_t columns, cuuint32_t box,
                        CUtensorMapSwizzle swizzle) {
     static CUtensorMap map;

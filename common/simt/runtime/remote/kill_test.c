@@ -3,7 +3,6 @@
  * end soon, a program with one line; nothing may be left running.
  */
 #include <dirent.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -17,22 +16,12 @@
 #include <unistd.h>
 
 #include "common/base/rng.h"
+#include "common/testing/children.h"
 
-enum { TEXT = 4096, MILLISECOND = 1000000 };
+enum { TEXT = 4096 };
 
 /* Far away: it only ends what hangs. */
 static const double PATIENCE = 60.0;
-
-static double now(void) {
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static void rest(long nanoseconds) {
-    const struct timespec t = {0, nanoseconds};
-    nanosleep(&t, NULL);
-}
 
 /* Starts the program; *errors receives what it writes to stderr. */
 static pid_t start(const char *run, const char *program, int *errors) {
@@ -82,25 +71,6 @@ static pid_t find_device(void) {
     return found;
 }
 
-/* Waits until no child is left. @return false when something stays; *status: of @p program */
-static bool all_end(pid_t program, int *status) {
-    double until = now() + PATIENCE;
-    while (now() < until) {
-        int one = 0;
-        pid_t ended = waitpid(-1, &one, WNOHANG);
-        if (ended < 0 && errno == ECHILD) {
-            return true;
-        }
-        if (ended == program) {
-            *status = one;
-        }
-        if (ended == 0) {
-            rest(MILLISECOND);
-        }
-    }
-    return false;
-}
-
 static size_t lines_of(const char *text) {
     size_t lines = 0;
     for (; *text != '\0'; text++) {
@@ -133,9 +103,10 @@ static bool try_once(const char *run, const char *program, struct rng *rng) {
     pid_t child = start(run, program, &errors), device = 0;
     while (kill_device && (device = find_device()) == 0 && waitpid(child, &status, WNOHANG) == 0) {
     }
-    rest((long)(rng_u64(rng) % 60) * MILLISECOND);
+    children_rest(rng_u64(rng) % 60);
     kill(kill_device ? device : child, SIGKILL);
-    bool good = all_end(child, &status) && (!kill_device || said_so(errors, status));
+    bool good =
+        children_all_end(child, PATIENCE, &status) && (!kill_device || said_so(errors, status));
     close(errors);
     if (!good) {
         fprintf(stderr, "kill_test: FAILED after the %s was killed\n",
