@@ -303,8 +303,8 @@ C_TEST(imdb, tells_which_folder_is_missing) {
     write_file("half/test/neg/2_1.txt", "\xff", 1, path, sizeof path);
     describe(TEXT_DATASET_IMDB, root, &ALL, out, sizeof out);
     EXPECT_STR_EQ("half/test/neg/2_1.txt: not valid UTF-8 at byte 0 (0xFF) of 1 bytes", out);
-    describe(TEXT_DATASET_IMDB, "/nowhere", &ALL, out, sizeof out);
-    EXPECT_STR_EQ("/nowhere: cannot open: No such file or directory", out);
+    describe(TEXT_DATASET_IMDB, "/proc/nowhere", &ALL, out, sizeof out);
+    EXPECT_STR_EQ("/proc/nowhere: cannot open: No such file or directory", out);
 }
 
 C_TEST(imdb, reads_the_real_archive) {

@@ -354,9 +354,9 @@ no_place_to_write() {
     shows 04_sgemm passed 88
     [ "$(cat "$work/results")" = "a file" ] || fail "the file in the way is changed"
     rm "$work/results"
-    call --labs 4 --output /nowhere/report.txt
+    call --labs 4 --output /proc/nowhere/report.txt
     [ "$code" -eq 1 ] || fail "status $code when the report cannot be written"
-    has "/nowhere/report.txt"
+    has "/proc/nowhere/report.txt"
 }
 
 command_lines() {

@@ -184,19 +184,20 @@ TRIAL_TEST(tells_what_it_used, "lines", NULL) {
 }
 
 TRIAL_TEST(says_why_it_could_not_start, "exit", "0") {
-    t->argv[0] = "/nowhere/at/all";
+    t->argv[0] = "/proc/nowhere/at/all";
     run_to(t, SANDBOX_COULD_NOT_START);
-    EXPECT_STR_EQ("/nowhere/at/all: No such file or directory", t->result.reason);
+    EXPECT_STR_EQ("/proc/nowhere/at/all: No such file or directory", t->result.reason);
     t->argv[0] = "/etc/ld.so.cache";
     run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_STR_EQ("/etc/ld.so.cache: Permission denied", t->result.reason);
     char path[300];
     memset(path, '/', sizeof path);
-    snprintf(path + 200, sizeof path - 200, "/nowhere/at/all");
+    snprintf(path + 200, sizeof path - 200, "/proc/nowhere/at/all");
     t->argv[0] = path;
     run_to(t, SANDBOX_COULD_NOT_START);
     EXPECT_TRUE(strncmp(t->result.reason, ".../", 4) == 0 &&
-                strstr(t->result.reason, "/nowhere/at/all: No such file or directory") != NULL);
+                strstr(t->result.reason, "/proc/nowhere/at/all: No such file or directory") !=
+                    NULL);
 }
 
 TRIAL_TEST(refuses_to_start_without_what_is_required, "exit", "0") {

@@ -87,7 +87,7 @@ def sabotage(part, cases, verdicts, patience = 10):
                 "WARPBOOK_WORKER_MIB=512",
                 # What must not get as far as a submission.
                 "WARPBOOK_SEED=7",
-                "WARPBOOK_GRADES=/nowhere",
+                "WARPBOOK_GRADES=/dev/null",
             ],
             target_compatible_with = REQUIRES_NVCC + ON_SIMT,
         )

@@ -69,8 +69,8 @@ C_TEST(safetensors_write, leaves_nothing_behind_a_failure) {
     test_temporary_path("broken.safetensors", path, sizeof path);
     EXPECT_ERROR(STATUS_DEVICE, "value 2 cannot be had", write_three(path, 2, &error));
     EXPECT_INT_EQ(-1, access(path, F_OK));
-    EXPECT_ERROR(STATUS_IO, "/nowhere/file: cannot create: No such file or directory",
-                 write_three("/nowhere/file", 9, &error));
+    EXPECT_ERROR(STATUS_IO, "/proc/nowhere/file: cannot create: No such file or directory",
+                 write_three("/proc/nowhere/file", 9, &error));
 }
 
 C_TEST(safetensors_write, a_full_disk_is_an_error) {

@@ -381,5 +381,6 @@ C_TEST(trace, keeps_a_limited_number_of_spans_and_counts_the_rest) {
     EXPECT_NEAR(5e5, number(cJSON_GetArrayItem(events, 5), "dur"), 1e-3);
     cJSON_Delete(root);
     trace_free(&trace);
-    EXPECT_STATUS(STATUS_NOT_FOUND, trace_write(&trace, &origin, "/nowhere/trace.json", &error));
+    EXPECT_STATUS(STATUS_NOT_FOUND,
+                  trace_write(&trace, &origin, "/proc/nowhere/trace.json", &error));
 }

@@ -152,15 +152,15 @@ C_TEST(classify, refuses_bad_command_lines_and_texts) {
          "cannot start the engine reference: --dtype bf16: it computes in fp32 only; stages with "
          "bf16: last"},
         {"--random --shape x a", "--shape is 'tiny' or 'base', not 'x'"},
-        {"--random --vocab /nowhere a", "/nowhere: cannot open"},
-        {"--checkpoint /nowhere a", "/nowhere/config.json: cannot open"},
-        {"--checkpoint /nowhere/x.safetensors a", "/nowhere/config.json: cannot open"},
+        {"--random --vocab /proc/nowhere a", "/proc/nowhere: cannot open"},
+        {"--checkpoint /proc/nowhere a", "/proc/nowhere/config.json: cannot open"},
+        {"--checkpoint /proc/nowhere/x.safetensors a", "/proc/nowhere/config.json: cannot open"},
         {"--random ''", "argument 1: there is no text"},
         {"--random a ''", "argument 2: there is no text"},
         {"--random a\xff", "argument 1: not valid UTF-8 at byte 1"},
-        {"--random --file /nowhere", "/nowhere: cannot open"},
+        {"--random --file /proc/nowhere", "/proc/nowhere: cannot open"},
         {"--random --file /dev/null", "/dev/null"},
-        {"--random --file /nowhere a", "give texts as arguments or with --file, not both"},
+        {"--random --file /proc/nowhere a", "give texts as arguments or with --file, not both"},
     };
     enter_bare_course();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -217,8 +217,8 @@ C_TEST(evaluate, refuses_bad_command_lines_and_data) {
     refuses(evaluate_main, &stages, words, "line 2: the quote that opens here is never closed");
     refuses(evaluate_main, &stages, "--random", "give --data FILE with labelled texts of your own");
     refuses(evaluate_main, &stages, "--random --dataset x --data y", "a data set is 'imdb'");
-    refuses(evaluate_main, &stages, "--random --dataset imdb --data /nowhere",
-            "/nowhere: cannot open");
+    refuses(evaluate_main, &stages, "--random --dataset imdb --data /proc/nowhere",
+            "/proc/nowhere: cannot open");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data x --limit -1", "--limit -1");
     refuses(evaluate_main, &stages, "--random --dataset imdb --data x more",
             "unexpected argument 'more'");

@@ -525,13 +525,13 @@ C_TEST(sources, what_is_bad_is_named) {
     expect_refused("text", path, "train", "line 2");
     expect_refused("text", path, "train", "bad.txt");
     expect_refused("text", empty, "train", "empty.txt");
-    expect_refused("text", "/nowhere", "train", "/nowhere: cannot open");
+    expect_refused("text", "/proc/nowhere", "train", "/proc/nowhere: cannot open");
     expect_refused("text", "a,,b", "train", "--data: a part between commas is empty");
     expect_refused("imdb", "a", "train,", "--split: a part between commas is empty");
     expect_refused("imdb", "a,b", "train,test,unsup",
                    "--data has 2 paths, --split 3 names; give the same number of both, or only one "
                    "path or one name");
-    expect_refused("imdb", "/nowhere", "sideways", "a split is");
+    expect_refused("imdb", "/proc/nowhere", "sideways", "a split is");
     expect_refused("books", "a", "train", "a data set is 'imdb'");
 }
 

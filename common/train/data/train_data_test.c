@@ -112,7 +112,7 @@ C_TEST(train_data, says_what_is_wrong_with_a_vocabulary) {
     EXPECT_ERROR_CONTAINS(STATUS_MISMATCH, "the vocabulary has 5 pieces, the model 6",
                           train_vocabulary_open(&v, TRAIN_CLASSIFY, path, 6, &error));
     EXPECT_STATUS(STATUS_NOT_FOUND,
-                  train_vocabulary_open(&v, TRAIN_CLASSIFY, "/nowhere", 0, &error));
+                  train_vocabulary_open(&v, TRAIN_CLASSIFY, "/proc/nowhere", 0, &error));
     char *json =
         tokenizer_testing_byte_level(TOKENIZER_TESTING_BYTE_LEVEL, "\"ab\":256", "",
                                      "{\"id\":257,\"content\":\"<u>\"},{\"id\":258,"

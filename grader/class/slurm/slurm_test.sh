@@ -152,7 +152,7 @@ refuses() {
 refusals() {
     refuses "is set by grade_class itself" "--array=1-5"
     refuses "a quote is not closed" "--comment2='x"
-    PATH=/nowhere refuses_without_slurm
+    PATH=/proc/nowhere refuses_without_slurm
 }
 
 refuses_without_slurm() {
