@@ -214,7 +214,7 @@ void simt_pattern_build(struct simt_pattern *pattern) {
     pattern->active = (uint32_t)__builtin_popcount(key.mask);
     pattern->shape = shape_of(pattern, &key);
     pattern->leaders = 0;
-    pattern->words.known = false;
+    pattern->has_words = false;
     pattern->cost = 0;
     pattern->least = 0;
     switch (key.cost) {

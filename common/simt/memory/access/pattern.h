@@ -39,13 +39,25 @@ struct simt_pattern {
     bool listed;      /**< among those that were used since they were counted last */
     uint64_t uses[4]; /**< requests since it was built, by sector of the first address in its line:
                            everything that is counted follows from these */
-    struct simt_word_map words; /**< full checks; worked out when they are asked for */
+    bool has_words;   /**< `words` are those of this pattern */
+    struct simt_word_map *words; /**< full checks: set when they are asked for */
 };
 
 enum { SIMT_PATTERN_SLOTS = 512, SIMT_EXTENT_SLOTS = 64 };
 
+/** A map of words that patterns use in turn. */
+struct simt_words_place {
+    struct simt_word_map map;
+    struct simt_words_place *next; /**< while no pattern uses it */
+};
+
 struct simt_access_cache {
     struct simt_pattern patterns[SIMT_PATTERN_SLOTS];
+    struct simt_words_place places[SIMT_PATTERN_SLOTS]; /**< the first ones */
+    struct simt_words_place *free;                      /**< nobody needs these */
+    struct simt_words_place *waiting; /**< reads of these were put off, and no pattern uses them */
+    struct simt_words_chunk *chunks;  /**< memory for more */
+    uint32_t chunk_count;
     struct simt_extent extents[SIMT_EXTENT_SLOTS];
     uint16_t used[SIMT_PATTERN_SLOTS]; /**< slots used since they were counted, `used_count` */
     uint32_t used_count;

@@ -10,7 +10,7 @@
 enum { MAX_BYTES = 32 };
 
 /* Ranges of up to this many bytes are checked at once, also where lanes skip some of them. */
-#define RANGE_BYTES 1024
+#define RANGE_BYTES 4096
 
 static bool is_shared(const struct simt_request *request) {
     return request->space == PTX_SHARED;
@@ -91,14 +91,21 @@ static bool find_missing(const struct simt_request *request, uint32_t lane,
     return missing;
 }
 
-static const struct simt_word_map *words_of(const struct simt_request *request) {
-    struct simt_word_map *words = &request->pattern->words;
-    if (!words->known) {
-        simt_word_map_build(words, &(struct simt_footprint){.relative = request->pattern->relative,
-                                                            .mask = request->mask,
-                                                            .bytes = request->bytes,
-                                                            .phase = request->first % 4});
+static struct simt_word_map *lanes_of(const struct simt_request *request) {
+    struct simt_pattern *pattern = request->pattern;
+    if (!pattern->has_words) {
+        simt_word_map_set(pattern->words, &(struct simt_footprint){.relative = pattern->relative,
+                                                                   .mask = request->mask,
+                                                                   .bytes = request->bytes,
+                                                                   .phase = request->first % 4});
+        pattern->has_words = true;
     }
+    return pattern->words;
+}
+
+static const struct simt_word_map *words_of(const struct simt_request *request) {
+    struct simt_word_map *words = lanes_of(request);
+    simt_word_map_find(words);
     return words;
 }
 
@@ -267,13 +274,12 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
 }
 
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
-    const struct simt_word_map *words = words_of(request);
-    if (SIMT_LIKELY(words->run_count > 0) &&
-        SIMT_LIKELY(
+    struct simt_word_map *words = lanes_of(request);
+    if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
         return true;
     }
-    return look_closer(request, view, words);
+    return look_closer(request, view, words_of(request));
 }
 
 /* Lanes of one store at one address must agree. */
