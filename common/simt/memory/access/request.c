@@ -203,7 +203,7 @@ static void keep(const struct simt_request *request, const struct simt_pattern *
     }
     struct simt_xray_request kept = {.block = block->order,
                                      .warp = request->warp->index,
-                                     .mask = key.mask,
+                                     .mask = request->mask,
                                      .bytes = key.joined > 0 ? key.joined : key.bytes,
                                      .first = request->first,
                                      .cost = pattern->cost,
@@ -295,8 +295,15 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
 }
 
 struct simt_access_cache *simt_access_cache_create(void) {
-    struct simt_access_cache *cache = calloc(1, sizeof *cache);
-    for (size_t n = 0; n < SIMT_PATTERN_SLOTS && cache != NULL; n++) {
+    enum { ALIGNMENT = _Alignof(struct simt_access_cache) };
+    void *memory = calloc(1, sizeof(struct simt_access_cache) + ALIGNMENT);
+    if (memory == NULL) {
+        return NULL;
+    }
+    uintptr_t end = (uintptr_t)memory + ALIGNMENT - 1;
+    struct simt_access_cache *cache = (void *)(end / ALIGNMENT * ALIGNMENT);
+    cache->memory = memory;
+    for (size_t n = 0; n < SIMT_PATTERN_SLOTS; n++) {
         cache->patterns[n].words = &cache->places[n].map;
     }
     return cache;
@@ -308,7 +315,9 @@ void simt_access_cache_free(struct simt_access_cache *cache) {
         cache->chunks = chunk->next;
         free(chunk);
     }
-    free(cache);
+    if (cache != NULL) {
+        free(cache->memory);
+    }
 }
 
 void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,

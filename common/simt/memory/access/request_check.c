@@ -16,6 +16,12 @@ static bool is_shared(const struct simt_request *request) {
     return request->space == PTX_SHARED;
 }
 
+/* One lane for each different address: the lowest. */
+static uint32_t leaders_of(const struct simt_request *request) {
+    return request->pattern->shape == SIMT_SHAPE_SAME ? 1u << simt_first_lane(request->mask)
+                                                      : simt_pattern_leaders(request->pattern);
+}
+
 static uint64_t lane_address(const struct simt_request *request, uint32_t lane) {
     return request->first + (uint64_t)(int64_t)request->relative[lane];
 }
@@ -41,7 +47,7 @@ static bool check_copies(const struct simt_request *request) {
     if (copies == NULL) {
         return true;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         uint64_t address = lane_address(request, lane);
         struct simt_copier copier;
@@ -95,7 +101,7 @@ static struct simt_word_map *lanes_of(const struct simt_request *request) {
     struct simt_pattern *pattern = request->pattern;
     if (!pattern->has_words) {
         simt_word_map_set(pattern->words, &(struct simt_footprint){.relative = pattern->relative,
-                                                                   .mask = request->mask,
+                                                                   .mask = (uint32_t)pattern->key,
                                                                    .bytes = request->bytes,
                                                                    .phase = request->first % 4});
         pattern->has_words = true;
@@ -126,7 +132,7 @@ static bool check_runs_written(const struct simt_request *request) {
 static SIMT_COLD bool check_lanes_written(const struct simt_request *request) {
     struct simt_groups groups = {.bytes = 0};
     uint32_t missing = 0;
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         if (written(request, lane_address(request, lane), request->bytes)) {
             continue;
@@ -162,7 +168,7 @@ static void save_replaced(const struct simt_request *request) {
         simt_undo_save(undo, request->first, (size_t)SIMT_LANES * request->bytes);
         return;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         simt_undo_save(undo, lane_address(request, simt_first_lane(rest)), request->bytes);
     }
 }
@@ -183,7 +189,7 @@ static void mark_written(const struct simt_request *request) {
     if (words->run_count > 0) {
         return;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         mark(request, lane_address(request, simt_first_lane(rest)), request->bytes);
     }
 }
@@ -241,10 +247,12 @@ static uint32_t other_lane_at(const struct simt_request *request, uint32_t lane,
 static bool check_lanes(const struct simt_request *request, const struct view *view,
                         const struct simt_word_map *words, const struct stored *stored) {
     struct simt_race race;
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    bool several = (request->mask & (request->mask - 1)) != 0;
+    bool alike = request->pattern->shape == SIMT_SHAPE_SAME && several;
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         int64_t relative = request->relative[lane];
-        bool crowded = (words->crowded >> lane & 1) != 0;
+        bool crowded = alike || (words->crowded >> lane & 1) != 0;
         const struct simt_touch touch = {
             .offset = view->offset + (uint64_t)relative,
             .bytes = request->bytes,
@@ -305,7 +313,7 @@ static inline bool check_lanes_agree(const struct simt_request *request) {
     if (request->kind != SIMT_WRITE || request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
         return true;
     }
-    uint32_t leaders = simt_pattern_leaders(request->pattern);
+    uint32_t leaders = leaders_of(request);
     return leaders == request->mask || compare_stored(request, leaders);
 }
 
@@ -399,7 +407,7 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
         simt_footprint_note(footprint, request->first, (size_t)SIMT_LANES * request->bytes, writes);
         return;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         simt_footprint_note(footprint, lane_address(request, simt_first_lane(rest)), request->bytes,
                             writes);
     }
