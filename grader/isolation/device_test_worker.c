@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/bench/bench.h"
 #include "common/device/device.h"
@@ -18,6 +19,17 @@ static enum status crash(void *arguments, struct error *error) {
     (void)arguments;
     (void)error;
     raise(SIGSEGV);
+    return STATUS_OK;
+}
+
+static enum status who(void *arguments, struct error *error) {
+    struct who_call *c = arguments;
+    void *kept = malloc(c->bytes + 1);
+    if (kept == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "no memory to keep");
+    }
+    memset(kept, 1, c->bytes);
+    c->pid = getpid();
     return STATUS_OK;
 }
 
@@ -101,6 +113,7 @@ static void call(const struct worker_entry *entry, struct message *message) {
 
 static const struct worker_entry entries[] = {{"nothing", sizeof(struct made_up_call), nothing},
                                               {"crash", sizeof(struct made_up_call), crash},
+                                              {"who", sizeof(struct who_call), who},
                                               {0}};
 static const struct worker_device made_up = {serve, call};
 

@@ -192,14 +192,26 @@ bool remote_has_device(void) {
 
 enum status remote_attach(struct error *error) {
     struct side *side = &remote.sides[remote.used];
-    enum status status = remote_start(error);
+    struct error own = {0};
+    bool known = side->lost[0] != '\0';
+    enum status status = remote_start(&own);
     if (status == STATUS_OK) {
-        status = check_idle(side, error);
+        status = check_idle(side, &own);
     }
     if (status == STATUS_OK && !side_has_device(side, whose_side())) {
-        status = device_lost(side, error);
+        status = device_lost(side, &own);
     }
-    return status == STATUS_OK ? STATUS_OK : say_what(error, status);
+    return status == STATUS_OK ? STATUS_OK : no_answer(known, status, &own, error);
+}
+
+enum status remote_device_said(enum status said, struct error *error) {
+    struct side *side = &remote.sides[remote.used];
+    struct simt_reading now;
+    if (said == STATUS_OK || simt_device_read(&side->device, &now)) {
+        return said;
+    }
+    side_lose_device(side, whose_side());
+    return say_what(error, device_lost(side, error));
 }
 
 const struct simt_reading *remote_before(void) {

@@ -77,10 +77,20 @@ static enum status check_properties(const struct side *side, struct error *error
     return STATUS_OK;
 }
 
+/* A worker that opens a device asks the one it was given, or has made another. */
+static enum status check_asked(struct error *error) {
+    return !remote_has_device() || remote_after()->calls != remote_before()->calls
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH,
+                           "your code does not use the emulated GPU that it was given: it changed "
+                           "SIMT_DEVICE in its environment, or the connection; leave both alone");
+}
+
 /* A worker's device is opened when the worker is first used. */
 enum status remote_open_device(struct error *error) {
     struct message m = request(DEVICE_OPEN);
     TRY(remote_request(&m, NULL, error));
+    TRY(check_asked(error));
     struct side *side = remote_side_in_use();
     if (m.size != sizeof side->properties) {
         return error_set(error, STATUS_MISMATCH, "the worker's device has no properties");
@@ -91,7 +101,7 @@ enum status remote_open_device(struct error *error) {
     if (on_simt()) {
         int code = side->properties.code; /* what the worker was compiled for */
         TRY(remote_attach(error));
-        TRY(__real_device_properties(&side->properties, error));
+        TRY(remote_device_said(__real_device_properties(&side->properties, error), error));
         side->properties.code = code;
     }
     return check_properties(side, error);
@@ -176,9 +186,8 @@ enum status remote_device_limits(struct device_limits *limits, struct remote_spr
 }
 
 static bool take_longest(struct simt_profile *profile) {
-    struct error ignored = {0};
     struct simt_api simt;
-    return remote_alive() && remote_has_device() && remote_attach(&ignored) == STATUS_OK &&
+    return remote_alive() && remote_has_device() && remote_attach(NULL) == STATUS_OK &&
            simt_find(&simt) && simt.take_longest(profile);
 }
 
@@ -200,7 +209,7 @@ enum status __wrap_device_alloc(void **memory, size_t bytes, struct error *error
     if (on_simt()) {
         *memory = NULL;
         TRY(remote_attach(error));
-        return __real_device_alloc(memory, bytes, error);
+        return remote_device_said(__real_device_alloc(memory, bytes, error), error);
     }
     struct message m = request(DEVICE_ALLOC);
     *memory = NULL;
@@ -222,8 +231,7 @@ static void tell(enum device_request what, const void *pointer) {
 
 void __wrap_device_free(void *memory) {
     if (on_simt()) {
-        struct error ignored = {0};
-        if (memory != NULL && remote_alive() && remote_attach(&ignored) == STATUS_OK) {
+        if (memory != NULL && remote_alive() && remote_attach(NULL) == STATUS_OK) {
             __real_device_free(memory);
         }
         return;
@@ -254,7 +262,7 @@ enum status __wrap_device_write(void *to, const void *from, size_t bytes, device
                                 struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_write(to, from, bytes, stream, error);
+        return remote_device_said(__real_device_write(to, from, bytes, stream, error), error);
     }
     const struct side *side = remote_side_in_use();
     size_t done = 0;
@@ -273,7 +281,7 @@ enum status __wrap_device_read(void *to, const void *from, size_t bytes, device_
                                struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_read(to, from, bytes, stream, error);
+        return remote_device_said(__real_device_read(to, from, bytes, stream, error), error);
     }
     const struct side *side = remote_side_in_use();
     size_t done = 0;
@@ -290,7 +298,7 @@ enum status __wrap_device_copy(void *to, const void *from, size_t bytes, device_
                                struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_copy(to, from, bytes, stream, error);
+        return remote_device_said(__real_device_copy(to, from, bytes, stream, error), error);
     }
     return move(DEVICE_COPY, number(to), number(from), bytes, stream, error);
 }
@@ -299,7 +307,7 @@ enum status __wrap_device_set(void *memory, int value, size_t bytes, device_stre
                               struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_set(memory, value, bytes, stream, error);
+        return remote_device_said(__real_device_set(memory, value, bytes, stream, error), error);
     }
     return move(DEVICE_SET, number(memory), (uint64_t)value, bytes, stream, error);
 }
@@ -308,7 +316,7 @@ enum status __wrap_device_stream_create(device_stream *stream, struct error *err
     if (on_simt()) {
         *stream = NULL;
         TRY(remote_attach(error));
-        return __real_device_stream_create(stream, error);
+        return remote_device_said(__real_device_stream_create(stream, error), error);
     }
     struct message m = request(DEVICE_STREAM_CREATE);
     *stream = NULL;
@@ -319,8 +327,7 @@ enum status __wrap_device_stream_create(device_stream *stream, struct error *err
 
 void __wrap_device_stream_destroy(device_stream stream) {
     if (on_simt()) {
-        struct error ignored = {0};
-        if (stream != NULL && remote_alive() && remote_attach(&ignored) == STATUS_OK) {
+        if (stream != NULL && remote_alive() && remote_attach(NULL) == STATUS_OK) {
             __real_device_stream_destroy(stream);
         }
         return;
@@ -331,7 +338,7 @@ void __wrap_device_stream_destroy(device_stream stream) {
 enum status __wrap_device_synchronize(device_stream stream, struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_synchronize(stream, error);
+        return remote_device_said(__real_device_synchronize(stream, error), error);
     }
     struct message m = request(DEVICE_SYNCHRONIZE);
     m.a[1] = number(stream);
@@ -346,10 +353,9 @@ enum status __wrap_device_launched(const char *what, struct error *error) {
 
 /* As the device counts: by whichever function it was asked. */
 static struct device_traffic simt_traffic(void) {
-    struct error ignored = {0};
     struct simt_api simt;
     struct simt_totals totals;
-    if (remote_attach(&ignored) != STATUS_OK || !simt_find(&simt)) {
+    if (remote_attach(NULL) != STATUS_OK || !simt_find(&simt)) {
         return (struct device_traffic){0};
     }
     simt.read_totals(&totals);
@@ -375,8 +381,7 @@ struct device_traffic __wrap_device_traffic(void) {
 
 double __wrap_device_now(void) {
     if (on_simt()) {
-        struct error ignored = {0};
-        return remote_attach(&ignored) == STATUS_OK ? __real_device_now() : (double)NAN;
+        return remote_attach(NULL) == STATUS_OK ? __real_device_now() : (double)NAN;
     }
     struct message m = request(DEVICE_NOW);
     return remote_request(&m, NULL, NULL) == STATUS_OK ? 1e-3 * m.ms : (double)NAN;
@@ -387,10 +392,12 @@ static enum status sweep(struct error *error) {
     size_t bytes = 2 * remote_side_in_use()->properties.l2_bytes;
     void *memory = NULL;
     TRY(remote_attach(error));
-    TRY(__real_device_alloc(&memory, bytes, error));
-    enum status status = __real_device_set(memory, 0, bytes, NULL, error);
-    __real_device_free(memory);
-    return status;
+    enum status status = __real_device_alloc(&memory, bytes, error);
+    if (status == STATUS_OK) {
+        status = __real_device_set(memory, 0, bytes, NULL, error);
+        __real_device_free(memory);
+    }
+    return remote_device_said(status, error);
 }
 
 /* As device_bench_run() does on simt, whose time is the same in every run: one that fills the
