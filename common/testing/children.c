@@ -77,6 +77,11 @@ bool children_is_named(pid_t process, const char *name) {
     return read_stat(process, &line) && strcmp(line.name, name) == 0;
 }
 
+bool children_have_same_name(pid_t one, pid_t other) {
+    struct stat_line a, b;
+    return read_stat(one, &a) && read_stat(other, &b) && strcmp(a.name, b.name) == 0;
+}
+
 static bool is_below(pid_t process, pid_t ancestor) {
     enum { DEPTH = 8 };
     for (int depth = 0; depth < DEPTH && process > 1; depth++) {

@@ -31,6 +31,9 @@ char children_state_of(pid_t process);
 /** @return whether there is such a process, and it has that name, of 15 characters at most. */
 bool children_is_named(pid_t process, const char *name);
 
+/** @return whether both are there, and have the same name. */
+bool children_have_same_name(pid_t one, pid_t other);
+
 /**
  * @brief Finds the processes below another one: its children, theirs, and so on.
  * @param found receives at most @p most
