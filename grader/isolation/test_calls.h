@@ -26,6 +26,7 @@ struct array_call {
 struct made_up_call {
     double ms;
     uint64_t launches;
+    unsigned took_us; /**< what it takes in fact */
 };
 
 /** death_test, "who". */
