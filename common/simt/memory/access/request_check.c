@@ -426,10 +426,28 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
+/* Most reads: all of shared memory is written, and nothing since the last barrier. */
+static inline bool is_quiet_read(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    struct simt_pattern *pattern = request->pattern;
+    if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
+        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
+        (block->run->check & SIMT_CHECK_RACES) == 0) {
+        return false;
+    }
+    pattern->words_state |= SIMT_WORDS_PUT_OFF;
+    return simt_history_put_off(shadow->history, &shadow->agents[request->warp->index],
+                                request->first, pattern->words);
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     bool again = block->run->witness != NULL;
     if (block->shadow == NULL) {
+        return true;
+    }
+    if (is_quiet_read(request)) {
         return true;
     }
     if (request->space == PTX_LOCAL) {
