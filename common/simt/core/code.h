@@ -92,6 +92,8 @@ enum simt_special {
     SIMT_NCTAID_X,
     SIMT_NCTAID_Y,
     SIMT_NCTAID_Z,
+    SIMT_SMID,
+    SIMT_NSMID,
     SIMT_LANEID,
     SIMT_WARPID,
     SIMT_NWARPID,

@@ -36,6 +36,10 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
     case SIMT_NCTAID_Y:
     case SIMT_NCTAID_Z:
         return run->grid[fill->special - SIMT_NCTAID_X];
+    case SIMT_SMID: /* as placement.h has it, where blocks end in their order */
+        return b->block.order % run->processors;
+    case SIMT_NSMID:
+        return run->processors;
     case SIMT_LANEID:
         return lane;
     case SIMT_WARPID:
@@ -70,7 +74,8 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
 
 /* Differs from block to block of one launch. */
 static bool differs_by_block(enum simt_special special) {
-    return special == SIMT_CTAID_X || special == SIMT_CTAID_Y || special == SIMT_CTAID_Z;
+    return special == SIMT_CTAID_X || special == SIMT_CTAID_Y || special == SIMT_CTAID_Z ||
+           special == SIMT_SMID;
 }
 
 static bool differs_by_lane(enum simt_special special) {
