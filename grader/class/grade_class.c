@@ -268,36 +268,31 @@ static size_t count_of_name(const struct submissions *all, size_t count, const c
     return same;
 }
 
-/* The task of an entry: that of an earlier call, or a new one. @param fresh whether it is to be
-   taken in: what was refused is looked at again, as it may be mended. */
-static enum status task_of(struct run_of_class *r, const struct submissions *all, size_t entry,
-                           size_t before, struct task **task, bool *fresh, struct error *error) {
+/* The task of an entry: that of an earlier call, or a new one, which has no number yet. @return
+   NULL: out of memory */
+static struct task *task_of(struct run_of_class *r, const struct submissions *all, size_t entry,
+                            size_t before) {
     const char *name = all->all[entry].name;
     struct progress_of *p =
         find_of_name(&r->collection, before, name, count_of_name(all, entry, name));
-    *fresh = p == NULL || p->task.refused[0] != '\0';
-    if (p == NULL) {
-        p = add_task(&r->collection);
-        if (p == NULL) {
-            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
-        }
-        p->task.id = (unsigned)r->collection.count;
-    }
-    *task = &p->task;
-    return STATUS_OK;
+    p = p != NULL ? p : add_task(&r->collection);
+    return p != NULL ? &p->task : NULL;
 }
 
-/* What was taken in by an earlier call stays; the rest is taken in. */
+/* What was taken in by an earlier call stays; the rest is taken in. What was refused is looked at
+   again, as it may be mended. */
 static enum status take_rest(struct run_of_class *r, const struct submissions *all,
                              struct error *error) {
     const size_t before = r->collection.count;
     struct progress progress = progress_create("taking submissions in", all->count);
     for (size_t i = 0; i < all->count; i++) {
-        struct task *task;
-        bool fresh;
+        struct task *task = task_of(r, all, i, before);
         progress_update(&progress, i);
-        TRY(task_of(r, all, i, before, &task, &fresh, error));
-        if (fresh) {
+        if (task == NULL) {
+            return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+        }
+        if (task->id == 0 || task->refused[0] != '\0') {
+            task->id = task->id == 0 ? (unsigned)r->collection.count : task->id;
             TRY(intake_take(task, &all->all[i], r->folder, r->output, r->settings.chosen, error));
         }
     }

@@ -255,8 +255,9 @@ static bool is_folder(const char *folder, const char *name) {
 
 bool intake_is_git(const char *path, char *git, size_t size) {
     char inner[TASK_PATH], head[TASK_PATH];
+    struct stat seen;
     snprintf(inner, sizeof inner, "%.3900s/.git", path);
-    if (path_exists(inner)) {
+    if (lstat(inner, &seen) == 0) {
         snprintf(git, size, "%s", inner);
         return true;
     }
