@@ -13,7 +13,7 @@ root=$here/../../..
 # The same inputs in both, so that messages are the same, too.
 export WARPBOOK_SEED=28 XDG_STATE_HOME=$PWD/state
 failures=0
-# shellcheck source=hand_in.sh
+# shellcheck source=/dev/null
 . "$here/hand_in.sh"
 
 fail() {
@@ -77,7 +77,8 @@ bring_up() {
 
 if [ ! -e expected ]; then
     hand_in_all handed_in "$make_zip" "$root/labs/02_gpu_matmul/given/starter.cu" \
-        "$root/grader/selftest/wrong_gpu_matmul.cu" "$root/solutions/02_gpu_matmul" >expected.part
+        "$root/grader/selftest/wrong_gpu_matmul.cu" "$root/solutions/02_gpu_matmul" \
+        "$root/labs/04_sgemm/given/starter.cu" >expected.part
     mv expected.part expected
 fi
 echo "$(wc -l <expected) submissions"

@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # Real submissions to lab 02, of all kinds that a class hands in; a script sources this file.
-#   hand_in_all FOLDER MAKE_ZIP STARTER MISTAKES SOLUTION
+#   hand_in_all FOLDER MAKE_ZIP STARTER MISTAKES SOLUTION STARTER_04
 # makes them in FOLDER and prints a line for each: NAME, a tab, its state, a tab, words that its page or
 # its line on standard error has. MISTAKES is //grader/selftest:wrong_gpu_matmul.cu, SOLUTION the folder
 # of solution 02.
@@ -12,12 +12,21 @@ mistake() {
         "$mistakes"
 }
 
-# solution: its last step in one file.
+# solution STEP: one step of it, v2_block_an_output or v3_warp_an_output, in one file.
 solution() {
     echo '#include "labs/02_gpu_matmul/gpu_matmul.h"'
-    echo 'gpu_matmul_kernel gpu_matmul_v4_tile_a_warp;'
-    cat "$steps/steps/grid.cuh" "$steps/steps/gpu_matmul_v4_tile_a_warp.cu" "$steps/gpu_matmul.cu" |
-        sed -e '/#include "solutions\//d' -e '/{"v[123]_/d'
+    echo "gpu_matmul_kernel gpu_matmul_$1;"
+    cat "$steps/steps/grid.cuh" "$steps/steps/gpu_matmul_$1.cu" "$steps/gpu_matmul.cu" |
+        sed -e '/#include "solutions\//d' -e "s/^static inline/[[maybe_unused]] &/" -e "/{\"v[1-4]_/{/\"$1\"/!d}" \
+            -e "s/return gpu_matmul_v4_tile_a_warp(/return gpu_matmul_$1(/"
+}
+
+good() {
+    solution v2_block_an_output
+}
+
+gold() {
+    solution v3_warp_an_output
 }
 
 # hostile CODE: right, but for code that runs at each launch; raw() is a system call that no name shows.
@@ -26,7 +35,7 @@ hostile() {
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-static inline long raw(long call, long a, long b, long c) {
+__attribute__((unused)) static long raw(long call, long a, long b, long c) {
     long got;
     __asm__ volatile("syscall" : "=a"(got) : "a"(call), "D"(a), "S"(b), "d"(c) : "rcx", "r11", "memory");
     return got;
@@ -59,18 +68,19 @@ commit() {
 }
 
 right_ones() {
-    mistake right | into "anna" passed
-    solution | into "Zoë von B" gold
-    solution >"$scratch/file" && "$make_zip" "$folder/bert.zip" "bert/gpu_matmul.cu" "$scratch/file"
+    good | into "anna" passed
+    gold | into "Zoë von B" gold
+    gold >"$scratch/file" && "$make_zip" "$folder/bert.zip" "bert/gpu_matmul.cu" "$scratch/file"
     expect bert gold
-    mistake right | into "carla" passed && commit "$folder/carla"
-    solution | into "dirk" gold && commit "$folder/dirk" && git clone -q --bare "$folder/dirk" "$folder/dirk.git"
+    good | into "carla" passed && commit "$folder/carla"
+    gold | into "dirk" gold && commit "$folder/dirk" && git clone -q --bare "$folder/dirk" "$folder/dirk.git"
     rm -rf "$folder/dirk"
-    mistake right >"$folder/emma_gpu_matmul.cu" && expect emma passed
-    mistake right >"$scratch/file" && "$make_zip" "$folder/Fán 你好.zip" 'labs\02_gpu_matmul\gpu_matmul.cu' "$scratch/file"
+    good >"$folder/emma_gpu_matmul.cu" && expect emma passed
+    good >"$scratch/file" && "$make_zip" "$folder/Fán 你好.zip" 'labs\02_gpu_matmul\gpu_matmul.cu' "$scratch/file"
     expect "Fán 你好" passed
-    mkdir -p "$folder/gesa/labs/02_gpu_matmul" "$folder/gesa/solutions/02_gpu_matmul"
-    mistake right >"$folder/gesa/labs/02_gpu_matmul/gpu_matmul.cu" && expect gesa passed
+    mkdir -p "$folder/gesa/labs/02_gpu_matmul" "$folder/gesa/labs/04_sgemm" "$folder/gesa/solutions/02_gpu_matmul"
+    gold >"$folder/gesa/labs/02_gpu_matmul/gpu_matmul.cu" && expect gesa gold
+    cp "$starter_04" "$folder/gesa/labs/04_sgemm/sgemm.cu"
     mistake zeros >"$folder/gesa/solutions/02_gpu_matmul/gpu_matmul.cu"
 }
 
@@ -78,6 +88,7 @@ slow_ones() {
     into "hugo" "not begun" <"$starter"
     { cat "$starter" && echo "/* mine */"; } | into "ines" slow
     mistake slow | into "jan" slow
+    mistake right | into "kim" slow # right, and not fast enough
 }
 
 wrong_ones() {
@@ -111,7 +122,7 @@ hostile_ones() {
     hostile 'for (;;) { memset(malloc(1 << 30), 1, 1 << 30); }' | into "memory" wrong
     hostile 'raw(62, raw(110, 0, 0, 0), 9, 0);' | into "kills the grader" wrong
     hostile 'static int done; if (!done++) { printf("[  PASSED  ] 10 tests.\\n"); } return STATUS_OK;' | into "forges" wrong
-    at_start 'raw(2, (long)"/etc/shadow", 0, 0); raw(2, (long)"/tmp/mine", 01101, 0666);' | into "looks around" passed
+    at_start 'raw(2, (long)"/etc/shadow", 0, 0); raw(2, (long)"/tmp/mine", 01101, 0666);' | into "looks around" slow
 }
 
 refused_ones() {
@@ -129,7 +140,7 @@ refused_ones() {
 }
 
 hand_in_all() {
-    folder=$1 make_zip=$2 starter=$3 mistakes=$4 steps=$5
+    folder=$1 make_zip=$2 starter=$3 mistakes=$4 steps=$5 starter_04=$6
     scratch=$(mktemp -d)
     mkdir -p "$folder"
     right_ones
