@@ -18,15 +18,17 @@ for ((i = 1; i <= tasks; i++)); do
     mkdir -p "handed_in/student $i"
     echo "right sleep=1 speedup=$((20 + i % 30))" >"handed_in/student $i/sgemm.cu"
 done
-mkfifo commands answers
-"$here/test_cluster.sh" --gpus 2 <commands >answers 2>cluster &
-exec 5>commands 6<answers
-read -r SLURM_CONF <&6 || { cat cluster && exit 1; }
-export SLURM_CONF
+# shellcheck source=/dev/null
+. "$here/cluster.sh"
+bring_up "$here/test_cluster.sh" --gpus 2 || exit 1
 
-ctl() {
-    echo "$*" >&5
-    read -r _ <&6
+fail() {
+    echo "FAILED: $*"
+}
+
+# do_it COMMAND: to the cluster.
+do_it() {
+    ctl "$@"
     echo "-- $*" >>"$log"
 }
 
@@ -61,9 +63,9 @@ for ((i = 1; i <= kills; i++)); do
     # Once all is graded there is nothing left to lose.
     kill -0 "$collector" 2>/dev/null || break
     case $((RANDOM % 4)) in
-    0) what=slurmctld && ctl kill slurmctld && pause && ctl start slurmctld ;;
-    1) what=slurmd node=n$((1 + RANDOM % 2)) && ctl kill "$node" && pause && ctl start "$node" ;;
-    2) what=node node=n$((1 + RANDOM % 2)) && ctl fail "$node" && pause 20 && ctl start "$node" ;;
+    0) what=slurmctld && do_it kill slurmctld && pause && do_it start slurmctld ;;
+    1) what=slurmd node=n$((1 + RANDOM % 2)) && do_it kill "$node" && pause && do_it start "$node" ;;
+    2) what=node node=n$((1 + RANDOM % 2)) && do_it fail "$node" && pause 20 && do_it start "$node" ;;
     3) what=grade_class && kill -KILL "$collector" && echo "-- grade_class killed" >>"$log" && pause && collect ;;
     esac
     killed[$what]=$((killed[$what] + 1))

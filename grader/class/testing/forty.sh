@@ -15,6 +15,8 @@ export WARPBOOK_SEED=28 XDG_STATE_HOME=$PWD/state
 failures=0
 # shellcheck source=/dev/null
 . "$here/hand_in.sh"
+# shellcheck source=/dev/null
+. "$here/../slurm/cluster.sh"
 
 fail() {
     echo "FAILED: $*"
@@ -27,7 +29,7 @@ grade() {
     shift
     [ -e "$output/class.json" ] && resume=--resume
     # shellcheck disable=SC2086 # none or one
-    "$program" handed_in --output "$output" --labs 02,04 $resume "$@" >"$output.out" 2>"$output.err"
+    "$program" handed_in --output "$output" --labs 02,04 --timeout 100 $resume "$@" >"$output.out" 2>"$output.err"
     code=$?
     [ "$code" -eq 3 ] || fail "$output: exit status $code: $(tail -3 "$output.err")"
     echo "$output: $(cat "$output.out"), $((SECONDS - begun)) s"
@@ -65,16 +67,6 @@ verdicts() {
     done | sort
 }
 
-# A cluster of our own; it ends with this script.
-bring_up() {
-    mkfifo commands answers
-    "$here/../slurm/test_cluster.sh" --cpus 1 --gpus 1 <commands >answers 2>cluster.err &
-    exec 5>commands 6<answers
-    read -r SLURM_CONF <&6 || { fail "no cluster: $(cat cluster.err)" && exit 1; }
-    rm -f commands answers
-    export SLURM_CONF
-}
-
 if [ ! -e expected ]; then
     hand_in_all handed_in "$make_zip" "$root/labs/02_gpu_matmul/given/starter.cu" \
         "$root/grader/selftest/wrong_gpu_matmul.cu" "$root/solutions/02_gpu_matmul" \
@@ -84,7 +76,7 @@ fi
 echo "$(wc -l <expected) submissions"
 grade local --jobs 2
 as_expected local
-bring_up
+bring_up "$here/../slurm/test_cluster.sh" --cpus 1 --gpus 1 || exit 1
 grade slurm --backend slurm --backend-options "--partition=gpu --gres=gpu:1"
 as_expected slurm
 verdicts local >local.verdicts
