@@ -16,7 +16,7 @@ export XDG_STATE_HOME=$scratch/state
 "$here/../testing/made_up_kit.sh" "$manifest" kit || exit 1
 for ((i = 1; i <= tasks; i++)); do
     mkdir -p "handed_in/student $i"
-    echo "right sleep=1 speedup=$((20 + i % 30))" >"handed_in/student $i/sgemm.cu"
+    echo "right sleep=3 speedup=$((20 + i % 30))" >"handed_in/student $i/sgemm.cu"
 done
 # shellcheck source=/dev/null
 . "$here/cluster.sh"
