@@ -1,8 +1,8 @@
 # shellcheck shell=bash
 # Real submissions to lab 02, of all kinds that a class hands in; a script sources this file.
 #   hand_in_all FOLDER MAKE_ZIP STARTER MISTAKES SOLUTION STARTER_04
-# makes them in FOLDER and prints a line for each: NAME, a tab, its state, a tab, words that its page or
-# its line on standard error has. MISTAKES is //grader/selftest:wrong_gpu_matmul.cu, SOLUTION the folder
+# makes them in FOLDER and prints a line for each: NAME, a tab, its state, a tab, words that its page
+# has. Which limit ends one that hangs, the grader's for a call or the program's, is the machine's load. MISTAKES is //grader/selftest:wrong_gpu_matmul.cu, SOLUTION the folder
 # of solution 02.
 
 # mistake NAME: a submission that makes one of the mistakes of the self-test; "right" is none.
@@ -110,9 +110,9 @@ uncompiled_ones() {
 
 broken_ones() {
     hostile 'memset((void *)8, 1, 8);' | into "segfault" wrong
-    hostile 'for (volatile int i = 0;; i = 0) { }' | into "hangs" wrong
+    hostile 'for (volatile int i = 0;; i = 0) { }' | into "hangs" "wrong|broken"
     mistake right | sed 's/size_t m = blockIdx.x/for (volatile int i = 0; N > 0; i = 0) { }\n&/' | into "kernel hangs" wrong
-    at_start 'for (volatile int i = 0;; i = 0) { }' | into "hangs at start" broken
+    at_start 'for (volatile int i = 0;; i = 0) { }' | into "hangs at start" "wrong|broken"
     hostile 'for (long i = 0; i < 100000000; i++) { puts("a line that nobody reads"); }' | into "loud" wrong
 }
 

@@ -124,6 +124,14 @@ is_escaped() {
     grep -E 'javascriptDialogOpening|exceptionThrown' events && fail "a script of a submission ran, or one of ours failed"
 }
 
+names_are_hidden() {
+    grade --resume --hide-names
+    go_to "file://$PWD/graded/leaderboard.html"
+    has "document.querySelectorAll('tbody tr').length" $rows
+    has "[...document.querySelectorAll('tbody tr')].every(r => /^submission [0-9]+\$/.test(r.cells[1].textContent))" true
+    has "/aaron|student|carl|Wolfe/.test(document.documentElement.outerHTML)" false
+}
+
 take_pictures() {
     mkdir -p "$PICTURES"
     local page
@@ -144,6 +152,7 @@ find_by_keys
 open_by_keys
 is_escaped
 [ -z "${PICTURES:-}" ] || take_pictures
+names_are_hidden
 close_browser
 # shellcheck disable=SC2154 # of browser.sh
 [ "$failures" -eq 0 ] && echo "all checks passed"
