@@ -57,14 +57,17 @@ as_expected() {
     done <expected
 }
 
-# verdicts OUTPUT: a line for each submission, lab and test, without what time decides.
+# verdicts OUTPUT: a line for each submission: its points, and each test's verdict unless it ran until a
+# limit.
 verdicts() {
-    local task
-    for task in "$1"/tasks/*/; do
-        jq -r --slurpfile result <(cat "$task/result.json" 2>/dev/null || echo null) \
-            '[.name, .refused] + [$result[0].run.labs[]?.programs[]?.grades[]? | .lab, .part, .test,
-              .verdict, .measure] | @tsv' "$task/task.json"
-    done | sort
+    local name want
+    while IFS=$'\t' read -r name want _; do
+        jq -r --arg name "$name" --argjson tests "$([[ $want == *"|"* ]] && echo false || echo true)" \
+            --slurpfile results <(cat "$1"/tasks/*/result.json) '.submissions[] | select(.name == $name)
+            | .id as $id | [.name, .points, .why] + [select($tests) | $results[] | select(.id == $id)
+            | .run.labs[] | .lab as $lab | (.parity, .speedup) | .grades[] | $lab, .test, .verdict,
+              (.message // "" | split("\n")[0])] | @tsv' "$1/results.json"
+    done <expected
 }
 
 if [ ! -e expected ]; then

@@ -2,7 +2,8 @@
 # Real submissions to lab 02, of all kinds that a class hands in; a script sources this file.
 #   hand_in_all FOLDER MAKE_ZIP STARTER MISTAKES SOLUTION STARTER_04
 # makes them in FOLDER and prints a line for each: NAME, a tab, its state, a tab, words that its page
-# has. Which limit ends one that hangs, the grader's for a call or the program's, is the machine's load. MISTAKES is //grader/selftest:wrong_gpu_matmul.cu, SOLUTION the folder
+# has. Two states stand where the machine's load decides which limit comes first, that of a call or that of
+# the program. MISTAKES is //grader/selftest:wrong_gpu_matmul.cu, SOLUTION the folder
 # of solution 02.
 
 # mistake NAME: a submission that makes one of the mistakes of the self-test; "right" is none.
@@ -109,17 +110,17 @@ uncompiled_ones() {
 }
 
 broken_ones() {
-    hostile 'memset((void *)8, 1, 8);' | into "segfault" wrong
+    hostile 'static volatile int *nowhere; *nowhere = 1;' | into "crash" wrong
     hostile 'for (volatile int i = 0;; i = 0) { }' | into "hangs" "wrong|broken"
     mistake right | sed 's/size_t m = blockIdx.x/for (volatile int i = 0; N > 0; i = 0) { }\n&/' | into "kernel hangs" wrong
     at_start 'for (volatile int i = 0;; i = 0) { }' | into "hangs at start" "wrong|broken"
-    hostile 'for (long i = 0; i < 100000000; i++) { puts("a line that nobody reads"); }' | into "loud" wrong
+    hostile 'for (long i = 0; i < 100000000; i++) { puts("a line that nobody reads"); }' | into "loud" "wrong|broken"
 }
 
 hostile_ones() {
     hostile 'exit(0);' | into "exit" wrong
     hostile 'while (raw(57, 0, 0, 0) >= 0) { }' | into "forks" wrong
-    hostile 'for (;;) { memset(malloc(1 << 30), 1, 1 << 30); }' | into "memory" wrong
+    hostile 'for (;;) { memset(malloc(1 << 30), 1, 1 << 30); }' | into "memory" "wrong|broken"
     hostile 'raw(62, raw(110, 0, 0, 0), 9, 0);' | into "kills the grader" wrong
     hostile 'static int done; if (!done++) { printf("[  PASSED  ] 10 tests.\\n"); } return STATUS_OK;' | into "forges" wrong
     at_start 'raw(2, (long)"/etc/shadow", 0, 0); raw(2, (long)"/tmp/mine", 01101, 0666);' | into "looks around" slow
