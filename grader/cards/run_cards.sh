@@ -3,6 +3,10 @@
 # a table of what they recorded.
 # usage: run_cards.sh TABLE_PROGRAM [--cards t4,l4 | --measured NAME [--runs 3]] [--labs 02,07]
 #        [--subjects solution,middle,starter] [--jobs 2] [--records FILE.jsonl] [--output FILE.md]
+#        run_cards.sh TABLE_PROGRAM --measured NAME --from results/cases.jsonl --records FILE.jsonl
+#
+# With --from nothing runs: FILE.jsonl gets the speedup tests that the bundle's ./grade recorded, as
+# column NAME.
 #
 # --measured is for a build for GPUs: programs run one by one, and NAME heads the columns of the table.
 # --records receives one JSON line for each lab, test, card and subject, without texts; without --output the
@@ -21,7 +25,7 @@ readonly from=${BUILD_WORKING_DIRECTORY:-$PWD}
 
 table=$1
 shift
-cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output='' measured='' runs=1
+cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output='' measured='' runs=1 bundle=''
 
 die() {
     echo "cards: $*" >&2
@@ -42,13 +46,14 @@ while [ $# -gt 0 ]; do
     case $1 in
     --cards) cards=$2 ;;
     --measured) measured=$2 ;;
+    --from) bundle=$(in_callers_folder "$2") ;;
     --runs) runs=$2 ;;
     --labs) labs=$2 ;;
     --subjects) subjects=$2 ;;
     --jobs) jobs=$2 ;;
     --records) records=$(in_callers_folder "$2") ;;
     --output) output=$(in_callers_folder "$2") ;;
-    *) die "unknown option $1; there are --cards, --measured, --runs, --labs, --subjects, --jobs, --records and --output" ;;
+    *) die "unknown option $1; there are --cards, --measured, --from, --runs, --labs, --subjects, --jobs, --records and --output" ;;
     esac
     shift 2
 done
@@ -88,7 +93,7 @@ run_one() {
 
 # starter_from_middle CARD LAB: the starter's record, made of the baseline's times.
 starter_from_middle() {
-    sed -nE '/"measure":"/{s/"message":"([^"\\]|\\.)*"/"message":null/;p}' "$scratch/$1.$2.middle.jsonl" |
+    sed -nE '/"measure":"/{s/"message":"([^"\\]|\\.)*"/"message":null/;s/,"count":[0-9]+,"most":[0-9]+//;p}' "$scratch/$1.$2.middle.jsonl" |
         awk '
         function value(name) {
             match($0, "\"" name "\":[-+.eE0-9]+")
@@ -169,6 +174,22 @@ collect() {
     done
 }
 
+# add_from_bundle: the lines of a bundle's cases.jsonl that compare or count.
+add_from_bundle() {
+    if [ -z "$measured" ] || [ -z "$records" ]; then
+        die "--from needs --measured NAME and --records FILE"
+    fi
+    [ -r "$bundle" ] || die "cannot read $bundle"
+    sed -n '/"verdict":"end"/!{/"part":"speedup"/{/"lab":"01_/!s/^{/{"card":"'"$measured"'",/p}}' "$bundle" |
+        without_texts >"$scratch/all"
+    [ -s "$scratch/all" ] || die "$bundle has no speedup tests"
+    cat "$scratch/all" >>"$records"
+}
+
+if [ -n "$bundle" ]; then
+    add_from_bundle
+    exit
+fi
 run_all
 collect | without_texts >"$scratch/all"
 [ -z "$records" ] || cp "$scratch/all" "$records"

@@ -44,6 +44,8 @@ struct remote_program {
     const char *workers[REMOTE_SIDES]; /**< files beside the test's own; NULL: there is none */
     enum remote_gpu device;            /**< what they use */
     const char *baseline_times;        /**< file beside them, see baseline_times.h; NULL: none */
+    const char
+        *starter; /**< worker that starter.h puts in the subject's place; NULL: there is none */
 };
 extern const struct remote_program remote_program;
 

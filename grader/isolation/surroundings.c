@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "grader/harness/program_folder.h"
+#include "grader/harness/starter.h"
 #include "grader/isolation/message.h"
 
 extern char **environ;
@@ -56,7 +57,9 @@ static bool has_simt(void) {
 }
 
 enum status surroundings_find(struct surroundings *s, enum remote_side which, struct error *error) {
-    const char *name = remote_program.workers[which];
+    const char *name = which == REMOTE_SUBJECT && grader_grades_starter()
+                           ? remote_program.starter
+                           : remote_program.workers[which];
     *s = (struct surroundings){0};
     if (name == NULL) {
         return error_set(error, STATUS_NOT_FOUND, "this test has no worker for %s",
