@@ -15,6 +15,12 @@ bool filter_read(int listener, struct filter_report *report) {
     return false;
 }
 
+bool filter_waits(int listener, const struct filter_report *report) {
+    (void)listener;
+    (void)report;
+    return false;
+}
+
 bool filter_go_on(int listener, const struct filter_report *report) {
     (void)listener;
     (void)report;
@@ -302,6 +308,10 @@ static void describe(const struct seccomp_data *data, struct filter_report *repo
         report->mapping = true;
         report->asked_bytes = data->args[data->nr == SCMP_SYS(mmap) ? 1 : 2];
     }
+}
+
+bool filter_waits(int listener, const struct filter_report *report) {
+    return seccomp_notify_id_valid(listener, report->id) == 0;
 }
 
 bool filter_go_on(int listener, const struct filter_report *report) {

@@ -98,8 +98,9 @@ bool server_serve(struct server *server, int socket, bool controller) {
     server->socket = socket;
     server->broken = false;
     runtime->controlled = controller;
-    runtime->calls += !controller;
-    bool good = packet_receive(socket, server->requests[0]) == STATUS_OK && server_call(server);
+    enum status received = packet_receive(socket, server->requests[0]);
+    runtime->calls += !controller && received != STATUS_IO; /* the end of a program is no call */
+    bool good = received == STATUS_OK && server_call(server);
     runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;
     server->socket = -1;
     return good;
