@@ -14,7 +14,7 @@
 #include "grader/isolation/worker_process.h"
 
 const struct remote_program remote_program = {
-    {"device_test_worker", "device_test_baseline"}, REMOTE_MADE_UP_GPU, NULL, NULL};
+    {"device_test_worker", "device_test_baseline"}, REMOTE_MADE_UP_GPU, NULL};
 
 C_TEST(device, opening_it_again_starts_anew) {
     struct error error = {0};

@@ -16,7 +16,7 @@
 
 static char baseline[] = "remote_test_worker";
 const struct remote_program remote_program = {
-    {"remote_test_worker", baseline}, REMOTE_NO_GPU, NULL, NULL};
+    {"remote_test_worker", baseline}, REMOTE_NO_GPU, NULL};
 
 static enum status call(const char *name, int number, struct error *error) {
     struct test_call c = {.number = number};

@@ -14,7 +14,7 @@
 #include "grader/isolation/test_calls.h"
 
 const struct remote_program remote_program = {
-    {"remote_test_worker", "remote_test_baseline"}, REMOTE_NO_GPU, NULL, "remote_test_baseline"};
+    {"remote_test_worker", "remote_test_baseline"}, REMOTE_NO_GPU, NULL};
 
 /* Calls a function with a number. */
 static enum status call(const char *name, int *number, struct error *error) {

@@ -12,7 +12,7 @@
 #include "grader/isolation/remote.h"
 #include "grader/isolation/simt_device.h"
 
-const struct remote_program remote_program = {{"device_test_worker", NULL}, REMOTE_GPU, NULL, NULL};
+const struct remote_program remote_program = {{"device_test_worker", NULL}, REMOTE_GPU, NULL};
 
 struct started {
     struct simt_device device;
