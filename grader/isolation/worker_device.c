@@ -6,6 +6,7 @@
 #include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
 #include "common/simt/simt.h"
+#include "grader/isolation/allocations.h"
 #include "grader/isolation/worker.h"
 
 _Static_assert(sizeof(struct device_properties) <= MESSAGE_BYTES, "fits into a message");
@@ -106,13 +107,17 @@ static enum status move(uint64_t *a, struct error *error) {
     }
 }
 
-/* On simt what its runtime counted, whatever functions were called for it; on a GPU what went
-   through the functions of common/device. */
+/* On simt what its runtime counted, whatever functions were called for it. On a GPU allocations are
+   counted likewise, and copies are those of common/device. */
 static struct device_traffic traffic_so_far(void) {
     struct simt_api simt;
     struct simt_totals totals;
     if (!simt_find(&simt)) {
-        return device_traffic();
+        const struct allocations counted = allocations_so_far();
+        struct device_traffic traffic = device_traffic();
+        traffic.allocations = counted.allocations;
+        traffic.releases = counted.releases;
+        return traffic;
     }
     simt.read_totals(&totals);
     return (struct device_traffic){.copies_to_device = totals.copies_to_device,

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/simt/runtime/remote/numbers.h"
@@ -137,6 +139,13 @@ static void say_goodbye(void) {
     (void)status;
 }
 
+/** A program that does not take its answers must not keep the controller from its own. */
+static void limit_sending(int program) {
+    enum { SECONDS = 10 };
+    const struct timeval patience = {.tv_sec = SECONDS};
+    setsockopt(program, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
 int server_run(int program, int controller, bool confined) {
     static struct server server; /* the process has one */
     static struct pollfd sockets[CONNECTIONS];
@@ -160,6 +169,9 @@ int server_run(int program, int controller, bool confined) {
         return 1;
     }
     server.runtime->program = &server.program;
+    if (program >= 0 && controller >= 0) {
+        limit_sending(program);
+    }
     if (pthread_create(&watcher, NULL, watch, sockets) != 0 || (confined && !confine())) {
         return 1;
     }
