@@ -153,6 +153,8 @@ struct simt_warp {
     struct simt_fault *fault; /**< set by simt_fail(): the launch stops after this instruction */
     uint32_t index;           /**< number of the warp in its block */
     uint32_t attention;       /**< SIMT_ATTENTION_..., together */
+    uint32_t arrived;         /**< lanes that arrived at the barrier of the cluster */
+    uint32_t passed;          /**< lanes whose barrier has opened, and that have not waited */
     struct simt_undefined_cell **cells; /**< of the running function; see memory/undefined.h */
     uint32_t cell_count;
 };

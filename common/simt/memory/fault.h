@@ -51,7 +51,8 @@ struct simt_encounter {
     bool is_shared; /**< in shared memory; else in global memory */
     bool blocks;    /**< of two blocks */
     uint32_t warp, lane, bytes;
-    uint64_t address;
+    uint64_t address; /**< shared memory: the offset in it */
+    uint64_t home;    /**< shared memory: position of its block in the grid */
     struct simt_race other;
     const struct simt_instruction *instruction;
 };

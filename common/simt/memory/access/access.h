@@ -65,4 +65,33 @@ struct simt_access {
 bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *instruction,
                          const struct simt_access *access, unsigned char *host[SIMT_LANES]);
 
+/** An operation of red, on elements of a type. */
+struct simt_reduction {
+    uint8_t operation, type;
+};
+
+/** @return whether a modifier names such an operation. */
+bool simt_reduction_names(const char *modifier);
+
+/** Finds the operation that an instruction names. @return false: there is none for that type */
+bool simt_reduction_find(const struct ptx_instruction *source, enum ptx_type type,
+                         struct simt_reduction *reduction);
+
+/** A number for simt_instruction.detail, never 0; and back. */
+uint32_t simt_reduction_pack(const struct simt_reduction *reduction);
+struct simt_reduction simt_reduction_unpack(uint32_t packed);
+
+/** Puts the elements of @p bytes bytes at @p with together with those at @p at. Elements are
+ *  updated one after another, each at once. */
+void simt_reduce(const struct simt_reduction *reduction, unsigned char *at,
+                 const unsigned char *with, size_t bytes);
+
+/**
+ * @brief A block returns by @p instruction of @p warp, and @p race is an access of another block
+ *        to its shared memory that nothing orders before that: simt_fail().
+ * @param offset of the access in the shared memory of the warp's block
+ */
+void simt_access_race_at_end(struct simt_warp *warp, const struct simt_instruction *instruction,
+                             uint64_t offset, const struct simt_race *race);
+
 #endif

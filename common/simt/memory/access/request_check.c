@@ -21,23 +21,21 @@ static uint64_t lane_address(const struct simt_request *request, uint32_t lane) 
 }
 
 static bool written(const struct simt_request *request, uint64_t address, size_t bytes) {
-    const struct simt_block *block = request->warp->block;
-    return is_shared(request) ? simt_shadow_written(block->shadow, address, bytes)
-                              : simt_memory_written(block->run->memory, address, bytes);
+    return is_shared(request) ? simt_shadow_written(request->home->shadow, address, bytes)
+                              : simt_memory_written(request->home->run->memory, address, bytes);
 }
 
 static void mark(const struct simt_request *request, uint64_t address, size_t bytes) {
-    const struct simt_block *block = request->warp->block;
     if (is_shared(request)) {
-        simt_shadow_mark(block->shadow, address, bytes);
+        simt_shadow_mark(request->home->shadow, address, bytes);
     } else {
-        simt_memory_mark_store(block->run->memory, address, bytes);
+        simt_memory_mark_store(request->home->run->memory, address, bytes);
     }
 }
 
 /* No thread may access bytes that a copy still writes. */
 static bool check_copies(const struct simt_request *request) {
-    const struct simt_copies *copies = request->warp->block->shadow->copies;
+    const struct simt_copies *copies = request->home->shadow->copies;
     if (copies == NULL) {
         return true;
     }
@@ -249,7 +247,8 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
         if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
             continue;
         }
-        if (view->agent == &request->warp->block->agent) {
+        const struct simt_block *block = request->warp->block;
+        if (view->agent == &block->agent || view->agent == &block->peer) {
             simt_race_between_blocks(request, lane, &race);
         } else {
             simt_race_inside_block(request, other_lane_at(request, lane, &race), &race);
@@ -303,13 +302,31 @@ static inline bool check_lanes_agree(const struct simt_request *request) {
     return leaders == request->mask || compare_stored(request, leaders);
 }
 
+/* Shared memory that other blocks of the cluster reach. */
+static bool check_cluster(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
+    const struct simt_cluster *cluster = block->cluster;
+    const struct view peers = {cluster->history, &block->peer,
+                               request->home->rank * cluster->stride + request->first};
+    return check_view(request, &peers);
+}
+
+static bool check_shared(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    const struct view own = {shadow->history, &shadow->agents[request->warp->index],
+                             request->first};
+    bool has_peers = block->cluster != NULL && block->cluster->history != NULL;
+    return (simt_request_is_remote(request) || check_view(request, &own)) &&
+           (!has_peers || check_cluster(request)) && check_lanes_agree(request);
+}
+
 static bool check_races(const struct simt_request *request) {
     struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     uint32_t warp = request->warp->index;
     if (is_shared(request)) {
-        const struct view shared = {shadow->history, &shadow->agents[warp], request->first};
-        return check_view(request, &shared) && check_lanes_agree(request);
+        return check_shared(request);
     }
     const struct simt_watch *watch = shadow->watch;
     if (watch == NULL || !simt_history_covers(watch->blocks, request->first - watch->begin)) {
@@ -417,15 +434,16 @@ bool simt_request_check(const struct simt_request *request) {
     if (again) {
         simt_request_expect(request);
     }
-    /* In global memory races first: that nothing has written some bytes may be a matter of timing,
-     * when another block does. */
-    if (is_shared(request) && !check_content(request)) {
+    /* Where other blocks write, races first: that nothing has written some bytes may be a matter of
+     * timing. */
+    bool alone = is_shared(request) && !simt_request_is_remote(request);
+    if (alone && !check_content(request)) {
         return false;
     }
     if (!request->strong && (block->run->check & SIMT_CHECK_RACES) != 0 && !check_races(request)) {
         return false;
     }
-    if (!is_shared(request) && !check_content(request)) {
+    if (!alone && !check_content(request)) {
         return false;
     }
     if (again && !request->strong) {

@@ -23,7 +23,8 @@ static void name_place(const struct simt_request *request, uint64_t address, cha
                        size_t size) {
     char where[WHERE_BYTES / 2];
     if (is_shared(request)) {
-        snprintf(text, size, "at offset %" PRIu64 " of shared memory", address);
+        snprintf(text, size, "at offset %" PRIu64 " of %s", address,
+                 simt_request_shared_text(request, where, sizeof where));
         return;
     }
     simt_memory_describe(request->warp->block->run->memory, address, where, sizeof where);
@@ -111,6 +112,7 @@ static void remember(const struct simt_request *request, uint32_t lane,
                                               .lane = lane,
                                               .bytes = request->bytes,
                                               .address = lane_address(request, lane),
+                                              .home = request->home->order,
                                               .other = *race,
                                               .instruction = request->instruction};
         const struct simt_run *run = request->warp->block->run;
@@ -125,11 +127,17 @@ void simt_race_between_blocks(const struct simt_request *request, uint32_t lane,
     const struct simt_run *run = request->warp->block->run;
     uint64_t address = lane_address(request, lane);
     char who[WHO_BYTES], where[WHERE_BYTES];
+    bool shared = is_shared(request);
     name_block_and_deed(run, race, who, sizeof who);
     name_place(request, address, where, sizeof where);
-    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
-              "%s %u bytes %s that %s in the same launch", simt_request_verb(request),
-              request->bytes, where, who);
+    simt_fail(request->warp, request->instruction, lane,
+              shared ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_GLOBAL_RACE, address,
+              "%s %u bytes %s that %s%s", simt_request_verb(request), request->bytes, where, who,
+              shared ? ", with nothing in between that orders the two blocks"
+                     : " in the same launch");
+    if (shared) {
+        request->warp->block->fault.hint = SIMT_CLUSTER_HINT;
+    }
     remember(request, lane, race, true);
 }
 
@@ -185,4 +193,24 @@ void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
               "its way: that thread has not waited for it",
               simt_request_verb(request), request->bytes, address, who,
               simt_place_text(run, copier->instruction, line, sizeof line));
+}
+
+void simt_access_race_at_end(struct simt_warp *warp, const struct simt_instruction *instruction,
+                             uint64_t offset, const struct simt_race *race) {
+    char who[WHO_BYTES];
+    const struct simt_request request = {.warp = warp,
+                                         .home = warp->block,
+                                         .instruction = instruction,
+                                         .mask = 1,
+                                         .bytes = 4,
+                                         .first = offset,
+                                         .space = PTX_SHARED,
+                                         .kind = SIMT_WRITE};
+    name_block_and_deed(warp->block->run, race, who, sizeof who);
+    simt_fail(warp, instruction, 0, SIMT_FAULT_SHARED_RACE, offset,
+              "returns as the last of its block, but %s at offset %" PRIu64
+              " of the block's shared memory, and nothing orders that before the return",
+              who, offset);
+    warp->block->fault.hint = SIMT_END_HINT;
+    remember(&request, 0, race, true);
 }

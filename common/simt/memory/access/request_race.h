@@ -7,6 +7,16 @@
 
 #include "common/simt/memory/access/request.h"
 
+/** What to try where two blocks of a cluster reach the same shared memory. */
+#define SIMT_CLUSTER_HINT                                                          \
+    "a barrier of the cluster (cluster.sync()) is missing between the two, or an " \
+    "mbarrier at which one block arrives and for which the other waits"
+
+/** What to try where a block returns too early. */
+#define SIMT_END_HINT                                                       \
+    "a block must not return while others of its cluster reach its shared " \
+    "memory: end with a barrier of the cluster (cluster.sync())"
+
 /** A lane's access races with one of another block. */
 void simt_race_between_blocks(const struct simt_request *request, uint32_t lane,
                               const struct simt_race *race);
