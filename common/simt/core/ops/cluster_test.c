@@ -300,7 +300,7 @@ LAUNCH_TEST(cluster, copies_between_blocks, CLUSTER_PTX) {
 }
 
 LAUNCH_TEST(cluster, a_block_that_waits_long_for_another, CLUSTER_PTX) {
-    enum { ROUNDS = 900000 };
+    enum { ROUNDS = 500000 };
     const struct out_and_number arguments = {new_out(t), ROUNDS};
     if (launch_testing_run_clean(t, LAUNCH(.kernel = "patient", .grid = {2}, .threads = {32},
                                            .cluster = {2}, .parameters = &arguments,
