@@ -135,8 +135,9 @@ struct simt_instruction {
 
 /** Why the scheduler looks at each instruction of a warp before it runs: simt_warp.attention. */
 enum {
-    SIMT_ATTENTION_FOLLOWED = 1, /**< somebody notes them */
-    SIMT_ATTENTION_UNDEFINED = 2 /**< a register may hold an undefined value */
+    SIMT_ATTENTION_FOLLOWED = 1,  /**< somebody notes them */
+    SIMT_ATTENTION_UNDEFINED = 2, /**< a register may hold an undefined value */
+    SIMT_ATTENTION_PRODUCTS = 4 /**< it has executed wgmma.fence: registers of wgmma are followed */
 };
 
 struct simt_undefined_cell;

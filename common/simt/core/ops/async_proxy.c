@@ -19,8 +19,9 @@ struct simt_async {
     size_t count, capacity;
     uint32_t groups[MOST_THREADS]; /* bulk groups that a thread has committed */
     struct warpgroup_step steps[MOST_WARPGROUPS][HISTORY];
-    uint64_t done[MOST_WARPGROUPS * WARPGROUP];  /* wgmma of a warp */
-    uint32_t waits[MOST_WARPGROUPS * WARPGROUP]; /* mbarrier of a warp's last vain wait + 1 */
+    uint64_t done[MOST_WARPGROUPS * WARPGROUP];      /* wgmma of a warp */
+    uint32_t committed[MOST_WARPGROUPS * WARPGROUP]; /* groups of wgmma of a warp */
+    uint32_t waits[MOST_WARPGROUPS * WARPGROUP];     /* mbarrier of a warp's last vain wait + 1 */
     struct simt_warp *warps[MOST_WARPGROUPS * WARPGROUP];
 };
 
@@ -44,6 +45,7 @@ void simt_async_reset(struct simt_async *async) {
         memset(async->groups, 0, sizeof async->groups);
         memset(async->done, 0, sizeof async->done);
         memset(async->waits, 0, sizeof async->waits);
+        memset(async->committed, 0, sizeof async->committed);
         memset(async->warps, 0, sizeof async->warps);
     }
 }
@@ -102,6 +104,12 @@ static bool carry_out(struct simt_async *async, size_t n) {
     const struct bulk_copy copy = async->copies[n];
     async->count--;
     memmove(&async->copies[n], &async->copies[n + 1], (async->count - n) * sizeof *async->copies);
+    if (copy.flight != 0) {
+        simt_flights_end(copy.home->shadow, copy.flight);
+    }
+    if (copy.source_flight != 0) {
+        simt_flights_end(copy.warp->block->shadow, copy.source_flight);
+    }
     if (!bulk_copy_run(&copy)) {
         return false;
     }
@@ -189,6 +197,29 @@ bool async_proxy_step(struct simt_warp *warp, const struct warpgroup_step *step)
               simt_place_text(warp->block->run, noted->instruction, place, sizeof place),
               (unsigned long long)noted->a, (unsigned long long)noted->b);
     return false;
+}
+
+void async_proxy_follow_product(struct simt_warp *warp, struct simt_flight *flight) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL) {
+        flight->group = async->committed[warp->index] + 1;
+        simt_flights_begin(warp->block->shadow, flight);
+    }
+}
+
+void async_proxy_commit_products(struct simt_warp *warp) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL) {
+        async->committed[warp->index]++;
+    }
+}
+
+void async_proxy_wait_for_products(struct simt_warp *warp, uint32_t pending) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL && warp->block->shadow != NULL && async->committed[warp->index] > pending) {
+        simt_flights_end_products(warp->block->shadow, warp->block, warp->index,
+                                  async->committed[warp->index] - pending);
+    }
 }
 
 void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier) {

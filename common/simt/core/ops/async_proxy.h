@@ -39,8 +39,8 @@ struct bulk_copy {
     uint32_t shared;        /**< offset in the shared memory of `home` */
     uint64_t global;        /**< without a tensor: the address */
     uint32_t bytes;         /**< in shared memory */
-    uint64_t before;        /**< digest of those bytes of shared memory when the copy began */
-    uint64_t source_before; /**< from_shared: of the bytes that are copied */
+    uint64_t flight;        /**< number of those bytes' flight (shadow.h); 0: none */
+    uint64_t source_flight; /**< from_shared: of the bytes that are copied */
     uint32_t barrier;       /**< load: offset of the mbarrier that receives the bytes, in `home` */
     uint32_t group;         /**< store: number of its group among its thread's; 0: not committed */
     int32_t place[TENSOR_DIMENSIONS]; /**< of the box */
@@ -75,6 +75,14 @@ struct warpgroup_step {
  * @return false after a fault
  */
 bool async_proxy_step(struct simt_warp *warp, const struct warpgroup_step *step);
+
+/** A wgmma of a warp reads shared memory until the warp has waited for the group that it commits
+ *  next. */
+void async_proxy_follow_product(struct simt_warp *warp, struct simt_flight *flight);
+
+/** wgmma.commit_group and wgmma.wait_group of a warp. */
+void async_proxy_commit_products(struct simt_warp *warp);
+void async_proxy_wait_for_products(struct simt_warp *warp, uint32_t pending);
 
 /** A warp's wait for a phase of the mbarrier at @p barrier was in vain. */
 void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier);

@@ -80,9 +80,11 @@ static bool add(struct pieces *p, uint64_t address, uint32_t bytes, unsigned cha
 static bool move_row(const struct bulk_copy *copy, enum ptx_space space, enum simt_access_kind kind,
                      uint64_t address, uint32_t bytes, enum tensor_swizzle swizzle,
                      unsigned char *buffer) {
-    struct pieces p = {
-        .copy = copy,
-        .access = {.space = space, .kind = kind, .counted = space == PTX_GLOBAL && copy->counted}};
+    struct pieces p = {.copy = copy,
+                       .access = {.space = space,
+                                  .kind = kind,
+                                  .counted = space == PTX_GLOBAL && copy->counted,
+                                  .async = true}};
     for (uint32_t at = 0; at < bytes; at += CHUNK) {
         uint64_t to = address + at;
         to = space == PTX_SHARED ? tensor_swizzled((uint32_t)to, swizzle) : to;
@@ -172,7 +174,8 @@ static bool move_box(const struct bulk_copy *copy) {
         struct pieces p = {.copy = copy,
                            .access = {.space = PTX_GLOBAL,
                                       .kind = load ? SIMT_READ : SIMT_WRITE,
-                                      .counted = copy->counted}};
+                                      .counted = copy->counted,
+                                      .async = true}};
         uint64_t shared = shared_address(copy) + n * row_bytes;
         enum tensor_swizzle swizzle = (enum tensor_swizzle)map->swizzle;
         bool done =
@@ -206,56 +209,13 @@ static bool move_bytes(const struct bulk_copy *copy) {
     return true;
 }
 
-/* What some bytes of shared memory are, in short; 0: not looked at. */
-static uint64_t digest(const struct simt_block *block, uint64_t offset, uint32_t bytes) {
-    bool inside = offset <= block->shared_bytes && bytes <= block->shared_bytes - offset;
-    uint64_t sum = 1, word;
-    if (!inside || (block->run->check & SIMT_CHECK_COPIES) == 0) {
-        return 0;
-    }
-    for (uint32_t at = 0; at + sizeof word <= bytes; at += sizeof word) {
-        memcpy(&word, block->shared + offset + at, sizeof word);
-        sum = (sum ^ word) * 0x100000001b3u;
-        sum ^= sum >> 29;
-    }
-    return sum | 1;
-}
-
-/* Nobody may change the bytes that a store reads or a load writes until it has been waited for. */
-static bool check_unchanged(const struct bulk_copy *copy) {
-    const struct simt_block *own = copy->warp->block;
-    if (copy->from_value) {
-        return true;
-    }
-    if (copy->from_shared && digest(own, copy->global, copy->bytes) != copy->source_before) {
-        simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, copy->global,
-                  "copies %u bytes from address %llu of shared memory, which a thread has "
-                  "overwritten before the copy's mbarrier was waited for",
-                  copy->bytes, (unsigned long long)copy->global);
-        return false;
-    }
-    if (digest(copy->home, copy->shared, copy->bytes) == copy->before) {
-        return true;
-    }
-    simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, copy->shared,
-              copy->direction == BULK_LOAD
-                  ? "copies %u bytes to address %u of shared memory, which a thread has written "
-                    "after the copy began and before its mbarrier was waited for"
-                  : "stores %u bytes from address %u of shared memory, which a thread has "
-                    "overwritten before cp.async.bulk.wait_group said that they are read",
-              copy->bytes, copy->shared);
-    return false;
-}
-
 bool bulk_copy_run(const struct bulk_copy *copy) {
-    if (!check_unchanged(copy)) {
-        return false;
-    }
     if (copy->from_value) {
         unsigned char value[BULK_VALUE_BYTES];
         memcpy(value, copy->value, sizeof value);
         enum simt_access_kind kind = copy->reduces ? SIMT_ATOMIC : SIMT_WRITE;
-        struct pieces p = {.copy = copy, .access = {.space = PTX_SHARED, .kind = kind}};
+        struct pieces p = {.copy = copy,
+                           .access = {.space = PTX_SHARED, .kind = kind, .async = true}};
         return add(&p, shared_address(copy), copy->bytes, value) && flush(&p);
     }
     return copy->tensor ? move_box(copy) : move_bytes(copy);
@@ -379,13 +339,43 @@ static bool find_barrier(struct simt_warp *warp, struct bulk_copy *copy) {
     return together;
 }
 
+/* Nothing else may use the bytes meanwhile. @return false after a fault */
+static bool follow(struct bulk_copy *copy, struct simt_block *home, uint64_t offset,
+                   enum simt_flight_kind kind, uint64_t *number) {
+    struct simt_warp *warp = copy->warp;
+    const struct simt_flight flight = {.kind = kind,
+                                       .begin = offset,
+                                       .end = offset + copy->bytes,
+                                       .instruction = copy->instruction,
+                                       .block = warp->block,
+                                       .thread = warp->index * SIMT_LANES + copy->lane};
+    char text[1000];
+    if (home->shadow == NULL || (home->run->check & SIMT_CHECK_COPIES) == 0) {
+        return true;
+    }
+    const struct simt_flight *other =
+        simt_flights_find(home->shadow, offset, flight.end, kind == SIMT_FLIGHT_LOAD);
+    if (other == NULL) {
+        *number = simt_flights_begin(home->shadow, &flight);
+        return true;
+    }
+    simt_flight_text(warp, flight.thread, other, text, sizeof text);
+    simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, offset,
+              "copies %u bytes %s offset %llu of shared memory, %s", copy->bytes,
+              kind == SIMT_FLIGHT_LOAD ? "to" : "from", (unsigned long long)offset, text);
+    warp->block->fault.hint = SIMT_FLIGHT_HINT;
+    simt_place_find(warp->block->run, other->instruction, &warp->block->fault.other);
+    return false;
+}
+
 /* The copy is on its way. */
 static bool begin(struct bulk_copy *copy) {
-    copy->before = digest(copy->home, copy->shared, copy->bytes);
-    if (copy->from_shared) {
-        copy->source_before = digest(copy->warp->block, copy->global, copy->bytes);
-    }
-    return async_proxy_start(copy);
+    bool load = copy->direction == BULK_LOAD;
+    return follow(copy, copy->home, copy->shared, load ? SIMT_FLIGHT_LOAD : SIMT_FLIGHT_STORE,
+                  &copy->flight) &&
+           (!copy->from_shared || follow(copy, copy->warp->block, copy->global, SIMT_FLIGHT_STORE,
+                                         &copy->source_flight)) &&
+           async_proxy_start(copy);
 }
 
 /* One copy for each block of the mask. */

@@ -247,7 +247,7 @@ LAUNCH_TEST(cluster, faulty_copies_to_all_blocks, CLUSTER_PTX) {
         enum simt_fault_kind kind;
         const char *words;
     } cases[] = {{1, SIMT_FAULT_BARRIER, "0x001f of its cluster (a bit a block), which has 4"},
-                 {2, SIMT_FAULT_UNINITIALISED, "shared memory"},
+                 {2, SIMT_FAULT_COPY, "is still on its way"},
                  {3, SIMT_FAULT_SHARED_RACE, " read at "}};
     int in[512] = {0};
     for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
@@ -296,7 +296,7 @@ LAUNCH_TEST(cluster, copies_between_blocks, CLUSTER_PTX) {
     for (int n = 0; got != NULL && n < 192; n++) {
         EXPECT_INT_EQ((n / 64 + 2) % 3 * 1000 + n % 64, got[n]);
     }
-    expect_faulty(t, "pass_on", 2, 1, SIMT_FAULT_SHARED_RACE, "read at ");
+    expect_faulty(t, "pass_on", 2, 1, SIMT_FAULT_COPY, "which a bulk copy of the same thread at ");
 }
 
 LAUNCH_TEST(cluster, a_block_that_waits_long_for_another, CLUSTER_PTX) {

@@ -39,7 +39,8 @@ static void begin_caches(struct simt_block *block) {
     }
 }
 
-static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *watch) {
+static enum status alloc_memories(struct simt_block_run *b, const struct simt_block_shape *shape,
+                                  struct simt_watch *watch) {
     size_t shared = (b->block.shared_bytes + 63) / 64 * 64 + 64;
     size_t local = b->block.local_bytes * b->warp_count * SIMT_LANES + 64;
     b->block.shared = aligned_alloc(64, shared);
@@ -58,8 +59,11 @@ static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *w
         }
     }
     if ((check & SIMT_CHECK_ACCESSES) != 0) {
-        const struct simt_shadow_size size = {
-            .shared_bytes = b->block.shared_bytes, .local_bytes = local, .warps = b->warp_count};
+        bool follows = shape->has_async_reads && (check & SIMT_CHECK_COPIES) != 0;
+        const struct simt_shadow_size size = {.shared_bytes = b->block.shared_bytes,
+                                              .local_bytes = local,
+                                              .warps = b->warp_count,
+                                              .has_async_reads = follows};
         TRY(simt_shadow_create(&b->block.shadow, &size, watch));
     }
     b->block.cache = simt_access_cache_create();
@@ -86,7 +90,7 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->all = counts->counters;
     b->block.sites = counts->sites;
     b->block.xray = counts->xray;
-    return alloc_memories(b, counts->watch);
+    return alloc_memories(b, shape, counts->watch);
 }
 
 void simt_block_free(struct simt_block_run *b) {

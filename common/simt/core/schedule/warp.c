@@ -62,6 +62,8 @@ void simt_warp_finish(struct simt_warp_run *w) {
         const struct simt_fragment *f = &w->fragments[--w->fragment_count];
         drop_lanes(f->frame, f->mask);
     }
+    simt_products_free(w->products);
+    w->products = NULL;
     w->state = SIMT_WARP_DONE;
 }
 

@@ -67,6 +67,8 @@ enum simt_warp_state {
     SIMT_WARP_DONE
 };
 
+struct simt_products;
+
 struct simt_warp_run {
     struct simt_warp warp;
     struct simt_fragment fragments[SIMT_LANES];
@@ -80,7 +82,8 @@ struct simt_warp_run {
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
     struct simt_clock_wait wait;
-    uint64_t machine; /**< machine instructions so far */
+    uint64_t machine;               /**< machine instructions so far */
+    struct simt_products *products; /**< registers of wgmma; NULL: none so far */
 };
 
 enum { SIMT_BARRIERS = SIMT_CLUSTER_BARRIER };
@@ -144,6 +147,13 @@ bool simt_warp_attend(struct simt_warp_run *warp, const struct simt_fragment *fr
 /** The part of it for undefined values. */
 bool simt_undefined_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
                          uint32_t active);
+
+/** The part of it for registers of wgmma (products.c). @return false after a fault */
+bool simt_products_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
+                        uint32_t active);
+
+/** Frees what is known of them; NULL is allowed. */
+void simt_products_free(struct simt_products *products);
 
 /** Before lanes @p active of a fragment call a function of the system.
  *  @return false after a fault: an argument is undefined */
@@ -211,8 +221,9 @@ struct simt_block_shape {
     bool reserves_shared; /**< the last SIMT_RESERVED_BYTES of it are the system's */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     uint64_t instruction_limit;
-    uint64_t seed;   /**< draws the warps that are followed */
-    bool is_cluster; /**< launched in clusters, of run->cluster blocks */
+    uint64_t seed;        /**< draws the warps that are followed */
+    bool is_cluster;      /**< launched in clusters, of run->cluster blocks */
+    bool has_async_reads; /**< bulk copies or wgmma read shared memory */
 };
 
 /** Counters and race detection of the blocks of one host thread. */

@@ -276,6 +276,18 @@ static void do_nothing(struct simt_warp *warp, const struct simt_instruction *in
     (void)in;
 }
 
+/* What the threads of a cluster have written is there for the async proxy from here on: whose it is
+ * and what orders them is not followed. */
+static void fence_proxy(struct simt_warp *warp, const struct simt_instruction *in) {
+    struct simt_block *block = warp->block;
+    const struct simt_cluster *cluster = block->cluster;
+    (void)in;
+    for (uint32_t n = 0; block->shadow != NULL && n < (cluster != NULL ? cluster->size : 1); n++) {
+        struct simt_block *one = cluster != NULL ? cluster->blocks[n] : block;
+        one->shadow->proxy_fences++;
+    }
+}
+
 static void fence(struct simt_warp *warp, const struct simt_instruction *in) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     simt_sync_release(warp, in->detail[0]);
@@ -284,7 +296,8 @@ static void fence(struct simt_warp *warp, const struct simt_instruction *in) {
 
 static bool decode_fence(const struct ptx_instruction *source, struct simt_instruction *out) {
     out->detail[0] = simt_sync_flags(source);
-    out->run = fence;
+    out->run = ptx_has_modifier(source, "proxy") && ptx_has_modifier(source, "async") ? fence_proxy
+                                                                                      : fence;
     out->op_class = SIMT_CLASS_OTHER;
     return true;
 }

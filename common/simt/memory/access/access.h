@@ -49,6 +49,7 @@ struct simt_access {
     uint32_t bytes; /**< of one lane, 1 to 32; also the alignment it must have */
     bool strong;    /**< volatile, relaxed, acquire, release: never part of a race */
     bool counted;   /**< as a request, with sectors or wavefronts */
+    bool async;     /**< by the async proxy: bulk copies, wgmma */
     uint64_t addresses[SIMT_LANES]; /**< active lanes only: in the space, or generic */
 };
 
@@ -64,6 +65,17 @@ struct simt_access {
  */
 bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *instruction,
                          const struct simt_access *access, unsigned char *host[SIMT_LANES]);
+
+/** What to try where the async proxy is disturbed. */
+#define SIMT_FLIGHT_HINT                                                                   \
+    "bulk copies and wgmma run beside the threads: wait for the mbarrier's phase (of the " \
+    "right parity) before a stage is read, and for wgmma.wait_group or "                   \
+    "cp.async.bulk.wait_group before it is written again"
+
+/** Says what the async proxy does with some bytes, after "writes ... bytes ..., ".
+ *  @param thread of @p warp 's block, that disturbs it */
+void simt_flight_text(const struct simt_warp *warp, uint32_t thread,
+                      const struct simt_flight *flight, char *text, size_t size);
 
 /** An operation of red, on elements of a type. */
 struct simt_reduction {

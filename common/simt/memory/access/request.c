@@ -207,6 +207,7 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
         .kind = access->kind,
         .strong = access->strong,
         .counted = access->counted,
+        .async = access->async,
     };
     simt_request_wide(&request, access->addresses, 0);
     struct simt_request whole = request;

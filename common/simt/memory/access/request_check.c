@@ -33,9 +33,32 @@ static void mark(const struct simt_request *request, uint64_t address, size_t by
     }
 }
 
+/* No thread may disturb the async proxy. */
+static bool check_flights(const struct simt_request *request) {
+    const struct simt_shadow *shadow = request->home->shadow;
+    bool writes = request->kind != SIMT_READ;
+    if (shadow->flights == NULL) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint64_t address = lane_address(request, lane);
+        const struct simt_flight *flight =
+            simt_flights_find(shadow, address, address + request->bytes, writes);
+        if (flight != NULL) {
+            simt_race_with_flight(request, lane, flight);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* No thread may access bytes that a copy still writes. */
 static bool check_copies(const struct simt_request *request) {
     const struct simt_copies *copies = request->home->shadow->copies;
+    if (!check_flights(request)) {
+        return false;
+    }
     if (copies == NULL) {
         return true;
     }
@@ -390,11 +413,46 @@ static bool check_local(const struct simt_request *request) {
     return missing == 0 || simt_request_unwritten(request, missing, &groups);
 }
 
+static struct simt_generic_write *generic_at(const struct simt_request *request, uint32_t lane) {
+    return &request->home->shadow->generic[lane_address(request, lane) / SIMT_GENERIC_BYTES];
+}
+
+/* Who writes, for the async proxy that may read it. */
+static void note_generic(const struct simt_request *request) {
+    const struct simt_warp *warp = request->warp;
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        *generic_at(request, lane) =
+            (struct simt_generic_write){.instruction = request->async ? NULL : request->instruction,
+                                        .fences = request->home->shadow->proxy_fences,
+                                        .thread = warp->index * SIMT_LANES + lane};
+    }
+}
+
+/* What a thread has written is there for the async proxy behind a proxy fence only. */
+static bool check_proxy(const struct simt_request *request) {
+    if (!request->async || request->kind != SIMT_READ) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        const struct simt_generic_write *write = generic_at(request, lane);
+        if (write->instruction != NULL && write->fences == request->home->shadow->proxy_fences) {
+            simt_race_with_proxy(request, lane, write);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What follows from a store or an atomic operation that is right. @return false after a fault */
 static bool note_write(const struct simt_request *request) {
     request->warp->block->writes++;
     save_replaced(request);
     mark_written(request);
+    if (is_shared(request) && request->home->shadow->generic != NULL) {
+        note_generic(request);
+    }
     return (request->warp->attention & SIMT_ATTENTION_UNDEFINED) == 0 ||
            simt_request_stored(request);
 }
@@ -448,6 +506,9 @@ bool simt_request_check(const struct simt_request *request) {
     }
     if (again && !request->strong) {
         simt_request_witness(request);
+    }
+    if (is_shared(request) && request->home->shadow->generic != NULL && !check_proxy(request)) {
+        return false;
     }
     return request->kind == SIMT_READ || note_write(request);
 }

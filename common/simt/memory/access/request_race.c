@@ -178,6 +178,75 @@ void simt_race_of_values(const struct simt_request *request, uint32_t lane, uint
         "one thread should write there, or each its own place, or all with an atomic operation";
 }
 
+/* "thread (0,0,0) of block (1,0,0)"; of the own block without it, and the thread itself. */
+static void name_starter(const struct simt_warp *warp, uint32_t thread,
+                         const struct simt_flight *flight, char *text, size_t size) {
+    const struct simt_block *block = warp->block;
+    char name[NAME_BYTES];
+    simt_thread_text(block->run, flight->thread, name, sizeof name);
+    if (flight->block != block) {
+        const uint32_t *index = flight->block->index;
+        snprintf(text, size, "%s of block (%u,%u,%u)", name, index[0], index[1], index[2]);
+    } else {
+        snprintf(text, size, "%s", flight->thread == thread ? "the same thread" : name);
+    }
+}
+
+void simt_flight_text(const struct simt_warp *warp, uint32_t thread,
+                      const struct simt_flight *flight, char *text, size_t size) {
+    char who[WHO_BYTES], line[PLACE_BYTES];
+    simt_place_text(warp->block->run, flight->instruction, line, sizeof line);
+    name_starter(warp, thread, flight, who, sizeof who);
+    switch (flight->kind) {
+    case SIMT_FLIGHT_LOAD:
+        snprintf(text, size,
+                 "to which a bulk copy of %s%s is still on its way: nobody has waited for its "
+                 "mbarrier",
+                 who, line);
+        break;
+    case SIMT_FLIGHT_STORE:
+        snprintf(text, size,
+                 "which a bulk copy of %s%s still reads: that has not been waited for "
+                 "(cp.async.bulk.wait_group, or the mbarrier at the other end)",
+                 who, line);
+        break;
+    case SIMT_FLIGHT_PRODUCT:
+        snprintf(text, size,
+                 "which a wgmma of warp %u%s still reads: its warp has not waited for it "
+                 "(wgmma.wait_group)",
+                 flight->thread / SIMT_LANES, line);
+        break;
+    }
+}
+
+void simt_race_with_proxy(const struct simt_request *request, uint32_t lane,
+                          const struct simt_generic_write *write) {
+    const struct simt_run *run = request->warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    char who[NAME_BYTES], line[PLACE_BYTES], where[WHERE_BYTES];
+    name_place(request, address, where, sizeof where);
+    simt_fail(
+        request->warp, request->instruction, lane, SIMT_FAULT_PROXY, address,
+        "reads %u bytes %s by the async proxy, which %s wrote%s, with no fence.proxy.async in "
+        "between",
+        request->bytes, where, simt_thread_text(run, write->thread, who, sizeof who),
+        simt_place_text(run, write->instruction, line, sizeof line));
+    simt_place_find(run, write->instruction, &request->warp->block->fault.other);
+}
+
+void simt_race_with_flight(const struct simt_request *request, uint32_t lane,
+                           const struct simt_flight *flight) {
+    struct simt_warp *warp = request->warp;
+    char text[WHO_BYTES + 2 * PLACE_BYTES], where[WHERE_BYTES];
+    uint64_t address = lane_address(request, lane);
+    simt_flight_text(warp, warp->index * SIMT_LANES + lane, flight, text, sizeof text);
+    name_place(request, address, where, sizeof where);
+    simt_fail(warp, request->instruction, lane, SIMT_FAULT_COPY, address, "%s %u bytes %s, %s",
+              simt_request_verb(request), request->bytes, where, text);
+    warp->block->fault.hint = SIMT_FLIGHT_HINT;
+    simt_place_find(warp->block->run, flight->instruction, &warp->block->fault.other);
+}
+
 void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
                          const struct simt_copier *copier) {
     const struct simt_run *run = request->warp->block->run;

@@ -28,6 +28,14 @@ void simt_race_inside_block(const struct simt_request *request, uint32_t lane,
 /** Two lanes of one store write different values to the same place. */
 void simt_race_of_values(const struct simt_request *request, uint32_t lane, uint32_t other);
 
+/** The async proxy reads what a thread has written, with no proxy fence in between. */
+void simt_race_with_proxy(const struct simt_request *request, uint32_t lane,
+                          const struct simt_generic_write *write);
+
+/** A lane's access disturbs the async proxy. */
+void simt_race_with_flight(const struct simt_request *request, uint32_t lane,
+                           const struct simt_flight *flight);
+
 /** A lane's access meets an asynchronous copy that is still on its way. */
 void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
                          const struct simt_copier *copier);
