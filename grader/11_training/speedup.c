@@ -14,6 +14,7 @@
 #include "grader/11_training/calls.h"
 #include "grader/11_training/model.h"
 #include "grader/11_training/remote.h"
+#include "grader/harness/done.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
@@ -106,9 +107,9 @@ C_TEST(speedup, layernorm) {
     const struct norm_spec spec = {
         .dtype = NN_BF16, .rows = gpu.modelled ? few : 8192, .C = 768, .mean = 0.3};
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_OK(remote_open_side((enum remote_side)i, &error));
-        ASSERT_OK(norm_case_create(&race.sides[i], &spec, false, &error));
-        ASSERT_OK(device_alloc(&race.workspace[i], TRAINING_WORKSPACE_BYTES, &error));
+        ASSERT_DONE(remote_open_side((enum remote_side)i, &error), &error);
+        ASSERT_DONE(norm_case_create(&race.sides[i], &spec, false, &error), &error);
+        ASSERT_DONE(device_alloc(&race.workspace[i], TRAINING_WORKSPACE_BYTES, &error), &error);
     }
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "layernorm", GRADER_SUBJECT, GRADER_MARGIN);
@@ -210,10 +211,11 @@ C_TEST(speedup, attention) {
     if (!grader_gpu_can(&gpu, &work)) {
         return;
     }
-    ASSERT_OK(attention_gradient_create(&sides[REMOTE_SUBJECT], &spec, &race.rng, false, &error));
+    ASSERT_DONE(attention_gradient_create(&sides[REMOTE_SUBJECT], &spec, &race.rng, false, &error),
+                &error);
     sides[REMOTE_BASELINE] = sides[REMOTE_SUBJECT];
-    ASSERT_OK(remote_open_side(REMOTE_BASELINE, &error));
-    ASSERT_OK(attention_gradient_place(&sides[REMOTE_BASELINE], &error));
+    ASSERT_DONE(remote_open_side(REMOTE_BASELINE, &error), &error);
+    ASSERT_DONE(attention_gradient_place(&sides[REMOTE_BASELINE], &error), &error);
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "attention", GRADER_SUBJECT, GRADER_MARGIN);
     speedup.least = grader_gpu_least_time(&work);
@@ -328,8 +330,8 @@ C_TEST(speedup, adamw) {
     spec.step = 7;
     spec.scale = 0.5;
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_OK(remote_open_side((enum remote_side)i, &error));
-        ASSERT_OK(adamw_case_create(&race.sides[i], &spec, false, &error));
+        ASSERT_DONE(remote_open_side((enum remote_side)i, &error), &error);
+        ASSERT_DONE(adamw_case_create(&race.sides[i], &spec, false, &error), &error);
     }
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "adamw", GRADER_SUBJECT, GRADER_MARGIN);
     const struct work work = work_of_adamw(count);
@@ -476,12 +478,13 @@ C_TEST(speedup, end_to_end) {
     if (!grader_gpu_can(&gpu, &any)) {
         return;
     }
-    ASSERT_OK(training_job_create(&race.job, &spec, &race.rng, &error));
+    ASSERT_DONE(training_job_create(&race.job, &spec, &race.rng, &error), &error);
     for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_OK(remote_open_side((enum remote_side)i, &error));
-        ASSERT_OK(training_job_place(&race.job, false, &race.models[i], &error));
+        ASSERT_DONE(remote_open_side((enum remote_side)i, &error), &error);
+        ASSERT_DONE(training_job_place(&race.job, false, &race.models[i], &error), &error);
     }
-    ASSERT_OK(training_job_place(&race.job, true, &race.rest, &error)); /* the baseline's worker */
+    ASSERT_DONE(training_job_place(&race.job, true, &race.rest, &error),
+                &error); /* the baseline's worker */
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
     speedup.rest_ms = time_rest(&race, gpu.modelled ? 1 : speedup_calls(CALLS) + 1);

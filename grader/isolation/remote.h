@@ -114,8 +114,12 @@ void remote_check_counted_bytes(double bytes);
 #define REMOTE_MESSAGE_MS 0.25
 
 /**
- * @brief Times it by device_bench_run() in the worker; on simt by the device's clock, after one
- *        call or with its L2 swept. The same arguments serve every run, and do not come back.
+ * @brief Times options->min_runs runs (64 at most) behind options->warmup, each between two events
+ *        in the worker; on simt one, by the device's clock, after one call or with its L2 swept.
+ * The same arguments serve every run, and do not come back.
+ *
+ * A run's time is the worker's, but not less than this process's own clock saw beyond what the
+ * baseline's runs take beside their time (overheads.h): the baseline is to be timed first.
  */
 MUST_CHECK enum status remote_bench(const struct device_bench_options *options, const char *name,
                                     const void *arguments, size_t size, device_stream stream,
