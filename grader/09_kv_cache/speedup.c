@@ -296,7 +296,7 @@ static struct decoded decoded_of(bool modelled) {
     struct rng rng = grader_rng();
     struct decoded d = {.config = config_of(modelled),
                         .seed = grader_secret(&rng),
-                        .texts = modelled ? 1 : MOST_TEXTS};
+                        .texts = modelled ? 1 : 1 + (size_t)speedup_calls(MOST_TEXTS - 1)};
     for (size_t i = 0; i < d.texts; i++) {
         struct rng text = grader_text_rng(&rng);
         for (size_t t = 0; t < d.config.T; t++) {

@@ -1,8 +1,8 @@
 /*
  * Launches through the runtime API: parameters, shared memory, symbols, streams,
- * graphs, refused launches. Wanted values of refusals and occupancy were seen on
- * an H200, those of child graphs and of event nodes are in CUDA's documentation; the program runs
- * on either.
+ * graphs, refused launches. Wanted values of refusals and occupancy, but for those of clusters,
+ * were seen on an H200, those of child graphs and of event nodes are in CUDA's documentation; the
+ * program runs on either.
  */
 #include <string.h>
 
@@ -174,6 +174,65 @@ C_TEST(kernel, occupancy_of_an_h200) {
     int blocks = 0;
     WANT(cudaErrorInvalidValue,
          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_scale(), 0, 0));
+}
+
+/** Runs kernel_scale() in clusters of @p blocks. @return the launch's error */
+static cudaError_t scale_in_clusters(struct arrays *a, unsigned grid, unsigned blocks) {
+    int factor = 4, offset = (int)blocks, count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
+    attribute.val.clusterDim.x = blocks;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {
+        .gridDim = {grid, 1, 1}, .blockDim = {BLOCK, 1, 1}, .attrs = &attribute, .numAttrs = 1};
+    return cudaLaunchKernelExC(&config, kernel_scale(), arguments);
+}
+
+/* Not seen on a GPU: the errors of clusters that are refused. */
+ARRAYS_TEST(runs_in_clusters) {
+    struct simt_api simt;
+    int there = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&there, cudaDevAttrClusterLaunch, 0));
+    if (there == 0) {
+        TEST_SKIP("clusters came with compute capability 9.0");
+    }
+    for (unsigned blocks = 1; blocks <= 8; blocks *= 2) {
+        WANT(cudaSuccess, scale_in_clusters(a, GRID, blocks));
+        expect_line(a, 4, (int)blocks);
+    }
+    WANT(cudaErrorInvalidValue, scale_in_clusters(a, GRID, 0));
+    if (simt_find(&simt)) {
+        WANT(cudaErrorInvalidClusterSize, scale_in_clusters(a, 9, 2));
+        WANT(cudaErrorInvalidClusterSize, scale_in_clusters(a, 16, 16));
+    }
+    WANT(cudaSuccess,
+         cudaFuncSetAttribute(kernel_scale(), cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    WANT(cudaSuccess, scale_in_clusters(a, 16, 16));
+    expect_line(a, 4, 16);
+    WANT(cudaSuccess,
+         cudaFuncSetAttribute(kernel_scale(), cudaFuncAttributeNonPortableClusterSizeAllowed, 0));
+}
+
+C_TEST(kernel, occupancy_of_clusters) {
+    int there = 0, clusters = -1, size = -1, blocks = 0, processors = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&there, cudaDevAttrClusterLaunch, 0));
+    if (there == 0) {
+        TEST_SKIP("clusters came with compute capability 9.0");
+    }
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
+    attribute.val.clusterDim.x = 2;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {
+        .gridDim = {GRID, 1, 1}, .blockDim = {1024, 1, 1}, .attrs = &attribute, .numAttrs = 1};
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    WANT(cudaSuccess,
+         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_scale(), 1024, 0));
+    WANT(cudaSuccess, cudaOccupancyMaxActiveClusters(&clusters, kernel_scale(), &config));
+    EXPECT_INT_EQ(blocks * processors / 2, clusters);
+    WANT(cudaSuccess, cudaOccupancyMaxPotentialClusterSize(&size, kernel_scale(), &config));
+    EXPECT_INT_EQ(8, size);
+    WANT(cudaErrorInvalidValue, cudaOccupancyMaxActiveClusters(NULL, kernel_scale(), &config));
+    WANT(cudaErrorInvalidValue, cudaOccupancyMaxActiveClusters(&clusters, kernel_scale(), NULL));
 }
 
 C_TEST(kernel, reads_symbols) {

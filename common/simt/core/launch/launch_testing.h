@@ -31,6 +31,7 @@ struct launch_testing {
 struct testing_launch {
     const char *kernel;
     uint32_t grid[3], threads[3];
+    uint32_t cluster[3];                  /**< 0: what the kernel says */
     size_t shared;                        /**< bytes of dynamic shared memory */
     bool cooperative;                     /**< all blocks are there at the same time */
     bool bounds_only;                     /**< SIMT_CHECK_BOUNDS in place of full checks */

@@ -14,7 +14,7 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
                               const struct simt_frame *frame, const struct simt_fill *fill,
                               uint32_t lane) {
     const struct simt_run *run = b->block.run;
-    uint32_t thread = w->warp.index * SIMT_LANES + lane;
+    uint32_t thread = w->warp.index * SIMT_LANES + lane, axis;
     switch ((enum simt_special)fill->special) {
     case SIMT_CONSTANT_VALUE:
         return fill->value;
@@ -64,6 +64,29 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
         return frame->local_base + fill->value;
     case SIMT_RESERVED_SHARED:
         return b->block.shared_bytes - SIMT_RESERVED_BYTES + fill->value;
+    case SIMT_CLUSTERID_X:
+    case SIMT_CLUSTERID_Y:
+    case SIMT_CLUSTERID_Z:
+        axis = fill->special - SIMT_CLUSTERID_X;
+        return b->block.index[axis] / run->cluster[axis];
+    case SIMT_NCLUSTERID_X:
+    case SIMT_NCLUSTERID_Y:
+    case SIMT_NCLUSTERID_Z:
+        axis = fill->special - SIMT_NCLUSTERID_X;
+        return run->grid[axis] / run->cluster[axis];
+    case SIMT_CLUSTER_CTAID_X:
+    case SIMT_CLUSTER_CTAID_Y:
+    case SIMT_CLUSTER_CTAID_Z:
+        axis = fill->special - SIMT_CLUSTER_CTAID_X;
+        return b->block.index[axis] % run->cluster[axis];
+    case SIMT_CLUSTER_NCTAID_X:
+    case SIMT_CLUSTER_NCTAID_Y:
+    case SIMT_CLUSTER_NCTAID_Z:
+        return run->cluster[fill->special - SIMT_CLUSTER_NCTAID_X];
+    case SIMT_CLUSTER_RANK:
+        return b->block.rank;
+    case SIMT_CLUSTER_SIZE:
+        return b->block.cluster != NULL ? b->block.cluster->size : 1;
     case SIMT_ENVREG1:
         return run->grid_workspace >> 32;
     case SIMT_ENVREG2:
@@ -74,8 +97,22 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
 
 /* Differs from block to block of one launch. */
 static bool differs_by_block(enum simt_special special) {
-    return special == SIMT_CTAID_X || special == SIMT_CTAID_Y || special == SIMT_CTAID_Z ||
-           special == SIMT_SMID;
+    switch (special) {
+    case SIMT_CTAID_X:
+    case SIMT_CTAID_Y:
+    case SIMT_CTAID_Z:
+    case SIMT_SMID:
+    case SIMT_CLUSTERID_X:
+    case SIMT_CLUSTERID_Y:
+    case SIMT_CLUSTERID_Z:
+    case SIMT_CLUSTER_CTAID_X:
+    case SIMT_CLUSTER_CTAID_Y:
+    case SIMT_CLUSTER_CTAID_Z:
+    case SIMT_CLUSTER_RANK:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool differs_by_lane(enum simt_special special) {
@@ -164,6 +201,11 @@ bool simt_frame_fits(const struct simt_run *run, const struct simt_code *code,
     return !recursive || (used <= run->stack_bytes && caller->depth < MAX_DEPTH);
 }
 
+static void set_constant_predicates(const struct simt_block_run *block, struct simt_frame *frame) {
+    frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
+    frame->predicates[SIMT_PREDICATE_IN_CLUSTER] = block->block.cluster != NULL ? UINT32_MAX : 0;
+}
+
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller) {
@@ -180,7 +222,7 @@ struct simt_frame *simt_frame_create(const struct simt_block_run *block,
     frame->code = code;
     frame->depth = caller != NULL ? caller->depth + 1 : 0;
     frame->local_base = caller != NULL ? caller->local_base + stack_of(caller->code) : 0;
-    frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
+    set_constant_predicates(block, frame);
     fill_rows(block, warp, frame, true);
     return frame;
 }
@@ -207,7 +249,7 @@ struct simt_frame *simt_frame_renew(const struct simt_block_run *block,
     free(frame->cells);
     frame->cells = NULL;
     memset(frame->predicates, 0, frame->code->predicates * sizeof *frame->predicates);
-    frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
+    set_constant_predicates(block, frame);
     clear_registers(frame);
     fill_rows(block, warp, frame, false);
     return frame;

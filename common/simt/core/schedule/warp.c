@@ -66,6 +66,8 @@ void simt_warp_finish(struct simt_warp_run *w) {
         const struct simt_fragment *f = &w->fragments[--w->fragment_count];
         drop_lanes(w, f->frame, f->mask);
     }
+    simt_products_free(w->products);
+    w->products = NULL;
     w->state = SIMT_WARP_DONE;
 }
 
@@ -468,7 +470,8 @@ static void wake(struct simt_warp_run *w) {
     }
 }
 
-static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t lanes, bool exits) {
+static enum go leave(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                     uint32_t lanes, bool exits) {
     struct simt_frame *frame = f->frame;
     if (lanes == 0) {
         f->pc++;
@@ -477,6 +480,8 @@ static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t 
     if (exits || frame->caller == NULL) {
         w->warp.members &= ~lanes;
         w->warp.block->returned += (uint32_t)__builtin_popcount(lanes);
+        b->last = w;
+        b->last_instruction = &f->frame->code->instructions[f->pc];
         remove_lanes(w, f, lanes);
         drop_lanes(w, frame, lanes);
         wake(w);
@@ -607,7 +612,7 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
         return call(b, w, f, i, active);
     case SIMT_FLOW_RETURN:
     case SIMT_FLOW_EXIT:
-        return leave(w, f, active, i->flow == SIMT_FLOW_EXIT);
+        return leave(b, w, f, active, i->flow == SIMT_FLOW_EXIT);
     case SIMT_FLOW_BARRIER:
         if (active != 0) {
             return barrier(b, w, f, i, active);

@@ -269,6 +269,9 @@ void simt_sync_release(struct simt_warp *warp, uint32_t flags) {
     if ((flags & SIMT_RELEASES_DEVICE) != 0 && block->shadow->watch != NULL) {
         simt_history_release(block->shadow->watch->blocks, &block->agent);
     }
+    if ((flags & SIMT_RELEASES_DEVICE) != 0 && block->cluster != NULL) {
+        simt_cluster_release(block);
+    }
 }
 
 void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
@@ -279,6 +282,9 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     simt_shadow_acquire(block->shadow, warp->index);
     if (block->shadow->watch != NULL) {
         simt_history_acquire(block->shadow->watch->blocks, &block->agent);
+    }
+    if (block->cluster != NULL) {
+        simt_cluster_acquire(block);
     }
 }
 

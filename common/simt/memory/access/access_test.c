@@ -368,7 +368,7 @@ HARNESS_TEST(access, modifiers_that_change_nothing_are_accepted, SIMT_CHECK_BOUN
 }
 
 HARNESS_TEST(access, unknown_forms_are_refused, SIMT_CHECK_BOUNDS) {
-    static const char *const opcodes[] = {"ld.global.frob.u32", "ld.shared::cluster.u32",
+    static const char *const opcodes[] = {"ld.global.frob.u32", "ld.shared::grid.u32",
                                           "ld.global",          "ld.global.v4.u32",
                                           "ldmatrix.u32",       "ld.global.pred"};
     struct harness_instruction in;

@@ -49,8 +49,10 @@ struct simt_request {
     const uint32_t *lanes;     /**< the mask expanded */
     const uint64_t *addresses; /**< given by the caller of simt_access_resolve(), or NULL */
     unsigned char **places;    /**< simt_access_resolve(): receives the host addresses, or NULL */
+    struct simt_block *home;   /**< shared memory: whose; else the warp's block */
     unsigned char *host;       /**< of the first active lane */
-    uint64_t first;            /**< address of the first active lane, in its space */
+    uint64_t first;            /**< address of the first active lane, in its space; shared memory:
+                                    the offset in that of its block */
     uint32_t mask, bytes;
     enum ptx_space space;
     enum simt_access_kind kind;
@@ -58,6 +60,7 @@ struct simt_request {
     bool strong;   /**< not part of a race */
     bool blind;    /**< an update that does not depend on the old value: exch */
     bool counted;  /**< in sectors or wavefronts */
+    bool async;    /**< by the async proxy */
     bool part;     /**< not the first part: no request of its own */
     bool far;      /**< the lanes lie too far apart for 32 bits */
     bool complete; /**< no need to ask whether the bytes were written */
@@ -76,8 +79,20 @@ bool simt_request_check(const struct simt_request *request);
 void simt_request_expect(const struct simt_request *request);
 void simt_request_witness(const struct simt_request *request);
 
+/** Whether a request reaches the shared memory of another block of the cluster. */
+SIMT_HOT bool simt_request_is_remote(const struct simt_request *request) {
+    return request->home != request->warp->block;
+}
+
 /** Takes a request apart that is not inside one allocation. */
 void simt_request_split(const struct simt_request *request, simt_move *move);
+
+/** Names the shared memory of a request: "shared memory", "the shared memory of block (1,0,0)".
+ *  @return @p text */
+const char *simt_request_shared_text(const struct simt_request *request, char *text, size_t size);
+
+/** Reports a lane's access to the shared memory of a block whose threads have all returned. */
+void simt_request_fault_over(const struct simt_request *request, uint32_t lane, uint64_t offset);
 
 /** Reports a lane's access that is out of bounds or misaligned. */
 void simt_request_fault(const struct simt_request *request, uint32_t lane, enum ptx_space space,
@@ -256,8 +271,9 @@ SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space sp
     uint64_t end = request->first + (uint64_t)(int64_t)pattern->high + request->bytes;
     switch (space) {
     case PTX_SHARED:
-        request->host = block->shared + request->first;
-        return low <= end && end <= block->shared_bytes && simt_request_stays(request, low, end);
+        request->host = request->home->shared + request->first;
+        return low <= end && end <= request->home->shared_bytes &&
+               simt_request_stays(request, low, end);
     case PTX_LOCAL:
         if (low > end || end > block->local_bytes) {
             return false;
@@ -320,6 +336,7 @@ SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp 
                                  enum simt_access_kind kind) {
     uint32_t detail = instruction->detail[0];
     request->warp = warp;
+    request->home = warp->block;
     request->instruction = instruction;
     request->lanes = warp->lanes;
     request->addresses = NULL;
@@ -332,6 +349,7 @@ SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp 
     request->strong = (detail & SIMT_STRONG) != 0;
     request->blind = (detail & SIMT_BLIND) != 0;
     request->counted = true;
+    request->async = false;
     request->part = false;
     request->far = false;
     request->complete = false;

@@ -29,23 +29,44 @@ static uint64_t lane_address(const struct simt_request *request, uint32_t lane) 
 }
 
 static bool written(const struct simt_request *request, uint64_t address, size_t bytes) {
-    const struct simt_block *block = request->warp->block;
-    return is_shared(request) ? simt_shadow_written(block->shadow, address, bytes)
-                              : simt_memory_written(block->run->memory, address, bytes);
+    return is_shared(request) ? simt_shadow_written(request->home->shadow, address, bytes)
+                              : simt_memory_written(request->home->run->memory, address, bytes);
 }
 
 static void mark(const struct simt_request *request, uint64_t address, size_t bytes) {
-    const struct simt_block *block = request->warp->block;
     if (is_shared(request)) {
-        simt_shadow_mark(block->shadow, address, bytes);
+        simt_shadow_mark(request->home->shadow, address, bytes);
     } else {
-        simt_memory_mark_store(block->run->memory, address, bytes);
+        simt_memory_mark_store(request->home->run->memory, address, bytes);
     }
+}
+
+/* No thread may disturb the async proxy. */
+static bool check_flights(const struct simt_request *request) {
+    const struct simt_shadow *shadow = request->home->shadow;
+    bool writes = request->kind != SIMT_READ;
+    if (shadow->flights == NULL) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint64_t address = lane_address(request, lane);
+        const struct simt_flight *flight =
+            simt_flights_find(shadow, address, address + request->bytes, writes);
+        if (flight != NULL) {
+            simt_race_with_flight(request, lane, flight);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* No thread may access bytes that a copy still writes. */
 static bool check_copies(const struct simt_request *request) {
-    const struct simt_copies *copies = request->warp->block->shadow->copies;
+    const struct simt_copies *copies = request->home->shadow->copies;
+    if (!check_flights(request)) {
+        return false;
+    }
     if (copies == NULL) {
         return true;
     }
@@ -270,7 +291,8 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
         if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
             continue;
         }
-        if (view->agent == &request->warp->block->agent) {
+        const struct simt_block *block = request->warp->block;
+        if (view->agent == &block->agent || view->agent == &block->peer) {
             simt_race_between_blocks(request, lane, &race);
         } else {
             simt_race_inside_block(request, other_lane_at(request, lane, &race), &race);
@@ -330,13 +352,31 @@ static inline bool check_lanes_agree(const struct simt_request *request) {
     return leaders == request->mask || compare_stored(request, leaders);
 }
 
+/* Shared memory that other blocks of the cluster reach. */
+static bool check_cluster(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
+    const struct simt_cluster *cluster = block->cluster;
+    const struct view peers = {cluster->history, &block->peer,
+                               request->home->rank * cluster->stride + request->first};
+    return check_view(request, &peers);
+}
+
+static bool check_shared(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    const struct view own = {shadow->history, &shadow->agents[request->warp->index],
+                             request->first};
+    bool has_peers = block->cluster != NULL && block->cluster->history != NULL;
+    return (simt_request_is_remote(request) || check_view(request, &own)) &&
+           (!has_peers || check_cluster(request)) && check_lanes_agree(request);
+}
+
 static bool check_races(const struct simt_request *request) {
     struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     uint32_t warp = request->warp->index;
     if (is_shared(request)) {
-        const struct view shared = {shadow->history, &shadow->agents[warp], request->first};
-        return check_view(request, &shared) && check_lanes_agree(request);
+        return check_shared(request);
     }
     const struct simt_watch *watch = shadow->watch;
     if (watch == NULL || !simt_history_covers(watch->blocks, request->first - watch->begin)) {
@@ -400,11 +440,46 @@ static bool check_local(const struct simt_request *request) {
     return missing == 0 || simt_request_unwritten(request, missing, &groups);
 }
 
+static struct simt_generic_write *generic_at(const struct simt_request *request, uint32_t lane) {
+    return &request->home->shadow->generic[lane_address(request, lane) / SIMT_GENERIC_BYTES];
+}
+
+/* Who writes, for the async proxy that may read it. */
+static void note_generic(const struct simt_request *request) {
+    const struct simt_warp *warp = request->warp;
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        *generic_at(request, lane) =
+            (struct simt_generic_write){.instruction = request->async ? NULL : request->instruction,
+                                        .fences = request->home->shadow->proxy_fences,
+                                        .thread = warp->index * SIMT_LANES + lane};
+    }
+}
+
+/* What a thread has written is there for the async proxy behind a proxy fence only. */
+static bool check_proxy(const struct simt_request *request) {
+    if (!request->async || request->kind != SIMT_READ) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        const struct simt_generic_write *write = generic_at(request, lane);
+        if (write->instruction != NULL && write->fences == request->home->shadow->proxy_fences) {
+            simt_race_with_proxy(request, lane, write);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What follows from a store or an atomic operation that is right. @return false after a fault */
 static bool note_write(const struct simt_request *request) {
     request->warp->block->writes++;
     save_replaced(request);
     mark_written(request);
+    if (is_shared(request) && request->home->shadow->generic != NULL) {
+        note_generic(request);
+    }
     return (request->warp->attention & SIMT_ATTENTION_UNDEFINED) == 0 ||
            simt_request_stored(request);
 }
@@ -462,19 +537,23 @@ bool simt_request_check(const struct simt_request *request) {
     if (again) {
         simt_request_expect(request);
     }
-    /* In global memory races first: that nothing has written some bytes may be a matter of timing,
-     * when another block does. */
-    if (is_shared(request) && !check_content(request)) {
+    /* Where other blocks write, races first: that nothing has written some bytes may be a matter of
+     * timing. */
+    bool alone = is_shared(request) && !simt_request_is_remote(request);
+    if (alone && !check_content(request)) {
         return false;
     }
     if (!request->strong && (block->run->check & SIMT_CHECK_RACES) != 0 && !check_races(request)) {
         return false;
     }
-    if (!is_shared(request) && !check_content(request)) {
+    if (!alone && !check_content(request)) {
         return false;
     }
     if (again && !request->strong) {
         simt_request_witness(request);
+    }
+    if (is_shared(request) && request->home->shadow->generic != NULL && !check_proxy(request)) {
+        return false;
     }
     return request->kind == SIMT_READ || note_write(request);
 }

@@ -50,8 +50,9 @@ enum simt_agents {
     SIMT_WARPS_OF_GLOBAL, /**< warps of a block, in global memory: atomic operations are compared
                                with earlier plain stores only */
     SIMT_BLOCKS,          /**< blocks, one after another; atomic operations as before */
-    SIMT_BLOCKS_APART     /**< blocks, while others run on other host threads: see
+    SIMT_BLOCKS_APART,    /**< blocks, while others run on other host threads: see
                                simt_histories_meet() */
+    SIMT_BLOCKS_OF_SHARED /**< blocks of a cluster, in the shared memory of all of them */
 };
 
 /** What an agent remembers; zero-initialised, but for `id`, when it starts. */

@@ -20,8 +20,11 @@ enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_sh
     made->global = calloc((size_t)made->warps + 1, sizeof *made->global);
     made->written = calloc(byte_bits_words(made->shared_bytes), sizeof *made->written);
     made->local = calloc(made->local_words + 1, sizeof *made->local);
-    if (made->agents == NULL || made->global == NULL || made->written == NULL ||
-        made->local == NULL ||
+    if (size->has_async_reads) {
+        made->generic = calloc(made->shared_bytes / SIMT_GENERIC_BYTES + 1, sizeof *made->generic);
+    }
+    if ((size->has_async_reads && made->generic == NULL) || made->agents == NULL ||
+        made->global == NULL || made->written == NULL || made->local == NULL ||
         simt_history_create(&made->history, SIMT_WARPS_OF_SHARED, made->shared_bytes) !=
             STATUS_OK) {
         simt_shadow_free(made);
@@ -36,6 +39,8 @@ void simt_shadow_free(struct simt_shadow *shadow) {
     if (shadow != NULL) {
         simt_history_free(shadow->history);
         simt_copies_free(shadow->copies);
+        simt_flights_free(shadow->flights);
+        free(shadow->generic);
         free(shadow->agents);
         free(shadow->global);
         free(shadow->written);
@@ -57,6 +62,11 @@ void simt_shadow_reset(struct simt_shadow *shadow) {
     memset(shadow->local, 0, shadow->local_words);
     if (shadow->copies != NULL) {
         simt_copies_reset(shadow->copies);
+    }
+    simt_flights_reset(shadow->flights);
+    if (shadow->generic != NULL) {
+        memset(shadow->generic, 0,
+               (shadow->shared_bytes / SIMT_GENERIC_BYTES + 1) * sizeof *shadow->generic);
     }
     for (uint32_t n = 0; n < shadow->warps; n++) {
         shadow->agents[n] = (struct simt_agent){.id = n};

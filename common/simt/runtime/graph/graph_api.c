@@ -281,13 +281,20 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
     DEVICE_CALL(runtime, get_kernel(node, parameters));
 }
 
-/** Whether the grid is cooperative; of the others nothing is kept. */
+/** Whether the grid is cooperative, and its clusters; of the others nothing is kept. */
 static cudaError_t get_attribute(const struct CUgraphNode_st *node, cudaLaunchAttributeID attribute,
                                  cudaLaunchAttributeValue *value) {
     if (node == NULL || value == NULL || node->work.kind != WORK_KERNEL) {
         return cudaErrorInvalidValue;
     }
     memset(value, 0, sizeof *value);
+    if (attribute == cudaLaunchAttributeClusterDimension) {
+        const dim3 cluster = cluster_of(&node->work.kernel);
+        value->clusterDim.x = cluster.x;
+        value->clusterDim.y = cluster.y;
+        value->clusterDim.z = cluster.z;
+        return cudaSuccess;
+    }
     if (attribute != cudaLaunchAttributeCooperative) {
         return cudaErrorNotSupported;
     }

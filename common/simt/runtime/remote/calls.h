@@ -353,6 +353,8 @@ struct fatbin_wrapper {
       (IN, int), (IN, size_t), (IN, unsigned))                                                     \
     X(cudaOccupancyAvailableDynamicSMemPerBlock, 4, (INOUT, size_t), (IN, const void *),           \
       (IN, int), (IN, int))                                                                        \
+    X(cudaOccupancyMaxActiveClusters, 3, (INOUT, int), (IN, const void *), (CONFIG, 0))            \
+    X(cudaOccupancyMaxPotentialClusterSize, 3, (INOUT, int), (IN, const void *), (CONFIG, 0))      \
     /* What simt.h asks. */                                                                        \
     X(simt_ask_totals, 1, (INOUT, struct simt_totals))                                             \
     X(simt_ask_limits, 1, (INOUT, struct simt_limits))                                             \

@@ -144,8 +144,6 @@
     X(cudaMemcpyBatchAsync_ptsz)                          \
     X(cudaMipmappedArrayGetMemoryRequirements)            \
     X(cudaMipmappedArrayGetSparseProperties)              \
-    X(cudaOccupancyMaxActiveClusters)                     \
-    X(cudaOccupancyMaxPotentialClusterSize)               \
     X(cudaSignalExternalSemaphoresAsync)                  \
     X(cudaSignalExternalSemaphoresAsync_ptsz)             \
     X(cudaStreamCopyAttributes)                           \
