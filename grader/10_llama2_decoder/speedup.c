@@ -192,10 +192,15 @@ static double flops_of_prompt(const struct decoder_size *s, size_t tokens) {
     return 2.0 * layer_weights(s) * (double)((s->L - 1) * tokens) + flops_of_steps(s, 1);
 }
 
-/* A call reads the weights at least once. */
-static void check_counted(const struct decoder_size *s, double flops) {
+/* Its number, its position and settings of the sampler, with as much to spare. */
+static const double BYTES_A_TOKEN = 128.0;
+
+/* A call reads the weights at least once, and leaves logits of each step, or of a prompt's end. */
+static void check_counted(const struct decoder_size *s, double flops, size_t tokens,
+                          size_t results) {
     remote_check_counted(flops, s->dtype == NN_F32 ? REMOTE_FP32_PRODUCTS : REMOTE_16_BIT_PRODUCTS);
     remote_check_counted_bytes(token_weights(s) * (double)nn_dtype_bytes(s->dtype));
+    remote_check_sent(BYTES_A_TOKEN * (double)tokens, sizeof(float) * (double)(results * s->V));
 }
 
 /*
@@ -487,7 +492,8 @@ static enum status run_steps(struct race *race, struct racer *r, bool subject, d
     if (!subject) {
         return STATUS_OK;
     }
-    check_counted(&race->task.size, flops_of_steps(&race->task.size, call.count));
+    check_counted(&race->task.size, flops_of_steps(&race->task.size, call.count), call.count,
+                  call.count);
     return check_steps(race, text, size, error);
 }
 
@@ -523,7 +529,8 @@ static enum status run_prompt(struct race *race, struct racer *r, bool subject, 
     TRY(remote_call_timed("decoder_prefill", &call, sizeof call, r->stream, ms, error));
     TRY(read_logits(r, error));
     if (subject) {
-        check_counted(&race->task.size, flops_of_prompt(&race->task.size, call.count));
+        check_counted(&race->task.size, flops_of_prompt(&race->task.size, call.count), call.count,
+                      1);
         compare(race, "a timed prompt");
     }
     return STATUS_OK;
@@ -700,7 +707,7 @@ static double time_text(void *argument, bool subject) {
     enum status status = remote_call_timed("decoding_write", &call, sizeof call, NULL, &ms, &error);
     if (status == STATUS_OK && subject) {
         memcpy(written, writer->written, w->count * sizeof *written);
-        check_counted(&w->task.size, w->flops);
+        check_counted(&w->task.size, w->flops, w->length + w->count, w->count);
         status = check_written(w, written, text, sizeof text, &error);
     }
     return end_turn(status, text, &error, ms);

@@ -360,6 +360,16 @@ void remote_check_counted_bytes(double bytes) {
     }
 }
 
+void remote_check_sent(double inputs, double result) {
+    double sent = (double)(remote.after.sent - remote.before.sent);
+    if (remote_has_device() && sent > inputs + 0.5 * result) {
+        TEST_FAIL(
+            "your code sent %.3g bytes to the GPU in a call that has %.3g bytes of input on the "
+            "host and a result of %.3g bytes: kernels must compute the result where it is",
+            sent, inputs, result);
+    }
+}
+
 enum status remote_alloc(void **memory, size_t bytes, struct error *error) {
     struct side *side = &remote.sides[remote.used];
     *memory = NULL;

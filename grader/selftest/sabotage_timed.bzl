@@ -25,6 +25,7 @@ def sabotage_timed(lab, functions, verdicts):
         linkopts = ["-Wl,--wrap=" + function for function in functions],
         target_compatible_with = REQUIRES_NVCC,
         deps = [
+            ":decoy_work",
             "//labs/%s:contract" % lab,
             "//labs/%s:starter" % lab,
             "@rules_cuda//cuda:runtime",

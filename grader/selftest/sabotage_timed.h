@@ -20,7 +20,13 @@
     X(every_second)     /* does nothing in every second call */                             \
     X(after_the_first)  /* does nothing in any call but a process's first */                \
     X(captures_nothing) /* does nothing while its launches are recorded */                  \
-    X(part_of_it)       /* does a part of what was asked for, see each lab's file */
+    X(part_of_it)       /* does a part of what was asked for, see each lab's file */        \
+    X(no_update)        /* these are of lab 11, see its file */                             \
+    X(no_attention)                                                                         \
+    X(no_parameters)                                                                        \
+    X(pool) /* and these of lab 02 */                                                       \
+    X(managed)                                                                              \
+    X(pinned)
 
 #define MISTAKE_VARIABLE "WRONG_TIMED"
 #include "grader/selftest/mistakes.h"

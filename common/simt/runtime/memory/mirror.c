@@ -47,6 +47,7 @@ static void use_piece(struct runtime *runtime, struct host_block *block, struct 
         return;
     }
     block->chunks[piece.number] = 1;
+    runtime->sent += piece.bytes;
     if (block->kind == HOST_MANAGED) {
         (void)program_take(runtime, block->copy + piece.offset, in_program(block, piece.offset),
                            piece.bytes);
