@@ -35,6 +35,9 @@ struct simt_device_state {
     /** Bytes that programs sent to the device: by copies, as host memory that kernels use, in
      *  pieces of 64 KiB, and as arguments of launches beyond SIMT_PLAIN_ARGUMENTS of each */
     uint64_t sent;
+    /** Bytes that programs fetched: by copies, as managed memory, and again as host memory that
+     *  kernels use, which may have written it */
+    uint64_t fetched;
 };
 
 struct simt_control {

@@ -258,7 +258,8 @@ C_TEST(speedup, calls_allocate_nothing) {
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
     } else if (after.copies_to_host == before.copies_to_host) {
-        TEST_FAIL("calls copied no result through device_read(): it cannot be told what they do");
+        TEST_FAIL("calls copied no result from device memory to the host: where it was computed "
+                  "cannot be told; copy it with device_read()");
     } else if (allocations > 0) {
         TEST_FAIL(
             "%s calls allocate: %llu allocation%s in %d calls of sizes seen before, allowed 0", lab,

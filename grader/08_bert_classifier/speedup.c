@@ -162,6 +162,7 @@ static void check_counted(const struct bert_config *config, size_t rows) {
     double flops = least_flops(config, rows);
     remote_check_counted(flops, REMOTE_FP32_PRODUCTS);
     remote_check_counted_bytes(sizeof(float) * flops / (2.0 * (double)rows));
+    remote_check_fetched(sizeof(float) * flops / (2.0 * (double)rows));
 }
 
 /*

@@ -80,6 +80,7 @@ static enum status renew_and_run(struct kv_linear_case *c, struct rng *rng, bool
     remote_check_counted(least_of_linear(&c->spec).flops, REMOTE_16_BIT_PRODUCTS);
     remote_check_counted_bytes(least_of_linear(&c->spec).bytes);
     remote_check_sent(0.0, sizeof(float) * (double)c->spec.N);
+    remote_check_fetched(least_of_linear(&c->spec).bytes);
     return kv_linear_case_check(c, text, size, error);
 }
 
@@ -193,6 +194,7 @@ static enum status feed(struct timed_text *t, size_t late, double *ms, struct er
             remote_check_counted(least_of_token(&t->text.spec).flops, REMOTE_16_BIT_PRODUCTS);
             remote_check_counted_bytes(least_of_token(&t->text.spec).bytes);
             remote_check_sent(0.0, sizeof(float) * (double)(t->text.spec.NH * t->text.spec.HS));
+            remote_check_fetched(least_of_token(&t->text.spec).bytes);
             TRY(kv_text_check(&t->text, position, text, sizeof text, error));
         }
         if (text[0] != '\0') {
@@ -366,6 +368,7 @@ static enum status decode(struct decoded *d, enum remote_side which, double *bes
         TRY(remote_call_timed("decoding_text", &call, sizeof call, NULL, &ms, error));
         remote_check_counted(least_of_text(&d->config).flops, REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(least_of_text(&d->config).bytes);
+        remote_check_fetched(least_of_text(&d->config).bytes);
         memcpy(d->logits[which] + i * numbers, logits, bytes);
         *best = d->texts > 1 && i == 0 ? *best : fmin(*best, ms);
     }

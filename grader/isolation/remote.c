@@ -34,6 +34,7 @@ static struct {
     double flops;      /* that simt counted in the last timed call */
     double tensor;     /* of these, by tensor cores */
     double bytes;      /* of global memory, likewise */
+    double sent;       /* bytes to the device, likewise */
     struct simt_reading before, after; /* of the device, around the last call */
     unsigned hung;                     /* how often it did not come to an end */
 } remote;
@@ -279,6 +280,7 @@ enum status remote_call_by(enum call_mode mode, const char *name, const void *ar
     const struct simt_reading *a = &remote.after, *b = &remote.before;
     remote.flops = remote_has_device() ? (double)(a->flops - b->flops) : (double)m->a[3];
     remote.tensor = remote_has_device() ? a->tensor_flops - b->tensor_flops : 0.0;
+    remote.sent = remote_has_device() ? (double)(a->sent - b->sent) : 0.0;
     remote.bytes = remote_has_device() ? (double)(a->bytes - b->bytes) : (double)m->a[4];
     return status;
 }
@@ -361,12 +363,20 @@ void remote_check_counted_bytes(double bytes) {
 }
 
 void remote_check_sent(double inputs, double result) {
-    double sent = (double)(remote.after.sent - remote.before.sent);
-    if (remote_has_device() && sent > inputs + 0.5 * result) {
+    if (remote.sent > inputs + 0.5 * result) {
         TEST_FAIL(
             "your code sent %.3g bytes to the GPU in a call that has %.3g bytes of input on the "
             "host and a result of %.3g bytes: kernels must compute the result where it is",
-            sent, inputs, result);
+            remote.sent, inputs, result);
+    }
+}
+
+void remote_check_fetched(double weights) {
+    double fetched = (double)remote.after.fetched;
+    if (remote_has_device() && fetched > 0.5 * weights) {
+        TEST_FAIL("your code fetched %.3g bytes from the GPU, of whose weights there are %.3g: "
+                  "kernels must use them where they are",
+                  fetched, weights);
     }
 }
 

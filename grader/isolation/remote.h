@@ -122,6 +122,16 @@ void remote_check_counted_bytes(double bytes);
  */
 void remote_check_sent(double inputs, double result);
 
+/**
+ * @brief Fails the running test when the worker has fetched half of the weights from the device
+ *        since it was started; does nothing on a GPU.
+ *
+ * Whoever would compute on the CPU what has little input and a small result needs them.
+ *
+ * @param weights bytes that lie in device memory alone
+ */
+void remote_check_fetched(double weights);
+
 /** What a request and its answer may take of a call's time without counting. */
 #define REMOTE_MESSAGE_MS 0.25
 

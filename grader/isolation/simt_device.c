@@ -100,6 +100,7 @@ bool simt_device_read(struct simt_device *device, struct simt_reading *reading) 
         .calls = state.calls,
         .faults = state.faults,
         .sent = state.sent,
+        .fetched = state.fetched,
     };
     return true;
 }

@@ -8,6 +8,8 @@ enum status __wrap_gpu_matmul(struct gpu_matmul *matmul, float *out, const float
                               const float *weight, size_t M, size_t N, size_t K,
                               struct error *error);
 
+enum { MOST_OUT = 1 << 20 /* bytes */ };
+
 /* A call's operands. */
 struct product {
     float *out;
@@ -31,20 +33,23 @@ static cudaError_t give_back(void *memory) {
     return chosen_mistake() == MISTAKE_pinned ? cudaFreeHost(memory) : cudaFreeAsync(memory, NULL);
 }
 
-/* Allocates for each call. The result goes through device_read(), as is wanted. */
+/* The operands in memory that is allocated for each call. The result lies where it always does, and
+   goes through device_read(), as is wanted. */
 static enum status run(const struct product *p, float *memory, struct error *error) {
-    float *in = memory, *out = in + p->M * p->K, *weight = out + p->M * p->N;
-    if (cudaMemcpy(in, p->in, p->M * p->K * sizeof *in, cudaMemcpyDefault) != cudaSuccess ||
+    static void *out;
+    float *in = memory, *weight = in + p->M * p->K;
+    if ((out == NULL && cudaMalloc(&out, MOST_OUT) != cudaSuccess) ||
+        cudaMemcpy(in, p->in, p->M * p->K * sizeof *in, cudaMemcpyDefault) != cudaSuccess ||
         cudaMemcpy(weight, p->weight, p->N * p->K * sizeof *in, cudaMemcpyDefault) != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "copying the operands");
     }
     TRY(gpu_matmul_launch(out, in, weight, p->M, p->N, p->K, NULL, error));
-    return device_read(p->out, out, p->M * p->N * sizeof *out, NULL, error);
+    return device_read(p->out, out, p->M * p->N * sizeof *in, NULL, error);
 }
 
 static enum status allocate_and_run(const struct product *p, struct error *error) {
     void *memory = NULL;
-    if (take(&memory, (p->M * p->K + p->M * p->N + p->N * p->K) * sizeof(float)) != cudaSuccess) {
+    if (take(&memory, (p->M * p->K + p->N * p->K) * sizeof(float)) != cudaSuccess) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "no memory of this kind");
     }
     enum status status = run(p, memory, error);

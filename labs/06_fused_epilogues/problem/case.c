@@ -14,7 +14,7 @@ static enum fused_buffer target_of(const struct fused_case *c) {
 
 static void name_case(struct fused_case *c) {
     snprintf(c->name, sizeof c->name, "%s, shape M=%zu N=%zu K=%zu%s%s%s", fused_op_name(c->op),
-             c->shape.M, c->shape.N, c->shape.K, c->in_place ? ", in place" : "",
+             c->rows, c->shape.N, c->shape.K, c->in_place ? ", in place" : "",
              c->skew > 0 ? ", pointers 4 bytes past a boundary" : "",
              c->flavour.mean != 0.0f ? ", mean far from zero" : "");
 }
@@ -127,8 +127,8 @@ static enum status draw_mixes(struct fused_case *c, struct rng *rng, struct erro
 
 enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarded,
                               struct error *error) {
-    name_case(c);
     c->rows = c->rows > 0 ? c->rows : c->shape.M;
+    name_case(c);
     TRY(fused_data_create(&c->data, c->op, c->shape, c->flavour, rng, error));
     TRY(draw_mixes(c, rng, error));
     c->in_place = c->in_place && c->data.problem.residual != NULL;

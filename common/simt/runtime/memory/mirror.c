@@ -60,6 +60,7 @@ static void use_piece(struct runtime *runtime, struct host_block *block, struct 
         memcpy(block->before + piece.offset, block->copy + piece.offset, piece.bytes);
     }
     runtime->used += piece.bytes;
+    runtime->fetched += piece.bytes;
 }
 
 /** Kernels run on several threads. */
@@ -233,6 +234,7 @@ static void give_piece(struct runtime *runtime, struct host_block *block, struct
     (void)program_give(runtime, in_program(block, piece.offset), block->copy + piece.offset,
                        piece.bytes);
     runtime->moved += piece.bytes;
+    runtime->fetched += piece.bytes;
 }
 
 /** @return the address that kernels use: of a managed variable that of its device memory. */

@@ -82,6 +82,7 @@ static cudaError_t state_of(const struct runtime *runtime, struct simt_device_st
         .calls = runtime->calls,
         .faults = runtime->faults,
         .sent = runtime->sent,
+        .fetched = runtime->fetched,
     };
     return cudaSuccess;
 }
