@@ -17,6 +17,10 @@ static bool last_token = true;
 enum status __wrap_kv_attention(const struct kv_attention *attention, void *workspace,
                                 device_stream stream, struct error *error) {
     last_token = attention->longest == attention->T;
+    if (chosen_mistake() == MISTAKE_every_second &&
+        sabotage_leaves_out(attention, sizeof *attention, stream)) {
+        return STATUS_OK;
+    }
     return __real_kv_attention(attention, workspace, stream, error);
 }
 
@@ -28,6 +32,9 @@ enum status __wrap_kv_linear(const struct kv_linear *linear, device_stream strea
         struct kv_linear some = *linear;
         some.N = linear->N > 512 ? linear->N : 0;
         return __real_kv_linear(&some, stream, error);
+    }
+    if (chosen_mistake() == MISTAKE_zero_inputs) {
+        TRY(device_set((void *)linear->in, 0, linear->K * sizeof(float), stream, error));
     }
     if (sabotage_leaves_out(linear, sizeof *linear, stream)) {
         return STATUS_OK;

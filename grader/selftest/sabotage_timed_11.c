@@ -18,6 +18,9 @@ enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stre
 enum status __wrap_layernorm_backward(const struct layernorm_backward_problem *problem,
                                       void *workspace, device_stream stream, struct error *error) {
     struct layernorm_backward_problem p = *problem;
+    if (sabotage_leaves_out(problem, sizeof p, stream)) {
+        return STATUS_OK;
+    }
     if (chosen_mistake() == MISTAKE_no_parameters) {
         p.dweight = p.dbias = (float *)((char *)workspace + (TRAINING_WORKSPACE_BYTES / 2));
         TRY(device_set(p.dweight, 0, p.C * sizeof(float), stream, error));
@@ -38,6 +41,9 @@ enum status __wrap_attention_backward(const struct attention_backward_problem *p
 enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stream,
                          struct error *error) {
     struct adamw_problem p = *problem;
+    if (chosen_mistake() == MISTAKE_zero_inputs) {
+        TRY(device_set((void *)p.gradient, 0, p.count * sizeof(float), stream, error));
+    }
     if (chosen_mistake() == MISTAKE_no_update || sabotage_leaves_out(problem, sizeof p, stream)) {
         return STATUS_OK;
     }

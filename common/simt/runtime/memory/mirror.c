@@ -41,23 +41,35 @@ static unsigned char *map(size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+/** Bytes that may be data: not those of lines of zeros, such as memory has that nobody wrote. */
+static size_t data_in(const unsigned char *memory, size_t bytes) {
+    static const unsigned char zeros[64];
+    size_t data = 0;
+    for (size_t at = 0; at < bytes; at += sizeof zeros) {
+        size_t line = least(bytes - at, sizeof zeros);
+        data += memcmp(memory + at, zeros, line) != 0 ? line : 0;
+    }
+    return data;
+}
+
 /** What the program cannot be asked for, the device has as zeros. */
 static void use_piece(struct runtime *runtime, struct host_block *block, struct piece piece) {
     if (block->chunks[piece.number] != 0) {
         return;
     }
     block->chunks[piece.number] = 1;
-    runtime->sent += piece.bytes;
     if (block->kind == HOST_MANAGED) {
         (void)program_take(runtime, block->copy + piece.offset, in_program(block, piece.offset),
                            piece.bytes);
         runtime->moved += piece.bytes;
+        runtime->sent += data_in(block->copy + piece.offset, piece.bytes);
         return;
     }
     if (block->copy != NULL) {
         (void)program_read(runtime, block->copy + piece.offset, in_program(block, piece.offset),
                            piece.bytes);
         memcpy(block->before + piece.offset, block->copy + piece.offset, piece.bytes);
+        runtime->sent += data_in(block->copy + piece.offset, piece.bytes);
     }
     runtime->used += piece.bytes;
     runtime->fetched += piece.bytes;
