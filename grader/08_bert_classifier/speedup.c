@@ -298,7 +298,7 @@ static void run_race(struct race *race, bool modelled, struct rng *rng) {
         even_ms = fmin(even_ms, time_racer(&race->even, REMOTE_BASELINE, seed));
         if (!test_has_failed()) {
             grader_check_logits(subject->first, baseline->first, subject->c.first.count,
-                                "your encoder, first rows,");
+                                "your encoder (first rows)");
         }
         s->baseline_ms = i < 0 ? s->baseline_ms : fmin(s->baseline_ms, baseline_ms);
         s->subject_ms = i < 0 ? s->subject_ms : fmin(s->subject_ms, subject_ms);

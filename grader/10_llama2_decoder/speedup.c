@@ -388,6 +388,12 @@ static enum status check_token(const float *logits, const struct decoder_size *m
                                size_t size) {
     bool plausible;
     double largest = 0.0;
+    if (token < 0 || (size_t)token >= model->V) {
+        snprintf(text, size,
+                 "%s: %d is no token: your decoder drew none, or one of those behind %zu", what,
+                 (int)token, model->V - 1);
+        return STATUS_OK;
+    }
     for (size_t i = 0; i < model->V; i++) {
         largest = fmax(largest, fabs((double)logits[i]));
     }

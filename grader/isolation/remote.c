@@ -349,16 +349,18 @@ void remote_check_counted(double flops, enum remote_products products) {
                   counted, flops, remote.tensor);
         return;
     }
-    TEST_FAIL("your kernels did %.3g of %.3g operations: what the CPU computes takes no "
-              "modelled time, and does not count",
-              counted, flops);
+    TEST_FAIL(
+        "your kernels did %.3g of %.3g operations: the rest was left out, or the CPU computed "
+        "it, which takes no modelled time and does not count",
+        counted, flops);
 }
 
 void remote_check_counted_bytes(double bytes) {
     if (remote.sides[remote.used].modelled && remote.bytes < 0.5 * bytes) {
-        TEST_FAIL("your kernels moved %.3g of %.3g bytes: what the CPU computes takes no modelled "
-                  "time, and does not count",
-                  remote.bytes, bytes);
+        TEST_FAIL(
+            "your kernels moved %.3g of %.3g bytes: the rest was left out, or the CPU did it, "
+            "which takes no modelled time and does not count",
+            remote.bytes, bytes);
     }
 }
 
