@@ -429,7 +429,7 @@ C_TEST(kernel, allocations_are_counted) {
     WANT(cudaSuccess, cudaFree(ordered));
     WANT(cudaSuccess, cudaFree(pitched));
     simt.read_totals(&after);
-    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).releases);
+    EXPECT_INT_EQ(7, simt_totals_between(&before, &after).releases);
 }
 
 ARRAYS_TEST(longest_launch_is_told_once) {
