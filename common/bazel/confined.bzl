@@ -7,6 +7,10 @@ may take of time, memory and output is limited. cuda_library(confined = True) is
 load("@bazel_tools//tools/build_defs/cc:action_names.bzl", "C_COMPILE_ACTION_NAME")
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 
+# What starts the compiler: a learner's file is compiled in the grader's sandbox, so that it cannot
+# read what else is on the machine.
+COMPILE = "//grader/sandbox/compile"
+
 def confined_options(ctx, cc_toolchain, output, inputs):
     """What `compile` is told before the compiler's own words."""
     options = ctx.actions.args()

@@ -3,16 +3,12 @@
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
-load("//common/bazel:confined.bzl", "confined_library")
+load("//common/bazel:confined.bzl", "COMPILE", "confined_library")
 load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//common/programs/decoder:generate_test.bzl", "generate_test")
 load("//tools:debug.bzl", "debug")
 
 _LIBRARY = {"c": confined_library, "cu": cuda_library}
-
-# What starts the compiler: a learner's file is compiled in the grader's sandbox, so that it cannot
-# read what else is on the machine.
-_COMPILE = "//grader/sandbox/compile"
 
 _FLAGS = {
     # All optimisation flags of a lab are in this one place.
@@ -51,7 +47,7 @@ def lab_library(name, language = "c", **kwargs):
       language: "c", or "cu" for CUDA, which is compiled by nvcc and skipped if nvcc is missing.
       **kwargs: as for cc_library or cuda_library.
     """
-    _LIBRARY[language](name = name, compile = _COMPILE, **dict(_FLAGS[language], **kwargs))
+    _LIBRARY[language](name = name, compile = COMPILE, **dict(_FLAGS[language], **kwargs))
 
 def _is_header(source):
     return source.endswith(".h") or source.endswith(".cuh")

@@ -7,6 +7,7 @@
 #include "common/testing/device_buffer.h"
 #include "common/testing/testing.h"
 #include "grader/04_sgemm/calls.h"
+#include "grader/harness/done.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_models.h"
@@ -193,8 +194,8 @@ FIXTURE_TEST(parity, too_large_is_refused, SGEMM_WORKSPACE_BYTES) {
     struct error error = {0};
     float before = 3.0f, after = 0.0f;
     bool intact, changed;
-    ASSERT_OK(device_buffer_create(&c, 1, false, 0, &error));
-    ASSERT_OK(device_buffer_put(&c, &before, &error));
+    ASSERT_DONE(device_buffer_create(&c, 1, false, 0, &error), &error);
+    ASSERT_DONE(device_buffer_put(&c, &before, &error), &error);
     for (int i = 0; i < 3; i++) {
         size_t size = SGEMM_MAX_SIZE + 1;
         struct sgemm_problem problem = {.M = i == 0 ? size : 1,
@@ -213,8 +214,8 @@ FIXTURE_TEST(parity, too_large_is_refused, SGEMM_WORKSPACE_BYTES) {
                       problem.M, problem.N, problem.K, status_name(status), error.message);
         }
     }
-    EXPECT_OK(device_synchronize(fixture->stream, &error));
-    EXPECT_OK(device_buffer_get(&c, &after, &intact, &changed, &error));
+    EXPECT_DONE(device_synchronize(fixture->stream, &error), &error);
+    EXPECT_DONE(device_buffer_get(&c, &after, &intact, &changed, &error), &error);
     EXPECT_TRUE(!changed);
     device_buffer_free(&c);
 }

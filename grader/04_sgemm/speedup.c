@@ -14,6 +14,7 @@
 #include "common/testing/compare.h"
 #include "common/testing/testing.h"
 #include "grader/04_sgemm/calls.h"
+#include "grader/harness/done.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
@@ -227,7 +228,8 @@ C_TEST(speedup, kernel) {
     if (!grader_gpu_open_for_timing(&gpu)) {
         return;
     }
-    ASSERT_OK(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error));
+    ASSERT_DONE(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error),
+                &error);
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
     const struct work work = {.fp32_flops = sgemm_flops(k.shape)};
     speedup.least = grader_gpu_least_time(&work);

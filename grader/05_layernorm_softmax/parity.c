@@ -9,6 +9,7 @@
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/05_layernorm_softmax/calls.h"
+#include "grader/harness/done.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_bert.h"
@@ -271,7 +272,7 @@ FIXTURE_TEST(parity, bad_sizes_are_refused, ROWS_WORKSPACE_BYTES) {
     struct device_buffer buffer;
     struct error error = {0};
     bool intact, changed = true;
-    ASSERT_OK(device_buffer_create(&buffer, 8, false, 0, &error));
+    ASSERT_DONE(device_buffer_create(&buffer, 8, false, 0, &error), &error);
     for (size_t i = 0; i < COUNT(bad); i++) {
         const struct rows_problem problem = {.op = ROWS_SOFTMAX,
                                              .rows = bad[i].rows,
@@ -282,8 +283,8 @@ FIXTURE_TEST(parity, bad_sizes_are_refused, ROWS_WORKSPACE_BYTES) {
                                              .rows_a_mask = bad[i].rows_a_mask};
         expect_refusal(&problem, bad[i].word, fixture);
     }
-    EXPECT_OK(device_synchronize(fixture->stream, &error));
-    EXPECT_OK(device_buffer_get(&buffer, NULL, &intact, &changed, &error));
+    EXPECT_DONE(device_synchronize(fixture->stream, &error), &error);
+    EXPECT_DONE(device_buffer_get(&buffer, NULL, &intact, &changed, &error), &error);
     EXPECT_TRUE(!changed);
     device_buffer_free(&buffer);
 }

@@ -10,6 +10,7 @@
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/05_layernorm_softmax/calls.h"
+#include "grader/harness/done.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
@@ -187,7 +188,7 @@ static void check_kernel(const char *measure, enum rows_op op, enum nn_dtype typ
         return;
     }
     k.shape = timed_shape(&gpu);
-    ASSERT_OK(kernel_create(&k, !gpu.modelled, &error));
+    ASSERT_DONE(kernel_create(&k, !gpu.modelled, &error), &error);
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
     const struct work work = work_of(&k);
     speedup.least = grader_gpu_least_time(&work);

@@ -26,7 +26,7 @@ static const char lab[] = "06_fused_epilogues";
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { PATIENCE = 40 /* seconds */, CALLS = 9, RUNS = 15, SENTENCES = 16, TOKENS = 32, LABELS = 2 };
+enum { PATIENCE = 40 /* seconds */, CALLS = 7, SENTENCES = 16, TOKENS = 32, LABELS = 2 };
 
 /* Rows whose products are computed here, of which all others are mixes; a BERT layer's rows and
    width. */
@@ -140,30 +140,31 @@ struct layer {
     bool modelled;
 };
 
-/* One call on values that no call has had, and NaN where its output goes. */
+/*
+ * One call; its output's place holds NaN before. The subject's is on values that no call has had,
+ * and what it computes is checked. The baseline's own values are only written again: who draws them
+ * is us, and the L2 cache holds as much of them.
+ */
 static enum status time_once(struct timed_call *t, const char *name, struct layer *layer,
-                             double *ms, struct error *error) {
+                             bool subject, double *ms, struct error *error) {
     const struct device_bench_options once = {.min_runs = 1, .max_runs = 1};
     const struct fused_call call = arguments_of(t);
     struct bench_timing timing;
-    TRY(fused_case_redraw(&t->c, &layer->rng, error));
+    TRY(subject ? fused_case_redraw(&t->c, &layer->rng, error) : fused_case_put(&t->c, error));
     TRY(remote_bench(&once, name, &call, sizeof call, t->stream, &timing, error));
     *ms = timing.median_ms;
-    return STATUS_OK;
+    return subject ? check_result(t, error) : STATUS_OK;
 }
 
 /* Adds the milliseconds of a call: the median of some on a GPU, modelled on simt; a first one warms
-   up. What each call computes is checked where `checked`. */
+   up. */
 static enum status time_call(struct timed_call *t, const char *name, struct layer *layer,
-                             bool checked, double *ms, struct error *error) {
-    double seconds[RUNS];
-    const int runs = layer->modelled ? 1 : RUNS;
+                             bool subject, double *ms, struct error *error) {
+    double seconds[2 * CALLS + 1];
+    const int runs = layer->modelled ? 1 : 2 * speedup_calls(CALLS) + 1; /* the median is one */
     for (int i = -1; i < runs; i++) {
         double one = 0.0;
-        TRY(time_once(t, name, layer, &one, error));
-        if (checked) {
-            TRY(check_result(t, error));
-        }
+        TRY(time_once(t, name, layer, subject, &one, error));
         seconds[i < 0 ? 0 : i] = 1e-3 * one;
     }
     *ms += bench_summarise(seconds, runs).median_ms;
@@ -274,6 +275,8 @@ C_TEST(speedup, epilogues) {
                                      gpu.modelled ? SIMT_ROWS : GPU_ROWS, &gpu, &times, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
+    }
+    if (test_has_failed()) {
         return;
     }
     struct speedup speedup =
@@ -309,6 +312,9 @@ static void compare_models(const struct remote_bert_job *job, const struct grade
     }
     grader_check_logits(got, want, (size_t)calls * SENTENCES * LABELS, "your fused operations");
     remote_bert_check_possible(job, gpu, subject);
+    if (test_has_failed()) {
+        return;
+    }
     printf("%s BERT: the stage below %.4g ms, yours %.4g ms: %.2fx (%s)\n", lab, below, subject,
            below / subject, gpu->clock);
     if (below / subject < SLOWEST_MODEL) {

@@ -12,6 +12,7 @@
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
 #include "grader/08_bert_classifier/remote.h"
+#include "grader/harness/done.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_bert.h"
@@ -317,9 +318,11 @@ FIXTURE_TEST(parity, alone_as_among_others, 0) {
     char text[400] = "";
     float together[COUNT(lengths) * C];
     if (pair_create(&pair, &config, rows_of(&spec), fixture)) {
-        EXPECT_OK(encoder_case_create(&c, &pair.net, &spec, &fixture->rng, true, false, &error));
-        EXPECT_OK(run_and_check(&c, pair.encoder, fixture, text, sizeof text, &error));
-        EXPECT_OK(device_read(together, c.first.data, sizeof together, fixture->stream, &error));
+        EXPECT_DONE(encoder_case_create(&c, &pair.net, &spec, &fixture->rng, true, false, &error),
+                    &error);
+        EXPECT_DONE(run_and_check(&c, pair.encoder, fixture, text, sizeof text, &error), &error);
+        EXPECT_DONE(device_read(together, c.first.data, sizeof together, fixture->stream, &error),
+                    &error);
         for (size_t b = 0; b < COUNT(lengths) && !test_has_failed(); b++) {
             check_alone(&pair, &c, together, b, fixture);
         }

@@ -63,6 +63,10 @@ static void refuse(const struct rounds *rounds, const struct speedup *speedup, d
 void rounds_check(const struct rounds *rounds, const struct speedup *speedup, const char *file,
                   int line) {
     double pass = shares_of(speedup).pass, required = pass * speedup->margin;
+    if (test_has_failed()) {
+        speedup_check(speedup, file, line);
+        return;
+    }
     double ratio = speedup_at_share(speedup, pass) * speedup->margin;
     enum verdict verdict = rounds_verdict(rounds, required);
     printf("%s %s: %d rounds, %.1f%% of the limit, noise %.1f%%, slowed %.2f times by others\n",

@@ -158,6 +158,11 @@ void speedup_check(const struct speedup *speedup, const char *file, int line) {
                   speedup->lab, speedup->measure);
         return;
     }
+    if (test_has_failed()) {
+        printf("%s %s, %s: no speedup counts, as the test has failed above\n", speedup->lab,
+               speedup->measure, threshold->what);
+        return;
+    }
     say(speedup, threshold);
     say_why(speedup);
     grade_record_speedup(speedup, required_of(speedup, threshold), speedup_reached(speedup));

@@ -56,7 +56,8 @@ double speedup_at_share(const struct speedup *speedup, double share);
 /**
  * @brief Fails the running test, naming the speedup and the required one, the share of the limit
  *        and the required one, and whether it was measured or modelled, unless the threshold times
- *        the margin is reached. Prints the figures either way.
+ *        the margin is reached. Prints the figures either way, unless the test has failed already:
+ *        the time of a wrong result is no time.
  *
  * A measured time that misses by no more than times vary from run to run passes, and is marked. One
  * that misses on a machine that others disturb fails the test with a line that says so, and not

@@ -2,14 +2,15 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "common/bench/bench.h"
 #include "common/device/device.h"
 #include "grader/isolation/test_calls.h"
 #include "grader/isolation/worker.h"
 
 static enum status nothing(void *arguments, struct error *error) {
-    (void)arguments;
+    const struct made_up_call *c = arguments;
+    usleep(c->took_us);
     (void)error;
     return STATUS_OK;
 }
@@ -18,6 +19,17 @@ static enum status crash(void *arguments, struct error *error) {
     (void)arguments;
     (void)error;
     raise(SIGSEGV);
+    return STATUS_OK;
+}
+
+static enum status who(void *arguments, struct error *error) {
+    struct who_call *c = arguments;
+    void *kept = malloc(c->bytes + 1);
+    if (kept == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "no memory to keep");
+    }
+    memset(kept, 1, c->bytes);
+    c->pid = getpid();
     return STATUS_OK;
 }
 
@@ -74,6 +86,10 @@ static void serve(struct message *message) {
     case DEVICE_SET:
         move(a);
         break;
+    case DEVICE_SETTLE:
+        message->ms = 7.0;
+        traffic.releases++;
+        break;
     case DEVICE_TRAFFIC:
         put(message, &traffic, sizeof traffic);
         break;
@@ -87,20 +103,16 @@ static void serve(struct message *message) {
 static void call(const struct worker_entry *entry, struct message *message) {
     struct error error = {0};
     struct made_up_call c;
-    struct bench_timing timing = {0};
     memcpy(&c, message->bytes, sizeof c);
     enum status status = entry->run(message->bytes, &error);
     message->ms = c.ms;
     message->a[2] = c.launches;
-    if (message->a[0] == CALL_BENCH) {
-        timing.median_ms = c.ms;
-        memcpy(message->bytes + message->size - sizeof timing, &timing, sizeof timing);
-    }
     worker_answer(message, status, &error);
 }
 
 static const struct worker_entry entries[] = {{"nothing", sizeof(struct made_up_call), nothing},
                                               {"crash", sizeof(struct made_up_call), crash},
+                                              {"who", sizeof(struct who_call), who},
                                               {0}};
 static const struct worker_device made_up = {serve, call};
 

@@ -34,8 +34,17 @@ MUST_CHECK enum status remote_start(struct error *error);
 /** @return true when the worker in use has an emulated GPU that answers to the grader. */
 bool remote_has_device(void);
 
-/** Starts the worker in use, and has CUDA's functions here work on its emulated GPU. */
+/**
+ * @brief Starts the worker in use, and has CUDA's functions here work on its emulated GPU.
+ * @param error NULL: the running test fails with the line, unless it has been told before
+ */
 MUST_CHECK enum status remote_attach(struct error *error);
+
+/**
+ * @param said what a function of the device's has returned here, behind remote_attach()
+ * @return @p said; STATUS_INTERRUPTED, with how that came, when the device is gone
+ */
+MUST_CHECK enum status remote_device_said(enum status said, struct error *error);
 
 /** @return what that GPU had done before and after the last request; the milliseconds between. */
 const struct simt_reading *remote_before(void);

@@ -39,8 +39,7 @@ enum message_kind {
 enum call_mode {
     CALL_ONCE,   /**< that is all */
     CALL_TIMED,  /**< between two looks at the clock, with the whole device waited for */
-    CALL_BENCH,  /**< by device_bench_run(); behind the arguments: struct device_bench_options, room
-                      for a struct bench_timing */
+    CALL_BENCH,  /**< one run between two events, behind DEVICE_PREPARE; ms: its time */
     CALL_COUNTED /**< recorded, and its launches counted */
 };
 
@@ -59,7 +58,10 @@ enum device_request {
     DEVICE_LAUNCHED,
     DEVICE_TRAFFIC, /**< answer's bytes: struct device_traffic */
     DEVICE_NOW,
-    DEVICE_LIMITS, /**< answer's bytes: struct device_limits */
+    DEVICE_LIMITS,  /**< answer's bytes: struct device_limits */
+    DEVICE_PREPARE, /**< for a CALL_BENCH; a[1]: stream, a[2]: sweep L2 */
+    DEVICE_SETTLE, /**< waits until the GPU works for nobody else, a[1] ms at most; answer's ms: how
+                        long that took */
     DEVICE_LONGEST /**< answer's bytes: struct simt_profile of the longest launch since it was asked
                         last; none on a GPU */
 };

@@ -32,6 +32,9 @@ struct device_bench_options;
 /** Whose functions are called. */
 enum remote_side { REMOTE_SUBJECT, REMOTE_BASELINE, REMOTE_SIDES };
 
+/** What takes the subject's side where the starter is graded (starter.h). */
+enum { REMOTE_STARTER = REMOTE_SIDES, REMOTE_WORKERS };
+
 /** Of workers. */
 enum remote_gpu {
     REMOTE_NO_GPU,
@@ -41,9 +44,9 @@ enum remote_gpu {
 
 /** The workers of this test program; defined by program.c, from what BUILD says. */
 struct remote_program {
-    const char *workers[REMOTE_SIDES]; /**< files beside the test's own; NULL: there is none */
-    enum remote_gpu device;            /**< what they use */
-    const char *baseline_times;        /**< file beside them, see baseline_times.h; NULL: none */
+    const char *workers[REMOTE_WORKERS]; /**< files beside the test's own; NULL: there is none */
+    enum remote_gpu device;              /**< what they use */
+    const char *baseline_times;          /**< file beside them, see baseline_times.h; NULL: none */
 };
 extern const struct remote_program remote_program;
 
@@ -136,8 +139,12 @@ void remote_check_fetched(double weights);
 #define REMOTE_MESSAGE_MS 0.25
 
 /**
- * @brief Times it by device_bench_run() in the worker; on simt by the device's clock, after one
- *        call or with its L2 swept. The same arguments serve every run, and do not come back.
+ * @brief Times options->min_runs runs (64 at most) behind options->warmup, each between two events
+ *        in the worker; on simt one, by the device's clock, after one call or with its L2 swept.
+ * The same arguments serve every run, and do not come back.
+ *
+ * A run's time is the worker's, but not less than this process's own clock saw beyond what the
+ * baseline's runs take beside their time (overheads.h): the baseline is to be timed first.
  */
 MUST_CHECK enum status remote_bench(const struct device_bench_options *options, const char *name,
                                     const void *arguments, size_t size, device_stream stream,

@@ -11,6 +11,7 @@
 #include "common/simt/simt.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/link.h"
+#include "grader/isolation/overheads.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "grader/isolation/surroundings.h"
@@ -77,10 +78,20 @@ static enum status check_properties(const struct side *side, struct error *error
     return STATUS_OK;
 }
 
+/* A worker that opens a device asks the one it was given, or has made another. */
+static enum status check_asked(struct error *error) {
+    return !remote_has_device() || remote_after()->calls != remote_before()->calls
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH,
+                           "your code does not use the emulated GPU that it was given: it changed "
+                           "SIMT_DEVICE in its environment, or the connection; leave both alone");
+}
+
 /* A worker's device is opened when the worker is first used. */
 enum status remote_open_device(struct error *error) {
     struct message m = request(DEVICE_OPEN);
     TRY(remote_request(&m, NULL, error));
+    TRY(check_asked(error));
     struct side *side = remote_side_in_use();
     if (m.size != sizeof side->properties) {
         return error_set(error, STATUS_MISMATCH, "the worker's device has no properties");
@@ -91,7 +102,7 @@ enum status remote_open_device(struct error *error) {
     if (on_simt()) {
         int code = side->properties.code; /* what the worker was compiled for */
         TRY(remote_attach(error));
-        TRY(__real_device_properties(&side->properties, error));
+        TRY(remote_device_said(__real_device_properties(&side->properties, error), error));
         side->properties.code = code;
     }
     return check_properties(side, error);
@@ -176,9 +187,8 @@ enum status remote_device_limits(struct device_limits *limits, struct remote_spr
 }
 
 static bool take_longest(struct simt_profile *profile) {
-    struct error ignored = {0};
     struct simt_api simt;
-    return remote_alive() && remote_has_device() && remote_attach(&ignored) == STATUS_OK &&
+    return remote_alive() && remote_has_device() && remote_attach(NULL) == STATUS_OK &&
            simt_find(&simt) && simt.take_longest(profile);
 }
 
@@ -200,7 +210,7 @@ enum status __wrap_device_alloc(void **memory, size_t bytes, struct error *error
     if (on_simt()) {
         *memory = NULL;
         TRY(remote_attach(error));
-        return __real_device_alloc(memory, bytes, error);
+        return remote_device_said(__real_device_alloc(memory, bytes, error), error);
     }
     struct message m = request(DEVICE_ALLOC);
     *memory = NULL;
@@ -222,8 +232,7 @@ static void tell(enum device_request what, const void *pointer) {
 
 void __wrap_device_free(void *memory) {
     if (on_simt()) {
-        struct error ignored = {0};
-        if (memory != NULL && remote_alive() && remote_attach(&ignored) == STATUS_OK) {
+        if (memory != NULL && remote_alive() && remote_attach(NULL) == STATUS_OK) {
             __real_device_free(memory);
         }
         return;
@@ -254,7 +263,7 @@ enum status __wrap_device_write(void *to, const void *from, size_t bytes, device
                                 struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_write(to, from, bytes, stream, error);
+        return remote_device_said(__real_device_write(to, from, bytes, stream, error), error);
     }
     const struct side *side = remote_side_in_use();
     size_t done = 0;
@@ -273,7 +282,7 @@ enum status __wrap_device_read(void *to, const void *from, size_t bytes, device_
                                struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_read(to, from, bytes, stream, error);
+        return remote_device_said(__real_device_read(to, from, bytes, stream, error), error);
     }
     const struct side *side = remote_side_in_use();
     size_t done = 0;
@@ -290,7 +299,7 @@ enum status __wrap_device_copy(void *to, const void *from, size_t bytes, device_
                                struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_copy(to, from, bytes, stream, error);
+        return remote_device_said(__real_device_copy(to, from, bytes, stream, error), error);
     }
     return move(DEVICE_COPY, number(to), number(from), bytes, stream, error);
 }
@@ -299,7 +308,7 @@ enum status __wrap_device_set(void *memory, int value, size_t bytes, device_stre
                               struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_set(memory, value, bytes, stream, error);
+        return remote_device_said(__real_device_set(memory, value, bytes, stream, error), error);
     }
     return move(DEVICE_SET, number(memory), (uint64_t)value, bytes, stream, error);
 }
@@ -308,7 +317,7 @@ enum status __wrap_device_stream_create(device_stream *stream, struct error *err
     if (on_simt()) {
         *stream = NULL;
         TRY(remote_attach(error));
-        return __real_device_stream_create(stream, error);
+        return remote_device_said(__real_device_stream_create(stream, error), error);
     }
     struct message m = request(DEVICE_STREAM_CREATE);
     *stream = NULL;
@@ -319,8 +328,7 @@ enum status __wrap_device_stream_create(device_stream *stream, struct error *err
 
 void __wrap_device_stream_destroy(device_stream stream) {
     if (on_simt()) {
-        struct error ignored = {0};
-        if (stream != NULL && remote_alive() && remote_attach(&ignored) == STATUS_OK) {
+        if (stream != NULL && remote_alive() && remote_attach(NULL) == STATUS_OK) {
             __real_device_stream_destroy(stream);
         }
         return;
@@ -331,7 +339,7 @@ void __wrap_device_stream_destroy(device_stream stream) {
 enum status __wrap_device_synchronize(device_stream stream, struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return __real_device_synchronize(stream, error);
+        return remote_device_said(__real_device_synchronize(stream, error), error);
     }
     struct message m = request(DEVICE_SYNCHRONIZE);
     m.a[1] = number(stream);
@@ -346,10 +354,9 @@ enum status __wrap_device_launched(const char *what, struct error *error) {
 
 /* As the device counts: by whichever function it was asked. */
 static struct device_traffic simt_traffic(void) {
-    struct error ignored = {0};
     struct simt_api simt;
     struct simt_totals totals;
-    if (remote_attach(&ignored) != STATUS_OK || !simt_find(&simt)) {
+    if (remote_attach(NULL) != STATUS_OK || !simt_find(&simt)) {
         return (struct device_traffic){0};
     }
     simt.read_totals(&totals);
@@ -375,8 +382,7 @@ struct device_traffic __wrap_device_traffic(void) {
 
 double __wrap_device_now(void) {
     if (on_simt()) {
-        struct error ignored = {0};
-        return remote_attach(&ignored) == STATUS_OK ? __real_device_now() : (double)NAN;
+        return remote_attach(NULL) == STATUS_OK ? __real_device_now() : (double)NAN;
     }
     struct message m = request(DEVICE_NOW);
     return remote_request(&m, NULL, NULL) == STATUS_OK ? 1e-3 * m.ms : (double)NAN;
@@ -387,10 +393,12 @@ static enum status sweep(struct error *error) {
     size_t bytes = 2 * remote_side_in_use()->properties.l2_bytes;
     void *memory = NULL;
     TRY(remote_attach(error));
-    TRY(__real_device_alloc(&memory, bytes, error));
-    enum status status = __real_device_set(memory, 0, bytes, NULL, error);
-    __real_device_free(memory);
-    return status;
+    enum status status = __real_device_alloc(&memory, bytes, error);
+    if (status == STATUS_OK) {
+        status = __real_device_set(memory, 0, bytes, NULL, error);
+        __real_device_free(memory);
+    }
+    return remote_device_said(status, error);
 }
 
 /* As device_bench_run() does on simt, whose time is the same in every run: one that fills the
@@ -411,31 +419,53 @@ static enum status bench_on_simt(const struct device_bench_options *options, con
     return __wrap_device_synchronize(stream, error);
 }
 
+/* Neither constant nor handed in, as above: of the baseline's runs between events. */
+static struct overheads bench_overheads;
+
+/* The worker's time, but no less than this process's clock saw beyond what the baseline's runs take
+   beside theirs. */
+static double checked_ms(double told_ms, double wall_ms) {
+    if (remote_used() == REMOTE_BASELINE) {
+        overheads_add(&bench_overheads, wall_ms - told_ms);
+        return told_ms;
+    }
+    return fmax(told_ms, wall_ms - overheads_allow(&bench_overheads));
+}
+
+/* What comes before the run is done by a request of its own, so that the clock outside is fine. */
+static enum status bench_once(bool flush, const char *name, const void *arguments, size_t size,
+                              device_stream stream, double *ms, struct error *error) {
+    struct message ready = request(DEVICE_PREPARE), m = {0};
+    double wall_ms = 0.0;
+    ready.a[1] = number(stream);
+    ready.a[2] = flush;
+    TRY(remote_request(&ready, NULL, error));
+    TRY(remote_call_by(CALL_BENCH, name, arguments, size, stream, &m, &wall_ms, error));
+    *ms = checked_ms(m.ms, wall_ms);
+    return isfinite(m.ms) && m.ms >= 0.0
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");
+}
+
 enum status remote_bench(const struct device_bench_options *options, const char *name,
                          const void *arguments, size_t size, device_stream stream,
                          struct bench_timing *timing, struct error *error) {
-    struct message m = {0};
-    unsigned char bytes[MESSAGE_BYTES];
-    size_t all = size + sizeof *options + sizeof *timing;
+    enum { MOST_RUNS = 64 };
+    double seconds[MOST_RUNS];
     *timing = (struct bench_timing){.median_ms = INFINITY, .min_ms = INFINITY, .max_ms = INFINITY};
-    if (all > sizeof bytes) {
-        return error_set(error, STATUS_TOO_LONG, "%s: arguments of %zu bytes do not fit", name,
-                         size);
+    if (options->min_runs < 1 || options->min_runs > MOST_RUNS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "a bench of %d runs", options->min_runs);
     }
     if (on_simt()) {
         return bench_on_simt(options, name, arguments, size, stream, timing, error);
     }
-    memcpy(bytes, arguments, size);
-    memcpy(bytes + size, options, sizeof *options);
-    memset(bytes + size + sizeof *options, 0, sizeof *timing);
-    TRY(remote_call_by(CALL_BENCH, name, bytes, all, stream, &m, NULL, error));
-    if (m.size == all) {
-        memcpy(timing, m.bytes + size + sizeof *options, sizeof *timing);
+    for (int i = -options->warmup; i < options->min_runs; i++) {
+        double ms;
+        TRY(bench_once(options->flush_l2, name, arguments, size, stream, &ms, error));
+        seconds[i < 0 ? 0 : i] = 1e-3 * ms;
     }
-    return isfinite(timing->median_ms) && timing->min_ms >= 0.0 &&
-                   timing->median_ms >= timing->min_ms
-               ? STATUS_OK
-               : error_set(error, STATUS_MISMATCH, "the worker's clock gave no time");
+    *timing = bench_summarise(seconds, options->min_runs);
+    return STATUS_OK;
 }
 
 enum status remote_finish_watched(enum status called, device_stream stream, struct error *error) {

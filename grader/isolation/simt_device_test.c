@@ -77,10 +77,20 @@ DEVICE_TEST(ends_with_its_controller) {
     EXPECT_INT_EQ(SANDBOX_EXITED, how);
 }
 
+/* That a program ends, however it does, is not something that it asks for. */
 DEVICE_TEST(goes_on_without_its_program) {
     struct simt_reading reading;
     ASSERT_TRUE(shutdown(s->program, SHUT_RDWR) == 0);
     EXPECT_TRUE(simt_device_read(&s->device, &reading));
+    EXPECT_INT_EQ(0, reading.calls);
+}
+
+DEVICE_TEST(counts_what_its_program_sends) {
+    struct simt_reading reading;
+    ASSERT_TRUE(send(s->program, "nonsense", 8, MSG_NOSIGNAL) == 8);
+    ASSERT_TRUE(shutdown(s->program, SHUT_RDWR) == 0);
+    EXPECT_TRUE(simt_device_read(&s->device, &reading));
+    EXPECT_INT_EQ(1, reading.calls);
 }
 
 DEVICE_TEST(is_missed_when_it_has_died) {

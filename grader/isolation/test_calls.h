@@ -7,6 +7,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /** remote_test and hostile_test: each function uses one of them, or none. */
 struct test_call {
@@ -25,6 +26,13 @@ struct array_call {
 struct made_up_call {
     double ms;
     uint64_t launches;
+    unsigned took_us; /**< what it takes in fact */
+};
+
+/** death_test, "who". */
+struct who_call {
+    size_t bytes; /**< to be taken and kept */
+    pid_t pid;    /**< receives the worker's number */
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
 #include "common/simt/simt.h"
+#include "grader/isolation/allocations.h"
 #include "grader/isolation/worker.h"
 
 _Static_assert(sizeof(struct device_properties) <= MESSAGE_BYTES, "fits into a message");
@@ -63,6 +64,35 @@ static enum status create_stream(uint64_t *a, struct error *error) {
     return status;
 }
 
+/* As a process has one loop, it has one of these. */
+static struct {
+    struct device_stopwatch *stopwatch;
+    device_stream stream;
+    bool flush;
+} watch;
+
+static enum status find_watch(bool flush, device_stream stream, struct error *error) {
+    if (watch.stopwatch != NULL && watch.flush == flush && watch.stream == stream) {
+        return STATUS_OK;
+    }
+    device_stopwatch_free(watch.stopwatch);
+    watch.flush = flush;
+    watch.stream = stream;
+    return device_stopwatch_create(&watch.stopwatch, flush, stream, error);
+}
+
+static enum status prepare(const uint64_t *a, struct error *error) {
+    TRY(find_watch(a[2] != 0, stream_of(a[1]), error));
+    return device_stopwatch_prepare(watch.stopwatch, error);
+}
+
+static enum status settle(const uint64_t *a, double *ms, struct error *error) {
+    if (watch.stopwatch == NULL) {
+        TRY(find_watch(false, NULL, error));
+    }
+    return device_stopwatch_settle(watch.stopwatch, 1e-3 * (double)a[1], ms, error);
+}
+
 /* a: request, to, from or value, bytes, stream. */
 static enum status move(uint64_t *a, struct error *error) {
     switch ((enum device_request)a[0]) {
@@ -77,13 +107,17 @@ static enum status move(uint64_t *a, struct error *error) {
     }
 }
 
-/* On simt what its runtime counted, whatever functions were called for it; on a GPU what went
-   through the functions of common/device. */
+/* On simt what its runtime counted, whatever functions were called for it. On a GPU allocations are
+   counted likewise, and copies are those of common/device. */
 static struct device_traffic traffic_so_far(void) {
     struct simt_api simt;
     struct simt_totals totals;
     if (!simt_find(&simt)) {
-        return device_traffic();
+        const struct allocations counted = allocations_so_far();
+        struct device_traffic traffic = device_traffic();
+        traffic.allocations = counted.allocations;
+        traffic.releases = counted.releases;
+        return traffic;
     }
     simt.read_totals(&totals);
     return (struct device_traffic){.copies_to_device = totals.copies_to_device,
@@ -128,6 +162,10 @@ static enum status request(struct message *message, struct error *error) {
         return STATUS_OK;
     case DEVICE_LIMITS:
         return find_limits(message, error);
+    case DEVICE_PREPARE:
+        return prepare(a, error);
+    case DEVICE_SETTLE:
+        return settle(a, &message->ms, error);
     case DEVICE_LONGEST:
         find_longest(message);
         return STATUS_OK;
@@ -175,17 +213,9 @@ static enum status timed(struct benched *b, struct message *message, struct erro
 }
 
 static enum status bench(struct benched *b, struct message *message, struct error *error) {
-    struct device_bench_options options;
-    struct bench_timing timing = {0};
-    size_t size = b->entry->size;
-    if (message->size != size + sizeof options + sizeof timing) {
-        return error_set(error, STATUS_MISMATCH, "the worker got a bench of another size");
-    }
-    memcpy(&options, message->bytes + size, sizeof options);
-    enum status status =
-        device_bench_run(&options, run_benched, b, stream_of(message->a[1]), &timing, error);
-    memcpy(message->bytes + size + sizeof options, &timing, sizeof timing);
-    return status;
+    return watch.stopwatch != NULL
+               ? device_stopwatch_run(watch.stopwatch, run_benched, b, &message->ms, error)
+               : error_set(error, STATUS_MISMATCH, "nothing was prepared for a bench");
 }
 
 /* Records a call, counts, and runs what was recorded: its results are those of the launches. */

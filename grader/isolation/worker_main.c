@@ -47,7 +47,7 @@ static void call(struct message *message) {
     struct error error = {0};
     const struct worker_entry *entry = find(message->name);
     bool plain = message->a[0] == CALL_ONCE;
-    if (entry == NULL || (message->a[0] != CALL_BENCH && entry->size != message->size)) {
+    if (entry == NULL || entry->size != message->size) {
         worker_answer(message,
                       error_set(&error, STATUS_MISMATCH, "the worker has no %s that takes %u bytes",
                                 message->name, message->size),

@@ -31,7 +31,7 @@ holds given/grades.jsonl \
     "$head\"test\":\"passes\",\"verdict\":\"pass\",\"measure\":null,\"baseline_ms\":null,.*\"required\":null,.*\"message\":null,\"seconds\":[0-9.]+\}$" \
     "$head\"test\":\"is_fast\",\"verdict\":\"pass\",\"measure\":\"kernel\",\"baseline_ms\":100,\"subject_ms\":2,\"speedup\":50,\"required\":$number,\"fixed_ms\":1,\"ideal_ms\":1,\"share\":1,\"limit\":\"the fp32 units' speed\",\"steps\":\[$number,$number,$number\],\"why\":null,$gpu,\"message\":null," \
     "$head\"test\":\"is_slow\",\"verdict\":\"slow\",\"measure\":\"kernel\",.*\"speedup\":2,\"required\":$number,.*\"share\":0.0204[0-9]*,.*\"why\":\"64 blocks\",$gpu,\"message\":\"04_sgemm kernel is too slow: modelled 2.00x, required [0-9.]+x\\\\n" \
-    "$head\"test\":\"is_wrong_and_slow\",\"verdict\":\"fail\",.*\"why\":null,.*\"message\":\"row 1:\\\\n got 2" \
+    "$head\"test\":\"is_wrong_and_slow\",\"verdict\":\"fail\",\"measure\":null,\"baseline_ms\":null,.*\"speedup\":null,.*\"why\":null,.*\"message\":\"row 1:\\\\n got 2" \
     "$head\"test\":\"is_disturbed\",\"verdict\":\"slow\",.*\"message\":\"04_sgemm kernel is not judged: other programs are busy" \
     "$head\"test\":\"is_skipped\",\"verdict\":\"skip\",\"measure\":null,.*\"message\":\"no data\"" \
     "$head\"test\":null,\"verdict\":\"end\",\"tests\":6,\"failed\":3\}$"

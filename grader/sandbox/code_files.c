@@ -1,6 +1,7 @@
 #include "grader/sandbox/code_files.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
 #include <limits.h>
@@ -128,11 +129,11 @@ static void become_loader(int out, const char *path, const char *program,
     _exit(127);
 }
 
-static void ask_loader(struct code_files *files, const char *path, const char *program,
-                       const char *const *environment, bool gpu) {
-    int ends[2];
+static enum status ask_loader(struct code_files *files, const char *path, const char *program,
+                              const char *const *environment, bool gpu, struct error *error) {
+    int ends[2], how = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
-        return;
+        return error_set(error, STATUS_IO, "sandbox: no pipe: %s", strerror(errno));
     }
     pid_t child = fork();
     if (child == 0) {
@@ -147,18 +148,25 @@ static void ask_loader(struct code_files *files, const char *path, const char *p
         fclose(list);
     }
     if (child > 0) {
-        waitpid(child, NULL, 0);
+        while (waitpid(child, &how, 0) < 0 && errno == EINTR) {
+        }
     }
+    return child > 0 && !WIFSIGNALED(how)
+               ? STATUS_OK
+               : error_set(error, STATUS_INTERRUPTED,
+                           "the loader was killed when it was asked for the libraries of %.200s",
+                           program);
 }
 
-void code_files_add(struct code_files *files, const char *program, const char *const *environment,
-                    bool gpu) {
+enum status code_files_add(struct code_files *files, const char *program,
+                           const char *const *environment, bool gpu, struct error *error) {
     const char *path = loader();
     add_file(files, program);
-    if (path != NULL) {
-        add_file(files, path);
-        ask_loader(files, path, program, environment, gpu);
+    if (path == NULL) {
+        return STATUS_OK;
     }
+    add_file(files, path);
+    return ask_loader(files, path, program, environment, gpu, error);
 }
 
 void code_files_free(struct code_files *files) {

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
+#include "common/base/status.h"
+
 /** Most files of one program: NVIDIA's driver has some twenty, a compiler a dozen. */
 enum { CODE_FILES = 120, CODE_NAME = 200 };
 
@@ -24,9 +26,11 @@ struct code_files {
  * A program that the loader cannot load has none, and will not start.
  *
  * @param gpu also NVIDIA's driver, which a program on a GPU loads by its name
+ * @return STATUS_OK; STATUS_INTERRUPTED when the loader was killed before it had said all
  */
-void code_files_add(struct code_files *files, const char *program, const char *const *environment,
-                    bool gpu);
+MUST_CHECK enum status code_files_add(struct code_files *files, const char *program,
+                                      const char *const *environment, bool gpu,
+                                      struct error *error);
 
 void code_files_free(struct code_files *files);
 

@@ -102,6 +102,9 @@ const char *sandbox_describe(const struct sandbox_result *result,
     case SANDBOX_STOPPED:
         snprintf(text, size, "was stopped from outside");
         break;
+    case SANDBOX_UNWATCHED:
+        snprintf(text, size, "was ended with the process that watched it, which was killed");
+        break;
     case SANDBOX_COULD_NOT_START:
         snprintf(text, size, "could not be started: %s", result->reason);
         break;

@@ -3,6 +3,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,20 +29,22 @@ struct stat_line {
     double cpu_s;
 };
 
+/* Reads a small file, relative to a folder. @return "" where there is none */
+static const char *read_text(int folder, const char *path, char *text, size_t size) {
+    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
+    ssize_t length = fd < 0 ? -1 : read(fd, text, size - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[length > 0 ? length : 0] = '\0';
+    return text;
+}
+
 /* Reads the line; the program's name, which stands in it in brackets, may hold anything. */
 static bool read_stat(pid_t pid, struct stat_line *line) {
     char path[48], text[1024];
     snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
-    if (length <= 0) {
-        return false;
-    }
-    text[length] = '\0';
-    const char *rest = strrchr(text, ')');
+    const char *rest = strrchr(read_text(AT_FDCWD, path, text, sizeof text), ')');
     int parent;
     unsigned long user, system, address;
     long threads, resident;
@@ -81,31 +84,59 @@ static double thread_waited(int folder, const char *name) {
     char path[288], text[96];
     unsigned long long waited = 0;
     snprintf(path, sizeof path, "%s/schedstat", name);
-    int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);
-    ssize_t length = fd < 0 ? -1 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[length > 0 ? length : 0] = '\0';
+    read_text(folder, path, text, sizeof text);
     return sscanf(text, "%*u %llu", &waited) == 1 ? 1e-9 * (double)waited : 0.0;
 }
 
-double processes_waited(pid_t pid) {
+/* Whether SIGKILL is on its way to a thread, or it is on its way out: the kernel's PF_EXITING. */
+static double thread_dying(int folder, const char *name) {
+    const unsigned exiting = 4;
+    const unsigned long killed = 1ul << (SIGKILL - 1);
+    char path[288], text[1024], state = 'X';
+    unsigned flags = 0;
+    unsigned long pending = 0;
+    snprintf(path, sizeof path, "%s/stat", name);
+    const char *rest = strrchr(read_text(folder, path, text, sizeof text), ')');
+    if (rest != NULL) {
+        sscanf(rest + 1,
+               " %c %*d %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %*u "
+               "%*u %*d %*u %*u %*u %*u %*u %*u %lu",
+               &state, &flags, &pending);
+    }
+    return state == 'Z' || state == 'X' || (flags & exiting) != 0 || (pending & killed) != 0;
+}
+
+/* The least and the most that is said of a process's threads; `least` is infinite without one. */
+static void ask_threads(pid_t pid, double (*ask)(int folder, const char *name), double *least,
+                        double *most) {
     char path[48];
-    double longest = 0.0;
     const struct dirent *entry;
+    *least = INFINITY;
+    *most = 0.0;
     snprintf(path, sizeof path, "/proc/%d/task", (int)pid);
     DIR *folder = opendir(path);
     while (folder != NULL && (entry = readdir(folder)) != NULL) {
         if (isdigit((unsigned char)entry->d_name[0])) {
-            double waited = thread_waited(dirfd(folder), entry->d_name);
-            longest = waited > longest ? waited : longest;
+            double said = ask(dirfd(folder), entry->d_name);
+            *least = fmin(*least, said);
+            *most = fmax(*most, said);
         }
     }
     if (folder != NULL) {
         closedir(folder);
     }
+}
+
+double processes_waited(pid_t pid) {
+    double shortest, longest;
+    ask_threads(pid, thread_waited, &shortest, &longest);
     return longest;
+}
+
+bool processes_dying(pid_t pid) {
+    double all, any;
+    ask_threads(pid, thread_dying, &all, &any);
+    return all > 0.0;
 }
 
 static bool append(struct list *list, struct process process) {

@@ -29,6 +29,12 @@ bool processes_use_of(pid_t pid, struct processes_use *use);
 double processes_waited(pid_t pid);
 
 /**
+ * @return whether all threads of @p pid are on their way out, killed or by themselves: what they
+ *         still use of a processor is the kernel's work; true also when there is no such process
+ */
+bool processes_dying(pid_t pid);
+
+/**
  * @brief Adds what all descendants of @p ancestor use; it itself does not count.
  * @return false when /proc cannot be read or memory is short
  */

@@ -30,7 +30,6 @@ struct sandbox {
     struct supervisor_shared *shared;
     struct timespec deadline;
     char program[PATH_MAX];
-    char folder[PATH_MAX];
     struct code_files code;
     bool gpu;
 };
@@ -122,7 +121,6 @@ static enum status fork_supervisor(struct sandbox *sandbox, const struct sandbox
     struct supervisor_plan plan = {.command = command,
                                    .program = sandbox->program,
                                    .code = &sandbox->code,
-                                   .folder = sandbox->folder,
                                    .lifeline = lifeline[0],
                                    .done = done[1],
                                    .holds = close_memory(command),
@@ -148,26 +146,30 @@ static void release(struct sandbox *sandbox) {
     if (sandbox->done >= 0) {
         close(sandbox->done);
     }
-    if (sandbox->folder[0] != '\0' && access(sandbox->folder, F_OK) == 0) {
-        folder_remove(sandbox->folder); /* only when the supervisor could not */
-    }
     if (sandbox->shared != NULL) {
+        const char *folder = sandbox->shared->folder;
+        if (folder[0] != '\0' && access(folder, F_OK) == 0) {
+            folder_remove(folder); /* only when the supervisor could not */
+        }
         munmap(sandbox->shared, sizeof *sandbox->shared);
     }
     code_files_free(&sandbox->code);
     free(sandbox);
 }
 
-static void find_code(struct sandbox *sandbox, const struct sandbox_command *command) {
+static enum status find_code(struct sandbox *sandbox, const struct sandbox_command *command,
+                             struct error *error) {
+    struct code_files *code = &sandbox->code;
     sandbox->gpu = command->gpu;
-    code_files_add(&sandbox->code, sandbox->program, command->environment, command->gpu);
+    TRY(code_files_add(code, sandbox->program, command->environment, command->gpu, error));
     if (command->loads != NULL) {
-        code_files_add(&sandbox->code, command->loads, command->environment, false);
+        TRY(code_files_add(code, command->loads, command->environment, false, error));
     }
     for (const char *const *program = command->programs; program != NULL && *program != NULL;
          program++) {
-        code_files_add(&sandbox->code, *program, command->environment, false);
+        TRY(code_files_add(code, *program, command->environment, false, error));
     }
+    return STATUS_OK;
 }
 
 static enum status start(struct sandbox *sandbox, const struct sandbox_command *command,
@@ -177,8 +179,7 @@ static enum status start(struct sandbox *sandbox, const struct sandbox_command *
         return error_set(error, STATUS_OUT_OF_MEMORY, "sandbox: no memory for the result");
     }
     TRY(find_program(command->argv[0], sandbox->program, error));
-    find_code(sandbox, command);
-    TRY(folder_create(command->folder, sandbox->folder, sizeof sandbox->folder, error));
+    TRY(find_code(sandbox, command, error));
     clock_gettime(CLOCK_MONOTONIC, &sandbox->deadline);
     sandbox->deadline.tv_sec += (time_t)command->limits.wall_s + 1 + GRACE_S;
     return fork_supervisor(sandbox, command, error);
@@ -260,10 +261,9 @@ static bool wait_for_supervisor(const struct sandbox *sandbox) {
 
 /* The supervisor itself is gone without a word: somebody killed it, or nothing could move it. */
 static void judge_without_supervisor(struct sandbox_result *result, bool in_time) {
-    result->end = in_time ? SANDBOX_COULD_NOT_START : SANDBOX_WALL_LIMIT;
+    result->end = in_time ? SANDBOX_UNWATCHED : SANDBOX_WALL_LIMIT;
     result->exit_code = -1;
     result->out = result->error = (struct sandbox_output){0};
-    snprintf(result->reason, sizeof result->reason, "the process that watched it was killed");
 }
 
 void sandbox_finish(struct sandbox *sandbox, struct sandbox_result *result) {

@@ -121,6 +121,7 @@ enum sandbox_end {
     SANDBOX_WENT_ON,      /**< killed: it ran between sandbox_pause() and its end */
     SANDBOX_FOREIGN_CODE, /**< killed: it had executable memory that is not from its files */
     SANDBOX_OUTPUT_LIMIT, /**< killed: it wrote too much to its standard output and error */
+    SANDBOX_UNWATCHED,    /**< it ended with its supervisor, which somebody killed */
     SANDBOX_COULD_NOT_START /**< `reason` says why */
 };
 

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,6 +122,25 @@ C_TEST(folder, says_where_it_cannot_be) {
     EXPECT_STATUS(STATUS_IO, folder_create("/proc/nowhere/at/all", path, sizeof path, &error));
     EXPECT_STR_EQ("/proc/nowhere/at/all: No such file or directory", error.message);
     EXPECT_STATUS(STATUS_TOO_LONG, folder_create("/tmp", path, 8, &error));
+}
+
+/* A stopped process is told from one that was killed, whether that has run since or not. */
+C_TEST(processes, tells_who_is_dying) {
+    EXPECT_TRUE(!processes_dying(getpid()));
+    pid_t child = fork();
+    if (child == 0) {
+        raise(SIGSTOP);
+        _exit(0);
+    }
+    EXPECT_TRUE(child > 0 && waitpid(child, NULL, WUNTRACED) == child);
+    EXPECT_TRUE(!processes_dying(child));
+    kill(child, SIGKILL);
+    EXPECT_TRUE(processes_dying(child));
+    siginfo_t info;
+    EXPECT_TRUE(waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT) == 0);
+    EXPECT_TRUE(processes_dying(child));
+    EXPECT_TRUE(waitpid(child, NULL, 0) == child);
+    EXPECT_TRUE(processes_dying(child));
 }
 
 C_TEST(processes, counts_itself_and_what_it_started) {

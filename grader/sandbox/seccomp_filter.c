@@ -15,6 +15,12 @@ bool filter_read(int listener, struct filter_report *report) {
     return false;
 }
 
+bool filter_waits(int listener, const struct filter_report *report) {
+    (void)listener;
+    (void)report;
+    return false;
+}
+
 bool filter_go_on(int listener, const struct filter_report *report) {
     (void)listener;
     (void)report;
@@ -33,6 +39,7 @@ bool filter_go_on(int listener, const struct filter_report *report) {
 #include <sys/mman.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
@@ -157,6 +164,9 @@ static void add_processes(struct builder *b) {
     for (size_t i = 0; i < sizeof zero_only / sizeof *zero_only; i++) {
         add(b, SCMP_ACT_ERRNO(EPERM), zero_only[i], 1, SCMP_CMP64(0, SCMP_CMP_NE, 0));
     }
+    /* PRIO_USER and 0 mean all that this user runs. */
+    add(b, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setpriority), 1,
+        SCMP_CMP64(0, SCMP_CMP_NE, PRIO_PROCESS));
     add(b, SCMP_ACT_ERRNO(EPERM), SCMP_SYS(setpriority), 1, SCMP_CMP64(1, SCMP_CMP_NE, 0));
     add(b, b->refuse, SCMP_SYS(prlimit64), 1, SCMP_CMP64(0, SCMP_CMP_NE, 0));
 }
@@ -302,6 +312,10 @@ static void describe(const struct seccomp_data *data, struct filter_report *repo
         report->mapping = true;
         report->asked_bytes = data->args[data->nr == SCMP_SYS(mmap) ? 1 : 2];
     }
+}
+
+bool filter_waits(int listener, const struct filter_report *report) {
+    return seccomp_notify_id_valid(listener, report->id) == 0;
 }
 
 bool filter_go_on(int listener, const struct filter_report *report) {

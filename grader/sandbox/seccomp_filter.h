@@ -50,6 +50,10 @@ struct filter_report {
     uint64_t id; /**< for filter_go_on() */
 };
 
+/** @return whether who made the call still waits for an answer: it has not died, nor got a signal
+ */
+bool filter_waits(int listener, const struct filter_report *report);
+
 /** Lets a call that asks for executable memory happen. @return whether the kernel did */
 bool filter_go_on(int listener, const struct filter_report *report);
 

@@ -159,10 +159,15 @@ static bool may_go_on(struct supervisor *w, const struct filter_report *report) 
            filter_go_on(w->sources[LISTENER].fd, report);
 }
 
+/* Of who was killed meanwhile no file can be looked up, and the call does not happen. */
+static bool is_gone(const struct supervisor *w, const struct filter_report *report) {
+    return report->code && report->fd >= 0 && !filter_waits(w->sources[LISTENER].fd, report);
+}
+
 static void read_listener(struct supervisor *w) {
     struct filter_report report;
     if ((w->sources[LISTENER].revents & POLLIN) && filter_read(w->sources[LISTENER].fd, &report) &&
-        !w->condemned && !may_go_on(w, &report)) {
+        !w->condemned && !may_go_on(w, &report) && !is_gone(w, &report)) {
         refuse(w, &report);
     }
     if (w->sources[LISTENER].revents & POLLHUP) {
@@ -198,7 +203,7 @@ static void check_use(struct supervisor *w) {
 /* Many small files are as bad as a large one. */
 static void check_folder(struct supervisor *w) {
     struct folder_use use;
-    if (w->ticks % SLOW_LOOKS == 0 && folder_use(w->plan->folder, MOST_ENTRIES, &use) &&
+    if (w->ticks % SLOW_LOOKS == 0 && folder_use(w->plan->shared->folder, MOST_ENTRIES, &use) &&
         (use.entries >= MOST_ENTRIES || use.bytes > w->plan->command->limits.file_bytes)) {
         condemn(w, SANDBOX_FILE_LIMIT);
     }
@@ -314,7 +319,7 @@ static void check_pause(struct supervisor *w) {
         bool stands = atomic_load(&w->plan->shared->paused) == 1 ||
                       seconds_since(&w->paused) > STANDS_AFTER_S;
         w->stood = stands ? used : -1.0;
-    } else if (used > w->stood + MOST_STANDING_S) {
+    } else if (used > w->stood + MOST_STANDING_S && !processes_dying(w->child)) {
         condemn(w, SANDBOX_WENT_ON);
     }
 }
@@ -439,7 +444,9 @@ static void finish(struct supervisor *w) {
     output_end(&w->result->out);
     output_end(&w->result->error);
     judge(w);
-    folder_remove(w->plan->folder);
+    if (shared->folder[0] != '\0') {
+        folder_remove(shared->folder);
+    }
     atomic_store(&shared->done, 1);
     _exit(0);
 }
@@ -479,7 +486,7 @@ static void start_child(struct supervisor *w, const struct pipes *pipes) {
         struct child child = {.command = w->plan->command,
                               .program = w->plan->program,
                               .code = w->plan->code,
-                              .folder = w->plan->folder,
+                              .folder = w->plan->shared->folder,
                               .supervisor = supervisor,
                               .tasks = tasks,
                               .holds = w->result->holds,
@@ -493,12 +500,26 @@ static void start_child(struct supervisor *w, const struct pipes *pipes) {
     w->sources[CHANNEL].fd = pipes->channel[0];
 }
 
+/* Made by who removes it: whoever else is killed, it does not stay. */
+static void make_folder(struct supervisor *w) {
+    struct error error = {0};
+    char *path = w->plan->shared->folder;
+    enum status status =
+        folder_create(w->plan->command->folder, path, sizeof w->plan->shared->folder, &error);
+    if (status != STATUS_OK) {
+        path[0] = '\0';
+        snprintf(w->result->reason, sizeof w->result->reason, "%s", error_text(&error, status));
+        finish(w);
+    }
+}
+
 static void set_up(struct supervisor *w) {
     struct pipes pipes;
     setsid(); /* a terminal's signals are for the caller */
     if (prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) == 0) {
         w->result->holds |= SANDBOX_HOLDS_ORPHANS;
     }
+    make_folder(w);
     w->sources[CHILDREN].fd = settle_signals();
     if (w->sources[CHILDREN].fd < 0 || !open_pipes(&pipes)) {
         snprintf(w->result->reason, sizeof w->result->reason, "no pipes: %s", strerror(errno));

@@ -23,7 +23,10 @@ def sabotage_programs():
                 "sabotage_timed_*.c",
             ],
         ),
-        hdrs = ["sabotage.h"],
+        hdrs = [
+            "handed.h",
+            "sabotage.h",
+        ],
         deps = [
             "//common/base",
             "//common/device",

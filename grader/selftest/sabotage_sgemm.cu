@@ -118,8 +118,9 @@ const char *sabotage_name(void) {
 }
 
 static sabotage_trick *find(const char *name) {
-    static const struct sabotage *const tables[] = {
-        sabotage_work, sabotage_grader, sabotage_process, sabotage_device, sabotage_runtime};
+    static const struct sabotage *const tables[] = {sabotage_work,    sabotage_grader,
+                                                    sabotage_process, sabotage_device,
+                                                    sabotage_runtime, sabotage_handed};
     for (const struct sabotage *table : tables) {
         for (; table->name != NULL; table++) {
             if (strcmp(table->name, name) == 0) {

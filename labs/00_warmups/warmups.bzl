@@ -2,11 +2,13 @@
 
 load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
+load("//common/bazel:confined.bzl", "COMPILE")
 
 def warmups(name, check, srcs, subject):
     """Declares the library NAME with the exercises, a file each, and the program CHECK.
 
-    Each exercise is a library of its own: only the file that changes is compiled again.
+    Each exercise is a library of its own: only the file that changes is compiled again. It is
+    compiled in the grader's sandbox, as a lab's file is.
 
     Args:
       name: of the library.
@@ -21,6 +23,7 @@ def warmups(name, check, srcs, subject):
         cuda_library(
             name = library,
             srcs = [source],
+            compile = COMPILE,
             deps = [
                 "//common/cuda",
                 "//labs/00_warmups:contract",

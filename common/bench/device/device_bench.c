@@ -1,5 +1,6 @@
 #include "common/bench/device/device_bench.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,6 +14,13 @@ struct device_bench_options device_bench_defaults(void) {
                                          .max_runs = 1000,
                                          .min_seconds = 0.2,
                                          .flush_l2 = false};
+}
+
+struct device_bench_options device_bench_probe(void) {
+    struct device_bench_options options = device_bench_defaults();
+    options.warmup_seconds = 0.04;
+    options.min_seconds = 0.03;
+    return options;
 }
 
 struct bench_gpu bench_gpu_of(const struct device_properties *p) {
@@ -34,20 +42,20 @@ const char *device_bench_headline(const struct device_properties *p, char *text,
     return text;
 }
 
-/* What a measurement needs on the device. */
-struct stopwatch {
+struct device_stopwatch {
     struct device_properties gpu;
     device_stream stream;
     device_event start, stop;
     void *sweep; /* NULL: the cache is left alone */
     size_t sweep_bytes;
     struct device_clock *d_clock; /* NULL on simt */
+    double probe_ms;              /* the shortest so far; 0: none */
 };
 
-static enum status stopwatch_create(struct stopwatch *w, bool flush, device_stream stream,
-                                    struct error *error) {
+static enum status set_up(struct device_stopwatch *w, bool flush, device_stream stream,
+                          struct error *error) {
     void *clock = NULL;
-    *w = (struct stopwatch){.stream = stream};
+    *w = (struct device_stopwatch){.stream = stream};
     enum status status = device_properties(&w->gpu, error);
     if (status == STATUS_OK) {
         status = device_event_create(&w->start, error);
@@ -66,7 +74,7 @@ static enum status stopwatch_create(struct stopwatch *w, bool flush, device_stre
     return status;
 }
 
-static void stopwatch_destroy(struct stopwatch *w) {
+static void take_down(struct device_stopwatch *w) {
     device_event_destroy(w->start);
     device_event_destroy(w->stop);
     device_free(w->sweep);
@@ -74,7 +82,7 @@ static void stopwatch_destroy(struct stopwatch *w) {
 }
 
 /* Reads what the last device_read_clock() counted. */
-static enum status read_mhz(const struct stopwatch *w, double *mhz, struct error *error) {
+static enum status read_mhz(const struct device_stopwatch *w, double *mhz, struct error *error) {
     struct device_clock clock;
     enum status status = device_read(&clock, w->d_clock, sizeof clock, w->stream, error);
     if (status == STATUS_OK && clock.nanoseconds > 0) {
@@ -92,18 +100,23 @@ static void forget_sweep(void) {
     }
 }
 
+static enum status sweep(const struct device_stopwatch *w, struct error *error) {
+    if (w->sweep == NULL) {
+        return STATUS_OK;
+    }
+    enum status status = device_sweep(w->sweep, w->sweep_bytes, w->stream, error);
+    forget_sweep();
+    return status;
+}
+
 /*
  * One run between two events. While the GPU reads its clock, the host gets
  * ahead of it, so that its own time to launch is not measured.
  */
-static enum status run_once(const struct stopwatch *w, device_bench_function *function,
+static enum status run_once(const struct device_stopwatch *w, device_bench_function *function,
                             void *argument, double *ms, double *mhz, struct error *error) {
     enum status status = STATUS_OK;
-    if (w->sweep != NULL) {
-        status = device_sweep(w->sweep, w->sweep_bytes, w->stream, error);
-        forget_sweep();
-    }
-    if (status == STATUS_OK && w->d_clock != NULL) {
+    if (w->d_clock != NULL) {
         status = device_read_clock(w->d_clock, w->stream, error);
     }
     if (status == STATUS_OK) {
@@ -121,7 +134,8 @@ static enum status run_once(const struct stopwatch *w, device_bench_function *fu
     return status == STATUS_OK && w->d_clock != NULL ? read_mhz(w, mhz, error) : status;
 }
 
-static enum status warm_up(const struct stopwatch *w, const struct device_bench_options *options,
+static enum status warm_up(const struct device_stopwatch *w,
+                           const struct device_bench_options *options,
                            device_bench_function *function, void *argument, struct error *error) {
     double begun = bench_now();
     enum status status = STATUS_OK;
@@ -137,7 +151,8 @@ static enum status warm_up(const struct stopwatch *w, const struct device_bench_
 }
 
 /* Fills seconds and mhz, at most max_runs of them; *count receives how many. */
-static enum status measure(const struct stopwatch *w, const struct device_bench_options *options,
+static enum status measure(const struct device_stopwatch *w,
+                           const struct device_bench_options *options,
                            device_bench_function *function, void *argument, double *seconds,
                            double *mhz, int *count, struct error *error) {
     double total = 0.0;
@@ -146,10 +161,8 @@ static enum status measure(const struct stopwatch *w, const struct device_bench_
         if (*count >= options->min_runs && total >= options->min_seconds) {
             break;
         }
-        enum status status = run_once(w, function, argument, &ms, &mhz[*count], error);
-        if (status != STATUS_OK) {
-            return status;
-        }
+        TRY(sweep(w, error));
+        TRY(run_once(w, function, argument, &ms, &mhz[*count], error));
         seconds[*count] = 1e-3 * ms;
         total += 1e-3 * ms;
     }
@@ -166,7 +179,8 @@ static void shorten(struct device_bench_options *options) {
 }
 
 /* Warms up, measures, summarises. `samples` has room for two of each run. */
-static enum status time_runs(const struct stopwatch *w, const struct device_bench_options *options,
+static enum status time_runs(const struct device_stopwatch *w,
+                             const struct device_bench_options *options,
                              device_bench_function *function, void *argument, double *samples,
                              struct bench_timing *timing, struct error *error) {
     int count = 0;
@@ -187,14 +201,14 @@ enum status device_bench_run(const struct device_bench_options *options,
                              device_bench_function *function, void *argument, device_stream stream,
                              struct bench_timing *timing, struct error *error) {
     struct device_bench_options chosen = *options;
-    struct stopwatch watch;
+    struct device_stopwatch watch;
     *timing = (struct bench_timing){0};
     if (options->warmup < 0 || options->min_runs < 1 || options->max_runs < options->min_runs) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "a bench of %d to %d runs after %d of warm-up", options->min_runs,
                          options->max_runs, options->warmup);
     }
-    enum status status = stopwatch_create(&watch, options->flush_l2, stream, error);
+    enum status status = set_up(&watch, options->flush_l2, stream, error);
     if (status == STATUS_OK && (watch.gpu.modelled || getenv("WARPBOOK_PROFILED") != NULL)) {
         shorten(&chosen);
     }
@@ -206,8 +220,67 @@ enum status device_bench_run(const struct device_bench_options *options,
         status = time_runs(&watch, &chosen, function, argument, samples, timing, error);
     }
     free(samples);
-    stopwatch_destroy(&watch);
+    take_down(&watch);
     return status;
+}
+
+enum status device_stopwatch_create(struct device_stopwatch **watch, bool flush_l2,
+                                    device_stream stream, struct error *error) {
+    *watch = calloc(1, sizeof **watch);
+    if (*watch == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a stopwatch");
+    }
+    enum status status = set_up(*watch, flush_l2, stream, error);
+    if (status != STATUS_OK) {
+        device_stopwatch_free(*watch);
+        *watch = NULL;
+    }
+    return status;
+}
+
+void device_stopwatch_free(struct device_stopwatch *watch) {
+    if (watch != NULL) {
+        take_down(watch);
+        free(watch);
+    }
+}
+
+enum status device_stopwatch_prepare(struct device_stopwatch *watch, struct error *error) {
+    TRY(sweep(watch, error));
+    return device_synchronize(watch->stream, error);
+}
+
+enum status device_stopwatch_run(struct device_stopwatch *watch, device_bench_function *function,
+                                 void *argument, double *ms, struct error *error) {
+    double mhz;
+    return run_once(watch, function, argument, ms, &mhz, error);
+}
+
+/* A launch that is waited for, in ms. */
+static enum status probe(const struct device_stopwatch *w, double *ms, struct error *error) {
+    double begun = bench_now();
+    if (w->d_clock != NULL) {
+        TRY(device_read_clock(w->d_clock, w->stream, error));
+    }
+    TRY(device_synchronize(w->stream, error));
+    *ms = 1e3 * (bench_now() - begun);
+    return STATUS_OK;
+}
+
+enum status device_stopwatch_settle(struct device_stopwatch *watch, double seconds, double *ms,
+                                    struct error *error) {
+    enum { IN_A_ROW = 3 };
+    const double begun = bench_now(), slower = 1.5;
+    int good = 0;
+    do {
+        double one;
+        TRY(probe(watch, &one, error));
+        bool first = watch->probe_ms == 0.0;
+        good = first || one <= slower * watch->probe_ms ? good + 1 : 0;
+        watch->probe_ms = first ? one : fmin(watch->probe_ms, one);
+        *ms = 1e3 * (bench_now() - begun);
+    } while (good < IN_A_ROW && *ms < 1e3 * seconds);
+    return STATUS_OK;
 }
 
 const char *device_bench_verb(const struct device_properties *properties) {

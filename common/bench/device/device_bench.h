@@ -33,6 +33,12 @@ struct device_bench_options {
 /** @return warm-up 3 and 0.05 s, 10 to 1000 runs, 0.2 s, no flush. */
 struct device_bench_options device_bench_defaults(void);
 
+/**
+ * @return for a probe of a limit, which takes less than a millisecond, and whose fastest run
+ * counts: warm-up 3 and 0.04 s, 10 to 1000 runs, 0.03 s, no flush
+ */
+struct device_bench_options device_bench_probe(void);
+
 /** Puts the work on the stream; need not wait for it. */
 typedef enum status device_bench_function(void *argument, device_stream stream,
                                           struct error *error);
@@ -51,6 +57,36 @@ MUST_CHECK enum status device_bench_run(const struct device_bench_options *optio
                                         device_bench_function *function, void *argument,
                                         device_stream stream, struct bench_timing *timing,
                                         struct error *error);
+
+/** One run at a time, for who looks at another clock meanwhile: what it needs on the device. */
+struct device_stopwatch;
+
+/**
+ * @brief Makes one. device_open() must have succeeded.
+ * @param flush_l2 write twice the L2 cache's size before each run
+ * @param watch    receives what device_stopwatch_free() frees, or NULL
+ */
+MUST_CHECK enum status device_stopwatch_create(struct device_stopwatch **watch, bool flush_l2,
+                                               device_stream stream, struct error *error);
+void device_stopwatch_free(struct device_stopwatch *watch);
+
+/** Does what comes before a run, and waits for it. */
+MUST_CHECK enum status device_stopwatch_prepare(struct device_stopwatch *watch,
+                                                struct error *error);
+
+/** One run, as device_bench_run() makes it; waits for it. @param ms receives its milliseconds */
+MUST_CHECK enum status device_stopwatch_run(struct device_stopwatch *watch,
+                                            device_bench_function *function, void *argument,
+                                            double *ms, struct error *error);
+
+/**
+ * @brief Waits until the GPU works for nobody else: until three launches in a row took no more than
+ *        half as long again as the fastest that this stopwatch has seen.
+ * @param seconds at most
+ * @param ms      receives how long that took
+ */
+MUST_CHECK enum status device_stopwatch_settle(struct device_stopwatch *watch, double seconds,
+                                               double *ms, struct error *error);
 
 /** @return what records say of the GPU; lives as long as @p properties. */
 struct bench_gpu bench_gpu_of(const struct device_properties *properties);

@@ -106,6 +106,31 @@ COPY_TEST(device_bench, a_flushed_cache_never_helps) {
     EXPECT_TRUE(cold.median_ms >= 0.99 * warm.median_ms);
 }
 
+/* One run at a time is timed as all of them are. */
+COPY_TEST(device_bench, a_stopwatch_times_one_run) {
+    struct device_stopwatch *watch;
+    struct bench_timing cold;
+    struct device_bench_options options = device_bench_defaults();
+    double first = 0.0, second = 0.0, settled = -1.0;
+    options.min_seconds = 0.02;
+    options.flush_l2 = true;
+    EXPECT_OK(device_bench_run(&options, run_copy, &f->copy, NULL, &cold, NULL));
+    ASSERT_OK(device_stopwatch_create(&watch, true, NULL, NULL));
+    EXPECT_OK(device_stopwatch_settle(watch, 0.5, &settled, NULL));
+    EXPECT_OK(device_stopwatch_prepare(watch, NULL));
+    EXPECT_OK(device_stopwatch_run(watch, run_copy, &f->copy, &first, NULL));
+    EXPECT_OK(device_stopwatch_prepare(watch, NULL));
+    f->copy.fail_at = f->copy.calls + 2;
+    EXPECT_OK(device_stopwatch_run(watch, run_copy, &f->copy, &second, NULL));
+    EXPECT_STATUS(STATUS_UNSUPPORTED,
+                  device_stopwatch_run(watch, run_copy, &f->copy, &second, NULL));
+    device_stopwatch_free(watch);
+    device_stopwatch_free(NULL);
+    EXPECT_TRUE(settled >= 0.0);
+    EXPECT_TRUE(first > 0.0 && (!f->gpu.modelled || fabs(first - cold.median_ms) < 1e-6 * first));
+    EXPECT_TRUE(second > 0.0 && (!f->gpu.modelled || fabs(second - first) < 1e-6 * first));
+}
+
 COPY_TEST(device_bench, passes_failures_on) {
     struct bench_timing timing;
     struct error error = {0};

@@ -30,7 +30,7 @@ static double spread_of(const struct bench_timing *timing) {
 /* A peak is the time of the fastest run: everything else that happens can only slow a run. */
 static enum status measure(struct probe *p, struct roofline *roofs, double *spread,
                            struct error *error) {
-    struct device_bench_options options = device_bench_defaults();
+    struct device_bench_options options = device_bench_probe();
     struct bench_timing timing;
     TRY(device_alloc(&p->from, p->bytes, error));
     TRY(device_alloc(&p->to, p->bytes, error));
@@ -83,7 +83,7 @@ static enum status run_read(void *argument, device_stream stream, struct error *
 
 static enum status measure_read(struct reading *r, double *bytes_per_s, double *spread,
                                 struct error *error) {
-    struct device_bench_options options = device_bench_defaults();
+    struct device_bench_options options = device_bench_probe();
     TRY(device_alloc(&r->from, r->bytes, error));
     TRY(device_alloc((void **)&r->sink, sizeof *r->sink, error));
     TRY(device_set(r->from, 0x3c, r->bytes, NULL,

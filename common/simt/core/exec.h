@@ -104,29 +104,31 @@ struct simt_origin {
  *
  * `dst` and `src` are byte offsets of rows from warp->rows, or predicate numbers.
  * Destinations come first in PTX; a pair d|p has d in dst[0] and p in `pred_dst`.
+ *
+ * What the scheduler and most handlers look at comes first, in one line of the CPU's cache.
  */
 struct simt_instruction {
-    simt_handler *run;
-    uint32_t dst[SIMT_MAX_VECTOR];
-    uint32_t src[SIMT_MAX_OPERANDS];     /**< rows, or predicate numbers where the operand is one */
-    int32_t pred_dst[2];                 /**< predicates written by setp, shfl ...; -1: none */
-    bool src_negated[SIMT_MAX_OPERANDS]; /**< !%p in a source */
-    uint8_t dst_count, src_count;
+    _Alignas(64) simt_handler *run;
+    int32_t guard; /**< predicate number; -1: none */
+    bool guard_negated;
     uint8_t next;     /**< enum simt_next */
     uint8_t op_class; /**< enum simt_class */
     uint8_t flow;     /**< private to the scheduler */
-    uint8_t joined;   /**< plain shared accesses: 0, or bytes of the wider one that it stands for,
-                           or SIMT_JOINED_RIDER: an earlier instruction stands for it */
     uint16_t flops;   /**< floating-point operations per active lane: 2 for fma */
     uint8_t machine;  /**< estimated number of machine instructions */
-    uint8_t latency;  /**< cycles until its result is there, but for loads of global memory */
-    bool guard_negated;
-    bool bypasses_l1;   /**< loads of global memory: .cg, .cv, volatile and the like */
-    uint8_t undefined;  /**< enum simt_undefined_rule */
-    int32_t guard;      /**< predicate number; -1: none */
-    uint32_t detail[4]; /**< private to the handler: comparison, rounding, sizes ... */
-    int64_t immediate;  /**< private to the handler: an address offset, a jump target ... */
-    uint32_t site; /**< memory: its number among those of the kernel; see simt_number_sites() */
+    uint8_t joined;   /**< plain shared accesses: 0, or bytes of the wider one that it stands for,
+                           or SIMT_JOINED_RIDER: an earlier instruction stands for it */
+    uint32_t src[SIMT_MAX_OPERANDS]; /**< rows, or predicate numbers where the operand is one */
+    uint32_t dst[SIMT_MAX_VECTOR];   /**< the first line ends behind the first one */
+    uint32_t site;     /**< memory: its number among those of the kernel; see simt_number_sites() */
+    int64_t immediate; /**< private to the handler: an address offset, a jump target ... */
+    uint32_t detail[4];  /**< private to the handler: comparison, rounding, sizes ... */
+    int32_t pred_dst[2]; /**< predicates written by setp, shfl ...; -1: none */
+    bool src_negated[SIMT_MAX_OPERANDS]; /**< !%p in a source */
+    bool bypasses_l1; /**< loads of global memory: .cg, .cv, volatile and the like */
+    uint8_t dst_count, src_count;
+    uint8_t latency;   /**< cycles until its result is there, but for loads of global memory */
+    uint8_t undefined; /**< enum simt_undefined_rule */
     const struct simt_origin *origin;     /**< ld, st, atom, red; NULL: not known */
     const struct ptx_instruction *source; /**< for messages and source lines */
     const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them

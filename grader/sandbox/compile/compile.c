@@ -199,7 +199,10 @@ static enum status compile_in(const struct compile *c, const char *folder, struc
     free(result);
     TRY(status);
     TRY(file_read(object, MOST_FILE, &bytes, &size, error));
-    status = file_write(c->output, bytes, size, error);
+    status = object_check(bytes, size, error);
+    if (status == STATUS_OK) {
+        status = file_write(c->output, bytes, size, error);
+    }
     free(bytes);
     return status;
 }

@@ -43,4 +43,7 @@ void compile_find_gcc(struct compile *compile, const char *path);
 /** As compile_find_gcc(), of the toolkit's nvcc; gcc, which it starts, is found on its own. */
 void compile_find_nvcc(struct compile *compile);
 
+/** @return STATUS_OK for an object file whose linking is nothing but linking; else a line. */
+MUST_CHECK enum status object_check(const void *bytes, size_t size, struct error *error);
+
 #endif

@@ -75,6 +75,10 @@ refused 'the compiler wrote more than 1048576 bytes of text' \
 X5"
 refused 'what it is compiled to is larger than 256 MiB' 'char much[1u << 29] = {1};'
 refused 'expected' 'int broken('
+for section in .gnu.lto_.opts .gnu.lto_main.0 .deplibs .linker-options .llvmbc; do
+    refused "its section $section has the linker do more than link" \
+        "__asm__(\".section $section,\\\"e\\\",@progbits\\n.byte 0\\n.previous\");"
+done
 
 # nvcc starts gcc, and others: they are confined as it is.
 nvcc() {

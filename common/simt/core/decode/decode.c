@@ -286,7 +286,9 @@ static enum status decode_all(struct decoder *d, const struct ptx_module *module
                               struct error *error) {
     struct simt_code *code = d->code;
     const struct ptx_function *function = d->function;
-    code->instructions = calloc(function->instruction_count + 1, sizeof *code->instructions);
+    code->instructions =
+        aligned_alloc(_Alignof(struct simt_instruction),
+                      (function->instruction_count + 1) * sizeof *code->instructions);
     code->rank = calloc(function->instruction_count + 1, sizeof *code->rank);
     code->leader = calloc(function->instruction_count + 1, sizeof *code->leader);
     code->calls = calloc(function->instruction_count + 1, sizeof *code->calls);
@@ -295,6 +297,7 @@ static enum status decode_all(struct decoder *d, const struct ptx_module *module
         code->calls == NULL || code->lists == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
+    memset(code->instructions, 0, (function->instruction_count + 1) * sizeof *code->instructions);
     code->count = function->instruction_count;
     for (size_t n = 0; n < code->count; n++) {
         const struct ptx_instruction *in = &function->instructions[n];

@@ -1,9 +1,11 @@
 /*
- * How many warp instructions simt runs in a second: a tiled and a register-tiled
- * SGEMM at each level of checks, on one CPU thread and on all.
+ * How many warp instructions simt runs in a second: products of matrices and kernels of everyday
+ * programs at each level of checks, on one CPU thread and on all. With arguments only the kernels
+ * whose names begin with one of them, on one CPU thread.
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/base/file.h"
@@ -11,18 +13,26 @@
 #include "common/bench/bench.h"
 #include "common/simt/core/launch/launch.h"
 
-/*
- * A product of N x N matrices; one block makes tile x tile of it. The kernels
- * take three matrices and N; in which order does not matter to the speed.
- */
+/* The kernels take three matrices of N x N floats and N; in which order the matrices come does not
+ * matter to the speed. */
 struct subject {
     const char *name, *path, *kernel;
-    uint32_t N, tile, threads[2];
+    uint32_t N, grid[2], threads[2];
 };
 
 static const struct subject subjects[] = {
-    {"16x16 tile, N 512", CORE_PTX, "sgemm_tile", 512, 16, {16, 16}},
-    {"8x8 a thread, N 1024", SGEMM_PTX, "_Z15sgemm_registersPK6float4S1_PS_i", 1024, 128, {256, 1}},
+    {"16x16 tile, N 512", CORE_PTX, "sgemm_tile", 512, {32, 32}, {16, 16}},
+    {"8x8 a thread, N 1024",
+     SGEMM_PTX,
+     "_Z15sgemm_registersPK6float4S1_PS_i",
+     1024,
+     {8, 8},
+     {256, 1}},
+    {"matmul, N 384", SPEED_PTX, "matmul", 384, {12, 12}, {32, 32}},
+    {"filter_rows, N 1024", SPEED_PTX, "filter_rows", 1024, {8, 256}, {16, 4}},
+    {"filter_columns, N 1024", SPEED_PTX, "filter_columns", 1024, {64, 16}, {16, 8}},
+    {"merge_sort, 256 K keys", SPEED_PTX, "merge_sort", 512, {256, 1}, {512, 1}},
+    {"monte_carlo, 64 draws", SPEED_PTX, "monte_carlo", 64, {16, 1}, {256, 1}},
 };
 
 /* A loaded kernel with its memory. */
@@ -39,8 +49,10 @@ static enum status load_matrices(struct loaded *l, uint32_t N) {
         TRY(simt_memory_alloc(l->memory, count * sizeof(float), 256, "cudaMalloc",
                               &l->matrices[m]));
         float *values = simt_memory_host(l->memory, l->matrices[m]);
+        uint32_t random = 1;
         for (size_t i = 0; i < count; i++) {
-            values[i] = (float)(i % 13) - 6.0f;
+            random = random * 1664525u + 1013904223u;
+            values[i] = (float)(random >> 8) * 0x1p-24f;
         }
         simt_memory_mark(l->memory, l->matrices[m], count * sizeof(float));
     }
@@ -121,11 +133,10 @@ static enum status measure(const struct loaded *l, const struct subject *subject
         uint64_t matrices[3];
         uint32_t N;
     } parameters = {{m[0], m[1], m[2]}, subject->N};
-    const uint32_t blocks = subject->N / subject->tile;
     const struct simt_launch launch = {
         .module = l->module,
         .kernel = subject->kernel,
-        .grid = {blocks, blocks, 1},
+        .grid = {subject->grid[0], subject->grid[1], 1},
         .threads = {subject->threads[0], subject->threads[1], 1},
         .parameters = &parameters,
         .check = level->check,
@@ -146,12 +157,13 @@ static enum status measure(const struct loaded *l, const struct subject *subject
     return STATUS_OK;
 }
 
-static enum status measure_all(const struct subject *subject, struct error *error) {
+static enum status measure_all(const struct subject *subject, bool one_thread,
+                               struct error *error) {
     struct loaded loaded = {0};
     enum status status = load(&loaded, subject, error);
     for (size_t n = 0; n < sizeof levels / sizeof *levels && status == STATUS_OK; n++) {
         status = measure(&loaded, subject, &levels[n], 1, error);
-        if (status == STATUS_OK && bench_cpu_count() > 1) {
+        if (status == STATUS_OK && bench_cpu_count() > 1 && !one_thread) {
             status = measure(&loaded, subject, &levels[n], bench_cpu_count(), error);
         }
     }
@@ -159,14 +171,25 @@ static enum status measure_all(const struct subject *subject, struct error *erro
     return status;
 }
 
-int main(void) {
+static bool is_wanted(const struct subject *subject, int argc, char **argv) {
+    bool wanted = argc == 1;
+    for (int n = 1; n < argc; n++) {
+        wanted = wanted || strncmp(subject->name, argv[n], strlen(argv[n])) == 0;
+    }
+    return wanted;
+}
+
+int main(int argc, char **argv) {
     char cpu[192];
     struct error error = {0};
     printf("%s, %d CPUs\n", bench_cpu_name(cpu, sizeof cpu), bench_cpu_count());
     printf("%-22s %-7s %7s %12s %9s %9s %10s\n", "kernel", "check", "threads", "M warp instr",
            "seconds", "M/s", "M/s a core");
     for (size_t n = 0; n < sizeof subjects / sizeof *subjects; n++) {
-        enum status status = measure_all(&subjects[n], &error);
+        enum status status = STATUS_OK;
+        if (is_wanted(&subjects[n], argc, argv)) {
+            status = measure_all(&subjects[n], argc > 1, &error);
+        }
         if (status != STATUS_OK) {
             return report_failure("launch_bench", &error, status);
         }

@@ -204,17 +204,16 @@ static void find_extremes(struct simt_pattern *pattern) {
         int32_t relative = pattern->relative[n];
         pattern->low = relative < pattern->low ? relative : pattern->low;
         pattern->high = relative > pattern->high ? relative : pattern->high;
-        pattern->misalignment |= (uint32_t)relative;
+        pattern->misalignment |= (uint8_t)relative;
     }
 }
 
 void simt_pattern_build(struct simt_pattern *pattern) {
     const struct simt_pattern_key key = simt_pattern_unpack(pattern->key);
     find_extremes(pattern);
-    pattern->active = (uint32_t)__builtin_popcount(key.mask);
-    pattern->shape = shape_of(pattern, &key);
+    pattern->shape = (uint8_t)shape_of(pattern, &key);
     pattern->leaders = 0;
-    pattern->words.known = false;
+    pattern->has_words = false;
     pattern->cost = 0;
     pattern->least = 0;
     switch (key.cost) {
@@ -267,7 +266,7 @@ static void count_global(const struct tally *t, struct simt_counters *counters) 
     uint64_t sectors = t->uses * t->pattern->cost;
     counters->global_lines += count_lines(t);
     counters->l2_sectors += sectors;
-    counters->global_bytes += t->uses * t->pattern->active * t->key.bytes;
+    counters->global_bytes += t->pattern->lanes * t->key.bytes;
     if (t->key.kind == SIMT_READ) {
         counters->global_load_requests += t->requests;
         counters->global_load_sectors += sectors;
@@ -292,16 +291,16 @@ static void count_shared(const struct tally *t, struct simt_counters *counters) 
 static void count_atomic(const struct tally *t, struct simt_counters *counters) {
     uint64_t places = (uint64_t)__builtin_popcount(simt_pattern_leaders(t->pattern));
     counters->atomic_requests += t->requests;
-    counters->atomic_lanes += t->uses * t->pattern->active;
+    counters->atomic_lanes += t->pattern->lanes;
     counters->l2_sectors += t->key.cost == SIMT_COST_SECTORS ? t->uses * t->pattern->cost : 0;
-    counters->atomic_serial += t->uses * (t->pattern->active - places);
+    counters->atomic_serial += t->pattern->lanes - t->uses * places;
 }
 
 static void count_site(const struct tally *t, struct simt_site *site) {
     uint64_t cost = t->uses * t->pattern->cost;
     uint64_t least = t->uses * t->pattern->least;
     site->requests += t->requests;
-    site->lanes += t->uses * t->pattern->active;
+    site->lanes += t->pattern->lanes;
     if (t->key.cost == SIMT_COST_WAVEFRONTS) {
         site->wavefronts += cost;
         site->least_wavefronts += least;
@@ -339,4 +338,5 @@ void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *coun
         count_site(&t, &sites[pattern->site]);
     }
     memset(pattern->uses, 0, sizeof pattern->uses);
+    pattern->lanes = 0;
 }

@@ -23,29 +23,45 @@ enum simt_shape {
     SIMT_SHAPE_SAME        /**< all active lanes at one address */
 };
 
+/** What most requests look at comes first, in one line of the CPU's cache. */
 struct simt_pattern {
-    uint64_t key;                 /**< see simt_pattern_key(); 0: empty */
+    _Alignas(64) uint64_t key; /**< see simt_pattern_pack(); 0: empty */
+    uint64_t uses[4];  /**< requests since it was built, by sector of the first address in its line:
+                            everything that is counted follows from these and from `lanes` */
+    uint64_t lanes;    /**< that took part in these uses */
+    uint32_t site;     /**< of the instruction */
+    int32_t low, high; /**< least and greatest of `relative` */
+    uint8_t misalignment;         /**< the low bits of all of `relative` or-ed */
+    uint8_t shape;                /**< enum simt_shape */
+    bool listed;                  /**< among those that were used since they were counted last */
+    bool has_words;               /**< `words` are those of this pattern */
     int32_t relative[SIMT_LANES]; /**< bytes from the first active lane; 0 for inactive ones */
-    int32_t low, high;            /**< least and greatest of `relative` */
-    uint32_t misalignment;        /**< all of `relative` or-ed */
+    struct simt_word_map *words;  /**< full checks: set when they are asked for */
     uint32_t leaders;             /**< see simt_pattern_leaders(); 0: not worked out yet */
-    uint32_t active;              /**< number of lanes */
     uint32_t cost;                /**< sectors or wavefronts */
+    uint32_t least;               /**< the same if the addresses lay side by side */
     int32_t sectors[SIMT_LANES];  /**< (cost): which, from that of the first address; of global
                                        requests only */
-    uint32_t least;               /**< the same if the addresses lay side by side */
-    enum simt_shape shape;
-    uint32_t site;    /**< of the instruction */
-    bool listed;      /**< among those that were used since they were counted last */
-    uint64_t uses[4]; /**< requests since it was built, by sector of the first address in its line:
-                           everything that is counted follows from these */
-    struct simt_word_map words; /**< full checks; worked out when they are asked for */
 };
+
+enum { SIMT_TWO_LANES = 3 };
 
 enum { SIMT_PATTERN_SLOTS = 512, SIMT_EXTENT_SLOTS = 64 };
 
+/** A map of words that patterns use in turn. */
+struct simt_words_place {
+    struct simt_word_map map;
+    struct simt_words_place *next; /**< while no pattern uses it */
+};
+
 struct simt_access_cache {
+    void *memory; /**< that holds the cache */
     struct simt_pattern patterns[SIMT_PATTERN_SLOTS];
+    struct simt_words_place places[SIMT_PATTERN_SLOTS]; /**< the first ones */
+    struct simt_words_place *free;                      /**< nobody needs these */
+    struct simt_words_place *waiting; /**< reads of these were put off, and no pattern uses them */
+    struct simt_words_chunk *chunks;  /**< memory for more */
+    uint32_t chunk_count;
     struct simt_extent extents[SIMT_EXTENT_SLOTS];
     uint16_t used[SIMT_PATTERN_SLOTS]; /**< slots used since they were counted, `used_count` */
     uint32_t used_count;
@@ -57,6 +73,7 @@ struct simt_pattern_key {
     uint32_t bytes; /**< of one lane, 1 to 32 */
     enum simt_cost cost;
     enum simt_access_kind kind;
+    bool alike;      /**< all lanes at one address */
     bool part;       /**< counted as a request already: the rest of one that was split */
     uint32_t phase;  /**< first address modulo a sector or a bank */
     uint32_t joined; /**< of the instruction: bytes that count instead, 0, or SIMT_JOINED_RIDER */
@@ -64,18 +81,31 @@ struct simt_pattern_key {
 
 static inline uint64_t simt_pattern_pack(const struct simt_pattern_key *key) {
     return (uint64_t)key->mask | (uint64_t)key->bytes << 32 | (uint64_t)key->cost << 40 |
-           (uint64_t)key->kind << 44 | (uint64_t)key->part << 47 | (uint64_t)key->phase << 48 |
-           (uint64_t)key->joined << 56;
+           (uint64_t)key->alike << 43 | (uint64_t)key->kind << 44 | (uint64_t)key->part << 47 |
+           (uint64_t)key->phase << 48 | (uint64_t)key->joined << 56;
 }
 
 static inline struct simt_pattern_key simt_pattern_unpack(uint64_t packed) {
     return (struct simt_pattern_key){.mask = (uint32_t)packed,
                                      .bytes = (uint32_t)(packed >> 32) & 0xff,
-                                     .cost = (enum simt_cost)(packed >> 40 & 0xf),
+                                     .cost = (enum simt_cost)(packed >> 40 & 7),
+                                     .alike = (packed >> 43 & 1) != 0,
                                      .kind = (enum simt_access_kind)(packed >> 44 & 7),
                                      .part = (packed >> 47 & 1) != 0,
                                      .phase = (uint32_t)(packed >> 48) & 0xff,
                                      .joined = (uint32_t)(packed >> 56)};
+}
+
+/**
+ * @brief The mask of a pattern's key for a request whose lanes are all at one address: which of
+ *        several lanes they are makes no difference where the cost does not depend on it.
+ * @param width bytes of a lane, or those of a joined access
+ */
+static inline uint32_t simt_pattern_mask(uint32_t mask, enum simt_cost cost, uint32_t width) {
+    bool several = (mask & (mask - 1)) != 0;
+    bool same = cost == SIMT_COST_NONE || cost == SIMT_COST_SECTORS ||
+                (cost == SIMT_COST_WAVEFRONTS && width <= 8);
+    return several && same ? SIMT_TWO_LANES : mask;
 }
 
 /** Works a pattern out; `key`, `site` and `relative` are set. */
@@ -89,7 +119,7 @@ uint32_t simt_pattern_lines(const struct simt_pattern *pattern, uint32_t phase);
 void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *counters,
                         struct simt_site *sites);
 
-/** @return one lane for each different address: the lowest. */
+/** @return one lane for each different address: the lowest of those of the key's mask. */
 uint32_t simt_pattern_leaders(struct simt_pattern *pattern);
 
 #endif

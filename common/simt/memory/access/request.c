@@ -203,7 +203,7 @@ static void keep(const struct simt_request *request, const struct simt_pattern *
     }
     struct simt_xray_request kept = {.block = block->order,
                                      .warp = request->warp->index,
-                                     .mask = key.mask,
+                                     .mask = request->mask,
                                      .bytes = key.joined > 0 ? key.joined : key.bytes,
                                      .first = request->first,
                                      .cost = pattern->cost,
@@ -221,6 +221,60 @@ static void keep(const struct simt_request *request, const struct simt_pattern *
     simt_xray_keep(block->xray, request->instruction->site, &kept);
 }
 
+/* More places for maps: while reads are put off, their maps stay. */
+struct simt_words_chunk {
+    struct simt_words_chunk *next;
+    struct simt_words_place places[64];
+};
+
+static void free_place(struct simt_access_cache *cache, struct simt_words_place *place) {
+    place->next = cache->free;
+    cache->free = place;
+}
+
+static void free_waiting(struct simt_access_cache *cache) {
+    while (cache->waiting != NULL) {
+        struct simt_words_place *place = cache->waiting;
+        cache->waiting = place->next;
+        free_place(cache, place);
+    }
+}
+
+static void add_chunk(struct simt_access_cache *cache) {
+    enum { MOST_CHUNKS = 256 };
+    struct simt_words_chunk *chunk =
+        cache->chunk_count < MOST_CHUNKS ? malloc(sizeof *chunk) : NULL;
+    if (chunk == NULL) {
+        return;
+    }
+    chunk->next = cache->chunks;
+    cache->chunks = chunk;
+    cache->chunk_count++;
+    for (size_t n = sizeof chunk->places / sizeof *chunk->places; n > 0; n--) {
+        free_place(cache, &chunk->places[n - 1]);
+    }
+}
+
+/* A read of the pattern may be put off: another map takes the place of its own, which waits. */
+static void replace_words(struct simt_access_cache *cache, struct simt_pattern *pattern,
+                          struct simt_shadow *shadow) {
+    struct simt_words_place *own = (struct simt_words_place *)pattern->words;
+    if (cache->free == NULL && !simt_shadow_is_settled(shadow)) {
+        add_chunk(cache);
+        if (cache->free == NULL) {
+            simt_shadow_settle(shadow);
+        }
+    }
+    if (simt_shadow_is_settled(shadow)) {
+        free_waiting(cache);
+        return;
+    }
+    own->next = cache->waiting;
+    cache->waiting = own;
+    pattern->words = &cache->free->map;
+    cache->free = cache->free->next;
+}
+
 void simt_request_learn(const struct simt_request *request, size_t slot, uint64_t key) {
     struct simt_block *block = request->warp->block;
     struct simt_access_cache *cache = block->cache;
@@ -228,9 +282,8 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     if (pattern->key != 0) {
         simt_pattern_tally(pattern, block->counters, block->sites);
     }
-    if (pattern->words.known && block->shadow != NULL &&
-        simt_pattern_unpack(pattern->key).kind == SIMT_READ) {
-        simt_shadow_settle(block->shadow);
+    if (pattern->has_words && pattern->words->put_off) {
+        replace_words(cache, pattern, block->shadow);
     }
     pattern->key = key;
     pattern->site = request->instruction->site;
@@ -242,11 +295,29 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
 }
 
 struct simt_access_cache *simt_access_cache_create(void) {
-    return calloc(1, sizeof(struct simt_access_cache));
+    enum { ALIGNMENT = _Alignof(struct simt_access_cache) };
+    void *memory = calloc(1, sizeof(struct simt_access_cache) + ALIGNMENT);
+    if (memory == NULL) {
+        return NULL;
+    }
+    uintptr_t end = (uintptr_t)memory + ALIGNMENT - 1;
+    struct simt_access_cache *cache = (void *)(end / ALIGNMENT * ALIGNMENT);
+    cache->memory = memory;
+    for (size_t n = 0; n < SIMT_PATTERN_SLOTS; n++) {
+        cache->patterns[n].words = &cache->places[n].map;
+    }
+    return cache;
 }
 
 void simt_access_cache_free(struct simt_access_cache *cache) {
-    free(cache);
+    while (cache != NULL && cache->chunks != NULL) {
+        struct simt_words_chunk *chunk = cache->chunks;
+        cache->chunks = chunk->next;
+        free(chunk);
+    }
+    if (cache != NULL) {
+        free(cache->memory);
+    }
 }
 
 void simt_access_cache_tally(struct simt_access_cache *cache, struct simt_counters *counters,

@@ -162,16 +162,23 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
     size_t apart = (size_t)67 * cost; /* cp.async reads, writes, and writes again unseen */
     size_t slot = (simt_request_slot(request, phase) + apart) % SIMT_PATTERN_SLOTS;
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
-    uint64_t key =
-        simt_pattern_pack(&(struct simt_pattern_key){.mask = request->mask,
-                                                     .bytes = request->bytes,
-                                                     .cost = cost,
-                                                     .kind = request->kind,
-                                                     .part = request->part,
-                                                     .phase = phase,
-                                                     .joined = request->instruction->joined});
-    uint32_t difference = pattern->site ^ request->instruction->site;
+    int32_t spread = 0;
     for (size_t n = 0; n < SIMT_LANES; n++) {
+        spread |= request->relative[n];
+    }
+    bool alike = spread == 0;
+    uint32_t width = request->bytes | request->instruction->joined;
+    uint64_t key = simt_pattern_pack(&(struct simt_pattern_key){
+        .mask = alike ? simt_pattern_mask(request->mask, cost, width) : request->mask,
+        .alike = alike,
+        .bytes = request->bytes,
+        .cost = cost,
+        .kind = request->kind,
+        .part = request->part,
+        .phase = phase,
+        .joined = request->instruction->joined});
+    uint32_t difference = pattern->site ^ request->instruction->site;
+    for (size_t n = 0; n < SIMT_LANES && !alike; n++) {
         difference |= (uint32_t)(pattern->relative[n] ^ request->relative[n]);
     }
     if (!SIMT_LIKELY(pattern->key == key && difference == 0)) {
@@ -243,6 +250,7 @@ void simt_request_cache(const struct simt_request *request);
 SIMT_HOT void simt_request_count(const struct simt_request *request, enum ptx_space space) {
     struct simt_pattern *pattern = request->pattern;
     pattern->uses[request->first / 32 % 4]++;
+    pattern->lanes += (uint32_t)__builtin_popcount(request->mask);
     if (!SIMT_LIKELY(pattern->listed)) {
         struct simt_access_cache *cache = request->warp->block->cache;
         pattern->listed = true;

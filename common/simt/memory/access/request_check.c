@@ -10,10 +10,16 @@
 enum { MAX_BYTES = 32 };
 
 /* Ranges of up to this many bytes are checked at once, also where lanes skip some of them. */
-#define RANGE_BYTES 1024
+#define RANGE_BYTES 4096
 
 static bool is_shared(const struct simt_request *request) {
     return request->space == PTX_SHARED;
+}
+
+/* One lane for each different address: the lowest. */
+static uint32_t leaders_of(const struct simt_request *request) {
+    return request->pattern->shape == SIMT_SHAPE_SAME ? 1u << simt_first_lane(request->mask)
+                                                      : simt_pattern_leaders(request->pattern);
 }
 
 static uint64_t lane_address(const struct simt_request *request, uint32_t lane) {
@@ -41,7 +47,7 @@ static bool check_copies(const struct simt_request *request) {
     if (copies == NULL) {
         return true;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         uint64_t address = lane_address(request, lane);
         struct simt_copier copier;
@@ -91,14 +97,21 @@ static bool find_missing(const struct simt_request *request, uint32_t lane,
     return missing;
 }
 
-static const struct simt_word_map *words_of(const struct simt_request *request) {
-    struct simt_word_map *words = &request->pattern->words;
-    if (!words->known) {
-        simt_word_map_build(words, &(struct simt_footprint){.relative = request->pattern->relative,
-                                                            .mask = request->mask,
-                                                            .bytes = request->bytes,
-                                                            .phase = request->first % 4});
+static struct simt_word_map *lanes_of(const struct simt_request *request) {
+    struct simt_pattern *pattern = request->pattern;
+    if (!pattern->has_words) {
+        simt_word_map_set(pattern->words, &(struct simt_footprint){.relative = pattern->relative,
+                                                                   .mask = (uint32_t)pattern->key,
+                                                                   .bytes = request->bytes,
+                                                                   .phase = request->first % 4});
+        pattern->has_words = true;
     }
+    return pattern->words;
+}
+
+static const struct simt_word_map *words_of(const struct simt_request *request) {
+    struct simt_word_map *words = lanes_of(request);
+    simt_word_map_find(words);
     return words;
 }
 
@@ -119,7 +132,7 @@ static bool check_runs_written(const struct simt_request *request) {
 static SIMT_COLD bool check_lanes_written(const struct simt_request *request) {
     struct simt_groups groups = {.bytes = 0};
     uint32_t missing = 0;
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         if (written(request, lane_address(request, lane), request->bytes)) {
             continue;
@@ -155,7 +168,7 @@ static void save_replaced(const struct simt_request *request) {
         simt_undo_save(undo, request->first, (size_t)SIMT_LANES * request->bytes);
         return;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         simt_undo_save(undo, lane_address(request, simt_first_lane(rest)), request->bytes);
     }
 }
@@ -176,7 +189,7 @@ static void mark_written(const struct simt_request *request) {
     if (words->run_count > 0) {
         return;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         mark(request, lane_address(request, simt_first_lane(rest)), request->bytes);
     }
 }
@@ -234,10 +247,12 @@ static uint32_t other_lane_at(const struct simt_request *request, uint32_t lane,
 static bool check_lanes(const struct simt_request *request, const struct view *view,
                         const struct simt_word_map *words, const struct stored *stored) {
     struct simt_race race;
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    bool several = (request->mask & (request->mask - 1)) != 0;
+    bool alike = request->pattern->shape == SIMT_SHAPE_SAME && several;
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         int64_t relative = request->relative[lane];
-        bool crowded = (words->crowded >> lane & 1) != 0;
+        bool crowded = alike || (words->crowded >> lane & 1) != 0;
         const struct simt_touch touch = {
             .offset = view->offset + (uint64_t)relative,
             .bytes = request->bytes,
@@ -267,13 +282,12 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
 }
 
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
-    const struct simt_word_map *words = words_of(request);
-    if (SIMT_LIKELY(words->run_count > 0) &&
-        SIMT_LIKELY(
+    struct simt_word_map *words = lanes_of(request);
+    if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
         return true;
     }
-    return look_closer(request, view, words);
+    return look_closer(request, view, words_of(request));
 }
 
 /* Lanes of one store at one address must agree. */
@@ -299,7 +313,7 @@ static inline bool check_lanes_agree(const struct simt_request *request) {
     if (request->kind != SIMT_WRITE || request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
         return true;
     }
-    uint32_t leaders = simt_pattern_leaders(request->pattern);
+    uint32_t leaders = leaders_of(request);
     return leaders == request->mask || compare_stored(request, leaders);
 }
 
@@ -393,7 +407,7 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
         simt_footprint_note(footprint, request->first, (size_t)SIMT_LANES * request->bytes, writes);
         return;
     }
-    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         simt_footprint_note(footprint, lane_address(request, simt_first_lane(rest)), request->bytes,
                             writes);
     }

@@ -95,19 +95,22 @@ bool simt_history_covers(const struct simt_history *history, uint64_t offset);
  * @brief The common case for all lanes of a request: remembers what nothing speaks against at
  *        first sight.
  * @param offset of the first lane
- * @param map    has runs; of reads it must stay as it is until simt_history_settle() or
- *               simt_history_advance()
+ * @param map    is worked out where needed; if it receives `put_off`, its lanes must stay as they
+ *               are until the history is settled
  * @return false: the lanes need a closer look, one by one
  */
 bool simt_history_try(struct simt_history *history, struct simt_agent *agent, size_t offset,
-                      const struct simt_word_map *map, enum simt_access_kind kind);
+                      struct simt_word_map *map, enum simt_access_kind kind);
 
 /** Asks for the marks of a request before simt_history_try() looks at them. */
 void simt_history_prefetch(const struct simt_history *history, size_t offset,
                            const struct simt_word_map *map);
 
-/** Marks the reads that were put off: the maps of their requests are about to change. */
+/** Marks the reads that were put off. */
 void simt_history_settle(struct simt_history *history);
+
+/** @return true when no read is put off. */
+bool simt_history_is_settled(const struct simt_history *history);
 
 /** One lane's part of a request. */
 struct simt_touch {

@@ -202,17 +202,23 @@ void simt_history_settle(struct simt_history *h) {
     h->put_off_count = 0;
     for (size_t n = 0; n < count; n++) {
         const struct put_off *read = &h->put_off[n];
+        simt_word_map_find(read->map);
         (void)try_runs(h, read->tag, read->offset, read->map, SIMT_READ, true);
     }
 }
 
+bool simt_history_is_settled(const struct simt_history *h) {
+    return h->put_off_count == 0;
+}
+
 /* @return false: there is no room for it, now or until the next advance */
 static inline bool put_off(struct simt_history *h, uint32_t tag, size_t offset,
-                           const struct simt_word_map *map) {
+                           struct simt_word_map *map) {
     if (h->put_off_count == MOST_PUT_OFF) {
         simt_history_note_write(h);
         return false;
     }
+    map->put_off = true;
     h->put_off[h->put_off_count++] = (struct put_off){.map = map, .offset = offset, .tag = tag};
     return true;
 }
@@ -232,13 +238,18 @@ void simt_history_prefetch(const struct simt_history *h, size_t offset,
 }
 
 bool simt_history_try(struct simt_history *h, struct simt_agent *agent, size_t offset,
-                      const struct simt_word_map *map, enum simt_access_kind kind) {
+                      struct simt_word_map *map, enum simt_access_kind kind) {
     uint32_t tag = simt_history_tag(h, agent);
+    if (kind == SIMT_READ && simt_history_puts_off(h) && map->whole &&
+        put_off(h, tag, offset, map)) {
+        return true;
+    }
+    simt_word_map_find(map);
+    if (map->run_count == 0) {
+        return false;
+    }
     switch (kind) {
     case SIMT_READ:
-        if (simt_history_puts_off(h) && put_off(h, tag, offset, map)) {
-            return true;
-        }
         return h->lanes ? try_runs(h, tag, offset, map, SIMT_READ, true)
                         : try_runs(h, tag, offset, map, SIMT_READ, false);
     case SIMT_WRITE:

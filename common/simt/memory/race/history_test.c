@@ -89,8 +89,9 @@ static void compare_paths(enum simt_agents agents, uint64_t seed) {
         if (round % MAPS == 0) {
             simt_history_settle(h[0]);
         }
-        simt_word_map_build(map, &r.footprint);
-        bool tried = map->run_count > 0 && simt_history_try(h[0], &a[0][w], r.offset, map, r.kind);
+        simt_word_map_set(map, &r.footprint);
+        bool tried = simt_history_try(h[0], &a[0][w], r.offset, map, r.kind);
+        simt_word_map_find(map);
         bool got = !tried && touch_all(h[0], &a[0][w], &r, map);
         bool want = touch_all(h[1], &a[1][w], &r, map);
         EXPECT_INT_EQ(want, got);

@@ -53,7 +53,7 @@ struct interval {
  * forgotten. So reads of warps are put off until somebody writes or releases.
  */
 struct put_off {
-    const struct simt_word_map *map;
+    struct simt_word_map *map;
     size_t offset;
     uint32_t tag;
 };

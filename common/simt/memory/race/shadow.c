@@ -75,6 +75,11 @@ void simt_shadow_settle(struct simt_shadow *shadow) {
     }
 }
 
+bool simt_shadow_is_settled(const struct simt_shadow *shadow) {
+    return simt_history_is_settled(shadow->history) &&
+           (shadow->watch == NULL || simt_history_is_settled(shadow->watch->warps));
+}
+
 void simt_shadow_meet(struct simt_shadow *shadow, uint32_t warp) {
     simt_history_meet(&shadow->agents[warp]);
     simt_history_meet(&shadow->global[warp]);

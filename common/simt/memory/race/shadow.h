@@ -185,8 +185,9 @@ void simt_shadow_meet(struct simt_shadow *shadow, uint32_t warp);
 void simt_shadow_release(struct simt_shadow *shadow, uint32_t warp);
 void simt_shadow_acquire(struct simt_shadow *shadow, uint32_t warp);
 
-/** What requests of the block were like is about to change: see simt_history_settle(). */
+/** See simt_history_settle(): of all that the block's warps have read. */
 void simt_shadow_settle(struct simt_shadow *shadow);
+bool simt_shadow_is_settled(const struct simt_shadow *shadow);
 
 /** A warp's asynchronous copy has started: nobody may touch its bytes until it lands. */
 void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,

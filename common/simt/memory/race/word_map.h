@@ -3,7 +3,8 @@
  * @brief The words that a pattern covers, in runs, and which lane touches each of them.
  *
  * With it the checks look at the words of a request eight at a time instead of
- * lane by lane.
+ * lane by lane. Many requests are never looked at in this way, so a map is worked
+ * out when it is asked for.
  */
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_WORD_MAP_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RACE_WORD_MAP_H_
@@ -23,7 +24,11 @@ struct simt_word_run {
 };
 
 struct simt_word_map {
-    bool known;         /**< worked out */
+    int32_t relative[32]; /**< the lanes: see struct simt_footprint */
+    uint32_t mask, bytes, phase;
+    bool whole;         /**< for sure: there are runs */
+    bool put_off;       /**< a read of it may have been put off: see history.h */
+    bool known;         /**< worked out: what follows */
     uint32_t run_count; /**< 0: words are covered in part, or there are too many */
     uint32_t crowded;   /**< lanes whose address another active lane has, too */
     struct simt_word_run runs[SIMT_MAP_RUNS];
@@ -40,7 +45,17 @@ struct simt_footprint {
     uint32_t phase;          /**< the first active lane's address modulo 4 */
 };
 
+/** Notes the lanes of a map that is to be worked out when it is asked for. */
+void simt_word_map_set(struct simt_word_map *map, const struct simt_footprint *footprint);
+
 /** Works a map out. */
-void simt_word_map_build(struct simt_word_map *map, const struct simt_footprint *footprint);
+void simt_word_map_build(struct simt_word_map *map);
+
+/** Works a map out, if that has not been done. */
+static inline void simt_word_map_find(struct simt_word_map *map) {
+    if (!map->known) {
+        simt_word_map_build(map);
+    }
+}
 
 #endif

@@ -2,7 +2,6 @@
  * Kills the program or its device at random moments: kill_test RUN CASE COUNT. The other one must
  * end soon, a program with one line; nothing may be left running.
  */
-#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -43,32 +42,16 @@ static pid_t start(const char *run, const char *program, int *errors) {
 }
 
 /* Orphans of this process's children are its children: the device's process is one. */
-static bool is_device(const char *number) {
-    char path[300], text[300] = "";
-    int parent = 0;
-    snprintf(path, sizeof path, "/proc/%s/stat", number);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
-    ssize_t size = file >= 0 ? read(file, text, sizeof text - 1) : 0;
-    if (file >= 0) {
-        close(file);
-    }
-    const char *end = size > 0 ? strrchr(text, ')') : NULL;
-    return end != NULL && strstr(text, "(simt device)") != NULL &&
-           sscanf(end + 1, " %*c %d", &parent) == 1 && parent == (int)getpid();
-}
-
 static pid_t find_device(void) {
-    pid_t found = 0;
-    DIR *folder = opendir("/proc");
-    for (struct dirent *e; folder != NULL && found == 0 && (e = readdir(folder)) != NULL;) {
-        if (e->d_name[0] >= '1' && e->d_name[0] <= '9' && is_device(e->d_name)) {
-            found = (pid_t)strtol(e->d_name, NULL, 10);
-        }
+    enum { MOST = 64 };
+    pid_t found[MOST], device = 0;
+    size_t count = children_below(getpid(), found, MOST);
+    for (size_t i = 0; i < count && device == 0; i++) {
+        bool is_device =
+            children_is_named(found[i], "simt device") && children_parent_of(found[i]) == getpid();
+        device = is_device ? found[i] : 0;
     }
-    if (folder != NULL) {
-        closedir(folder);
-    }
-    return found;
+    return device;
 }
 
 static size_t lines_of(const char *text) {

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "common/simt/runtime/remote/numbers.h"
@@ -98,8 +100,9 @@ bool server_serve(struct server *server, int socket, bool controller) {
     server->socket = socket;
     server->broken = false;
     runtime->controlled = controller;
-    runtime->calls += !controller;
-    bool good = packet_receive(socket, server->requests[0]) == STATUS_OK && server_call(server);
+    enum status received = packet_receive(socket, server->requests[0]);
+    runtime->calls += !controller && received != STATUS_IO; /* the end of a program is no call */
+    bool good = received == STATUS_OK && server_call(server);
     runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;
     server->socket = -1;
     return good;
@@ -136,6 +139,13 @@ static void say_goodbye(void) {
     (void)status;
 }
 
+/** A program that does not take its answers must not keep the controller from its own. */
+static void limit_sending(int program) {
+    enum { SECONDS = 10 };
+    const struct timeval patience = {.tv_sec = SECONDS};
+    setsockopt(program, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
+}
+
 int server_run(int program, int controller, bool confined) {
     static struct server server; /* the process has one */
     static struct pollfd sockets[CONNECTIONS];
@@ -159,6 +169,9 @@ int server_run(int program, int controller, bool confined) {
         return 1;
     }
     server.runtime->program = &server.program;
+    if (program >= 0 && controller >= 0) {
+        limit_sending(program);
+    }
     if (pthread_create(&watcher, NULL, watch, sockets) != 0 || (confined && !confine())) {
         return 1;
     }
