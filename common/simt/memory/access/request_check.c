@@ -171,7 +171,7 @@ static bool check_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
     size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
     uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
-    bool is_full = is_shared(request) && request->warp->block->shadow->is_full;
+    bool is_full = is_shared(request) && request->home->shadow->is_full;
     if (request->complete || is_full || (range <= RANGE_BYTES && written(request, low, range)) ||
         check_runs_written(request)) {
         return true;
@@ -361,14 +361,18 @@ static bool check_cluster(const struct simt_request *request) {
     return check_view(request, &peers);
 }
 
+/* Other blocks reach the block's shared memory, or the request reaches theirs. */
+static inline bool has_peers(const struct simt_block *block) {
+    return block->cluster != NULL && block->cluster->history != NULL;
+}
+
 static bool check_shared(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     const struct view own = {shadow->history, &shadow->agents[request->warp->index],
                              request->first};
-    bool has_peers = block->cluster != NULL && block->cluster->history != NULL;
     return (simt_request_is_remote(request) || check_view(request, &own)) &&
-           (!has_peers || check_cluster(request)) && check_lanes_agree(request);
+           (!has_peers(block) || check_cluster(request)) && check_lanes_agree(request);
 }
 
 static bool check_races(const struct simt_request *request) {
@@ -507,8 +511,8 @@ static inline bool is_quiet_read(const struct simt_request *request) {
     struct simt_shadow *shadow = block->shadow;
     struct simt_pattern *pattern = request->pattern;
     if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
-        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
-        (block->run->check & SIMT_CHECK_RACES) == 0) {
+        request->async || has_peers(block) || (pattern->words_state & SIMT_WORDS_WHOLE) == 0 ||
+        block->run->witness != NULL || (block->run->check & SIMT_CHECK_RACES) == 0) {
         return false;
     }
     pattern->words_state |= SIMT_WORDS_PUT_OFF;
