@@ -46,6 +46,10 @@ def grade_lab(lab):
         baseline = True,
         whole = baseline != None,
     )
+    starter = None
+    if baseline: # the starter is no baseline: it has a worker for itself
+        starter = lab + "_starter"
+        lab_worker(starter, lab, ["//labs/%s:starter" % lab], whole = False)
     times = None
     if parts.get("baseline_times"):
         times = lab + "_baseline_times"
@@ -60,10 +64,10 @@ def grade_lab(lab):
             name = "%s_%s" % (lab, part),
             size = "medium",
             srcs = ["//grader/harness:record_enable.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
-            data = [lab + "_worker", lab + "_baseline"] + times_data + ([lab + "_symbols"] if parity else []),
+            data = [lab + "_worker", lab + "_baseline"] + times_data + ([] if parity or not starter else [starter]) + ([lab + "_symbols"] if parity else []),
             linkopts = REMOTE_LINKOPTS,
             local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +
-                            remote_defines(lab + "_worker", lab + "_baseline", device, times) +
+                            remote_defines(lab + "_worker", lab + "_baseline", device, times, starter) +
                             (symbols_defines(lab + "_symbols", lab) if parity else []),
             tags = [] if parity else MEASURES_GPU_TIME if device else MEASURES_CPU_TIME,
             deps = case_deps(lab) + (SYMBOLS_DEPS if parity else []),

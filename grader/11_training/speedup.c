@@ -16,6 +16,7 @@
 #include "grader/11_training/remote.h"
 #include "grader/harness/done.h"
 #include "grader/harness/gpu.h"
+#include "grader/harness/record.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watchdog.h"
@@ -232,17 +233,16 @@ C_TEST(speedup, attention) {
 
 /* ---- AdamW ---- */
 
+/* The baseline's turn, which comes first, draws for both. */
 struct adamw_race {
-    struct adamw_case sides[REMOTE_SIDES];
+    struct adamw_case sides[REMOTE_SIDES]; /* host memory is the subject's */
     struct rng rng;
 };
 
-static enum status run_adamw(struct adamw_race *race, enum remote_side which, double *ms,
-                             struct error *error) {
-    struct adamw_case *c = &race->sides[which];
-    /* For both sides, though it takes seconds: what was just written lies in L2. */
-    TRY(adamw_case_draw(c, &race->rng, error));
+/* What is written for each call lies in L2, on both sides alike. */
+static enum status run_adamw(struct adamw_case *c, double *ms, struct error *error) {
     const struct adamw_call call = {adamw_case_problem(c), NULL};
+    TRY(adamw_case_send(c, error));
     return remote_call_timed("adamw", &call, sizeof call, NULL, ms, error);
 }
 
@@ -254,8 +254,11 @@ static double time_adamw(void *argument, bool subject) {
     char text[400] = "";
     double ms = INFINITY;
     remote_use(which);
+    if (!subject) {
+        adamw_case_renew(c, &race->rng);
+    }
     grader_watch(c->name, PATIENCE);
-    enum status status = run_adamw(race, which, &ms, &error);
+    enum status status = run_adamw(c, &ms, &error);
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         const double count = (double)c->spec.count;
@@ -303,6 +306,9 @@ static void check_one_pass(struct adamw_case *c, struct rng *rng) {
     device_stream_destroy(stream);
     grader_watch("", 0);
     fail(c->name, status, &error, text);
+    if (status == STATUS_OK) {
+        grade_record_count(launches, 1);
+    }
     if (status == STATUS_OK && launches > 1) {
         TEST_FAIL("%s adamw launches too often: %zu launches, at most 1", lab, launches);
     }
@@ -329,10 +335,11 @@ C_TEST(speedup, adamw) {
     struct adamw_spec spec = adamw_spec_usual(count, count - count / 16);
     spec.step = 7;
     spec.scale = 0.5;
-    for (int i = 0; i < REMOTE_SIDES; i++) {
-        ASSERT_DONE(remote_open_side((enum remote_side)i, &error), &error);
-        ASSERT_DONE(adamw_case_create(&race.sides[i], &spec, false, &error), &error);
-    }
+    ASSERT_DONE(adamw_case_create(&race.sides[REMOTE_SUBJECT], &spec, false, &error), &error);
+    adamw_case_renew(&race.sides[REMOTE_SUBJECT], &race.rng); /* a recorded baseline has no turn */
+    race.sides[REMOTE_BASELINE] = race.sides[REMOTE_SUBJECT];
+    ASSERT_DONE(remote_open_side(REMOTE_BASELINE, &error), &error);
+    ASSERT_DONE(adamw_case_place(&race.sides[REMOTE_BASELINE], &error), &error);
     struct speedup speedup = grader_gpu_speedup(&gpu, lab, "adamw", GRADER_SUBJECT, GRADER_MARGIN);
     const struct work work = work_of_adamw(count);
     speedup.least = grader_gpu_least_time(&work);
@@ -342,10 +349,10 @@ C_TEST(speedup, adamw) {
         speedup_check(&speedup, __FILE__, __LINE__);
         check_one_pass(&race.sides[REMOTE_SUBJECT], &race.rng);
     }
-    for (int i = 0; i < REMOTE_SIDES; i++) {
-        remote_use((enum remote_side)i);
-        adamw_case_free(&race.sides[i]);
-    }
+    remote_use(REMOTE_BASELINE);
+    adamw_case_unplace(&race.sides[REMOTE_BASELINE]);
+    remote_use(REMOTE_SUBJECT);
+    adamw_case_free(&race.sides[REMOTE_SUBJECT]);
 }
 
 /* ---- Training steps ---- */

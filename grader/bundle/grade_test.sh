@@ -77,7 +77,32 @@ quick_runs_graded_tests_alone() {
     if grep -q "bench\|generate\|ladder_test" "$bundle/runs"; then fail "more runs: $(cat "$bundle/runs")"; fi
     call --quick --labs common
     [ "$code" -eq 2 ] || fail "status $code for a group without graded tests"
-    has "--quick runs graded tests alone, and common has none"
+    has "--quick and --starters run graded tests alone, and common has none"
+    call --quick --starters
+    [ "$code" -eq 2 ] || fail "status $code for --quick --starters"
+    has "--quick and --starters: one of them"
+}
+
+# Starters are graded in the place of submissions: one that is too slow is as it must be.
+starters_must_be_too_slow() {
+    make_bundle 60
+    program 03_c parity grader/03_c_parity "echo right"
+    program 03_c speedup grader/03_c_speedup "echo '03_c kernel is too slow: 1x'; [ \$WARPBOOK_SUBJECT,\$WARPBOOK_CALLS != starter,2 ]"
+    call --starters --labs 03
+    [ "$code" -eq 0 ] || fail "status $code: $output"
+    has "Scoreboard: starter"
+    has "all 1 passed"
+    shows 03_c speedup PASS
+    grep -q '"subject":"starter"' "$TEST_TMPDIR/results/grade.jsonl" || fail "the subject is not recorded"
+    call --starters --labs 01,03_c
+    [ "$code" -eq 1 ] || fail "status $code for a starter that passes"
+    has "01_a speedup: the starter passes: "
+    program 04_d parity grader/04_d_parity "echo right"
+    program 04_d speedup grader/04_d_speedup "echo crashed; exit 1"
+    call --starters --labs 04
+    [ "$code" -eq 1 ] || fail "status $code for a starter that is wrong"
+    has "04_d speedup: crashed"
+    if grep -q "parity\|bench" "$bundle/runs"; then fail "more runs: $(cat "$bundle/runs")"; fi
 }
 
 # A parity test that fails beside others decides alone; a speedup test runs once.
@@ -141,6 +166,7 @@ ctrl_c_ends_it() {
 everything_runs
 quick_runs_graded_tests_alone
 a_red_parity_test_runs_again
+starters_must_be_too_slow
 quick_ends_in_time
 ctrl_c_ends_it
 [ "$failures" -eq 0 ] && echo "all checks passed"

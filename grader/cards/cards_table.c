@@ -83,12 +83,19 @@ static void print_introduction(const struct card_records *r) {
         modelled ? "modelled" : "measured", modelled ? "Modelled by simt," : "Measured");
 }
 
+/* Whether the test counted twice what is allowed, or more: it is missed by half whatever the time.
+   Measured records of 2026-11-25 have no counts; AdamW's starter has five launches, allowed is one.
+ */
+static bool counts_too_much(const cJSON *line) {
+    const bool known = cJSON_HasObjectItem(line, "count");
+    return known ? card_number(line, "count") >= 2.0 * card_number(line, "most")
+                 : strcmp(card_text(line, "test"), "adamw") == 0 && !card_is_modelled(line);
+}
+
 /* Says what does not hold of one line; @return whether all does. */
 static bool check_line(const cJSON *line) {
     const char *subject = card_text(line, "subject");
-    /* Its launches are counted beside its time, whatever that is: the starter has five. */
-    const bool counted = strcmp(card_text(line, "test"), "adamw") == 0 &&
-                         card_share_of_pass(line) < 1.0 && !card_is_modelled(line);
+    const bool counted = counts_too_much(line);
     const bool solution = strcmp(subject, "solutions") == 0;
     const bool starter = strcmp(subject, "starter") == 0;
     if (!card_is_timed(line) || (solution && card_share_of_pass(line) >= 1.25) ||

@@ -2,7 +2,16 @@
 # Runs the labs' speedup programs on modelled GPUs, or some times on the GPU of this machine, and makes
 # a table of what they recorded.
 # usage: run_cards.sh TABLE_PROGRAM [--cards t4,l4 | --measured NAME [--runs 3]] [--labs 02,07]
-#        [--subjects solution,middle,starter] [--jobs 2] [--records FILE.jsonl] [--output FILE.md]
+#        [--subjects solution,middle,starter] [--jobs 2] [--keep FOLDER] [--records FILE.jsonl]
+#        [--output FILE.md]
+#        run_cards.sh TABLE_PROGRAM --measured NAME --from results/cases.jsonl --records FILE.jsonl
+#
+# The whole table takes an hour or more. With --keep each program's records stay in FOLDER, and what is
+# there of the same programs, emulator and card does not run again: a table that was stopped goes on, and
+# one can be made in parts.
+#
+# With --from nothing runs: FILE.jsonl gets the speedup tests that the bundle's ./grade recorded, as
+# column NAME.
 #
 # --measured is for a build for GPUs: programs run one by one, and NAME heads the columns of the table.
 # --records receives one JSON line for each lab, test, card and subject, without texts; without --output the
@@ -21,7 +30,7 @@ readonly from=${BUILD_WORKING_DIRECTORY:-$PWD}
 
 table=$1
 shift
-cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output='' measured='' runs=1
+cards=$ALL_CARDS subjects=$ALL_SUBJECTS labs='' jobs=2 records='' output='' measured='' runs=1 bundle='' keep=''
 
 die() {
     echo "cards: $*" >&2
@@ -42,13 +51,15 @@ while [ $# -gt 0 ]; do
     case $1 in
     --cards) cards=$2 ;;
     --measured) measured=$2 ;;
+    --keep) keep=$(in_callers_folder "$2") ;;
+    --from) bundle=$(in_callers_folder "$2") ;;
     --runs) runs=$2 ;;
     --labs) labs=$2 ;;
     --subjects) subjects=$2 ;;
     --jobs) jobs=$2 ;;
     --records) records=$(in_callers_folder "$2") ;;
     --output) output=$(in_callers_folder "$2") ;;
-    *) die "unknown option $1; there are --cards, --measured, --runs, --labs, --subjects, --jobs, --records and --output" ;;
+    *) die "unknown option $1; there are --cards, --measured, --from, --runs, --labs, --subjects, --jobs, --keep, --records and --output" ;;
     esac
     shift 2
 done
@@ -58,6 +69,9 @@ done
     jobs=1
     cards=$(seq -s , -f "$measured-%g" "$runs")
 }
+
+[ -z "$keep" ] || [ -z "$measured" ] || die "--keep is for modelled times: measured ones differ from run to run"
+[ -z "$keep" ] || mkdir -p "$keep" || die "cannot write to $keep"
 
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
@@ -72,14 +86,32 @@ chosen_labs() {
     done
 }
 
+# stamp LAB SUBJECT: says which programs and which emulator it is.
+stamp() {
+    {
+        cat "$here/$1_$2" "$here/$1_$2_worker" "$here/../$1_baseline"
+        cat "$here/$1_times" 2>/dev/null # of some labs
+        find -L "$PWD" -name 'libcudart.so*' -type f -print0 | sort -z | xargs -0 cat
+    } | sha256sum
+}
+
+# kept NAME STAMP: takes the records of an earlier run, if they are of the same programs.
+kept() {
+    [ -n "$keep" ] && [ "$(cat "$keep/$1.stamp" 2>/dev/null)" = "$2" ] &&
+        cp "$keep/$1.jsonl" "$scratch/$1.jsonl" 2>/dev/null
+}
+
 # run_one CARD LAB SUBJECT: leaves SCRATCH/CARD.LAB.SUBJECT.jsonl, each line with the card's name.
 run_one() {
-    local name=$1.$2.$3 start=$SECONDS
+    local name=$1.$2.$3 start=$SECONDS stamp=
     local -a settings=("WARPBOOK_GRADES=$scratch/$name.part")
+    [ -z "$keep" ] || stamp=$(stamp "$2" "$3")
+    ! kept "$name" "$stamp" || return 0
     [ -n "$measured" ] || settings+=("SIMT_GPU=$1" WARPBOOK_SEED=1)
     env "${settings[@]}" "$here/$2_$3" >"$scratch/$name.log" 2>&1
     if grep -q '"verdict":"end"' "$scratch/$name.part" 2>/dev/null; then
         sed -n "/\"verdict\":\"end\"/!s/^{/{\"card\":\"$1\",/p" "$scratch/$name.part" >"$scratch/$name.jsonl"
+        [ -z "$keep" ] || { cp "$scratch/$name.jsonl" "$keep" && echo "$stamp" >"$keep/$name.stamp"; }
     else
         tail -n 1 "$scratch/$name.log" >"$scratch/$name.broken"
     fi
@@ -88,7 +120,7 @@ run_one() {
 
 # starter_from_middle CARD LAB: the starter's record, made of the baseline's times.
 starter_from_middle() {
-    sed -nE '/"measure":"/{s/"message":"([^"\\]|\\.)*"/"message":null/;p}' "$scratch/$1.$2.middle.jsonl" |
+    sed -nE '/"measure":"/{s/"message":"([^"\\]|\\.)*"/"message":null/;s/,"count":[0-9]+,"most":[0-9]+//;p}' "$scratch/$1.$2.middle.jsonl" |
         awk '
         function value(name) {
             match($0, "\"" name "\":[-+.eE0-9]+")
@@ -169,6 +201,22 @@ collect() {
     done
 }
 
+# add_from_bundle: the lines of a bundle's cases.jsonl that compare or count.
+add_from_bundle() {
+    if [ -z "$measured" ] || [ -z "$records" ]; then
+        die "--from needs --measured NAME and --records FILE"
+    fi
+    [ -r "$bundle" ] || die "cannot read $bundle"
+    sed -n '/"verdict":"end"/!{/"part":"speedup"/{/"lab":"01_/!s/^{/{"card":"'"$measured"'",/p}}' "$bundle" |
+        without_texts >"$scratch/all"
+    [ -s "$scratch/all" ] || die "$bundle has no speedup tests"
+    cat "$scratch/all" >>"$records"
+}
+
+if [ -n "$bundle" ]; then
+    add_from_bundle
+    exit
+fi
 run_all
 collect | without_texts >"$scratch/all"
 [ -z "$records" ] || cp "$scratch/all" "$records"
@@ -177,7 +225,8 @@ if [ -n "$output" ]; then
 else
     "$table" "$scratch/all"
 fi
-awk '{ sum += $1 } END { printf "cards: %d programs, %d s in all\n", NR, sum }' "$scratch"/*.seconds >&2
+cat "$scratch"/*.seconds 2>/dev/null |
+    awk '{ sum += $1 } END { printf "cards: %d programs ran, %d s in all\n", NR, sum }' >&2
 status=0
 for broken in "$scratch"/*.broken; do
     [ -e "$broken" ] || continue

@@ -155,7 +155,7 @@ static enum status choose_labs(struct run_of_class *r, struct error *error) {
     if (warmups && r->o->labs != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "the warm-ups give no points");
     }
-    if (r->settings.chosen[0] && r->o->jobs > 1) {
+    if (r->settings.chosen[0] && r->o->jobs > 1 && r->collection.backend == &backend_local) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "lab 01 measures time on the CPU: --jobs 1, or --labs without it");
     }
@@ -248,37 +248,71 @@ static enum status load_tasks(struct run_of_class *r, struct error *error) {
     return STATUS_OK;
 }
 
-static size_t count_of_name(const struct collection *c, size_t count, const char *name) {
+/* Of the first @p count tasks, the one that is number @p which of that name; NULL: there is none.
+ */
+static struct progress_of *find_of_name(const struct collection *c, size_t count, const char *name,
+                                        size_t which) {
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(c->tasks[i].task.name, name) == 0 && which-- == 0) {
+            return &c->tasks[i];
+        }
+    }
+    return NULL;
+}
+
+static size_t count_of_name(const struct submissions *all, size_t count, const char *name) {
     size_t same = 0;
     for (size_t i = 0; i < count; i++) {
-        same += strcmp(c->tasks[i].task.name, name) == 0;
+        same += strcmp(all->all[i].name, name) == 0;
     }
     return same;
 }
 
-/* What is there from an earlier call stays; the rest is taken in. */
+/* The task of an entry: that of an earlier call, or a new one, which has no number yet. @return
+   NULL: out of memory */
+static struct task *task_of(struct run_of_class *r, const struct submissions *all, size_t entry,
+                            size_t before) {
+    const char *name = all->all[entry].name;
+    struct progress_of *p =
+        find_of_name(&r->collection, before, name, count_of_name(all, entry, name));
+    p = p != NULL ? p : add_task(&r->collection);
+    return p != NULL ? &p->task : NULL;
+}
+
+/* What was taken in by an earlier call stays; the rest is taken in. What was refused is looked at
+   again, as it may be mended. */
 static enum status take_rest(struct run_of_class *r, const struct submissions *all,
                              struct error *error) {
-    size_t before = r->collection.count;
+    const size_t before = r->collection.count;
     struct progress progress = progress_create("taking submissions in", all->count);
     for (size_t i = 0; i < all->count; i++) {
-        size_t twins = 0;
-        for (size_t j = 0; j < i; j++) {
-            twins += strcmp(all->all[j].name, all->all[i].name) == 0;
-        }
+        struct task *task = task_of(r, all, i, before);
         progress_update(&progress, i);
-        if (count_of_name(&r->collection, before, all->all[i].name) > twins) {
-            continue;
-        }
-        struct progress_of *p = add_task(&r->collection);
-        if (p == NULL) {
+        if (task == NULL) {
             return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
         }
-        p->task.id = (unsigned)r->collection.count;
-        TRY(intake_take(&p->task, &all->all[i], r->folder, r->output, r->settings.chosen, error));
+        if (task->id == 0 || task->refused[0] != '\0') {
+            task->id = task->id == 0 ? (unsigned)r->collection.count : task->id;
+            TRY(intake_take(task, &all->all[i], r->folder, r->output, r->settings.chosen, error));
+        }
     }
     progress_finish(&progress);
     return STATUS_OK;
+}
+
+/* Entries that were refused and taken away since: their reason may be mended. */
+static void note_gone(struct run_of_class *r, const struct submissions *all) {
+    struct collection *c = &r->collection;
+    for (size_t i = 0; i < c->count; i++) {
+        struct task *task = &c->tasks[i].task;
+        size_t which = 0;
+        for (size_t j = 0; j < i; j++) {
+            which += strcmp(c->tasks[j].task.name, task->name) == 0;
+        }
+        if (task->refused[0] != '\0' && which >= count_of_name(all, all->count, task->name)) {
+            snprintf(task->refused, sizeof task->refused, "it is not in the folder any more");
+        }
+    }
 }
 
 static enum status take_in(struct run_of_class *r, struct error *error) {
@@ -286,6 +320,9 @@ static enum status take_in(struct run_of_class *r, struct error *error) {
     TRY(load_tasks(r, error));
     enum status status = submissions_list(&all, r->folder, r->settings.chosen, error);
     status = status == STATUS_OK ? take_rest(r, &all, error) : status;
+    if (status == STATUS_OK) {
+        note_gone(r, &all);
+    }
     submissions_free(&all);
     TRY(status);
     for (size_t i = 0; i < r->collection.count; i++) {

@@ -10,6 +10,7 @@
 #include "common/base/json_lines.h"
 #include "common/bench/bench.h"
 #include "common/testing/testing.h"
+#include "grader/harness/starter.h"
 #include "grader/harness/summary.h"
 #include "grader/thresholds.h"
 
@@ -24,6 +25,8 @@ static struct {
     struct speedup speedup;      /* of the running test; measure NULL: it compares nothing */
     struct device_limits limits; /* likewise; all 0: not known */
     double required;
+    bool counts; /* the running test has counted something */
+    size_t count, most;
     char why[GRADE_WHY]; /* of the running test, or "" */
     bool too_slow;
     int tests, failed;
@@ -110,6 +113,10 @@ static void add_speedup(cJSON *line) {
     add_string(line, "limit", compared ? s->least.limit : NULL);
     add_steps(line, s);
     add_string(line, "why", record.why);
+    if (record.counts) {
+        cJSON_AddNumberToObject(line, "count", (double)record.count);
+        cJSON_AddNumberToObject(line, "most", (double)record.most);
+    }
 }
 
 static void add_device(cJSON *line) {
@@ -180,6 +187,7 @@ static void on_test_end(const struct test_outcome *outcome) {
     record.failed += outcome->failures > 0;
     record.speedup = (struct speedup){0};
     record.limits = (struct device_limits){0};
+    record.counts = false;
     record.why[0] = '\0';
     record.too_slow = false;
 }
@@ -200,7 +208,7 @@ static void observe(const struct test_outcome *outcome) {
 
 void grade_record_begin(const char *lab, const char *subject, const char *part) {
     record.lab = lab;
-    record.subject = subject;
+    record.subject = grader_grades_starter() ? "starter" : subject;
     record.part = part;
     test_observe(observe);
 }
@@ -212,6 +220,12 @@ void grade_record_device(const char *name, bool modelled) {
 
 void grade_record_limits(const struct device_limits *limits) {
     record.limits = *limits;
+}
+
+void grade_record_count(size_t count, size_t most) {
+    record.counts = true;
+    record.count = count;
+    record.most = most;
 }
 
 void grade_record_why(const char *why) {

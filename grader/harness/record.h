@@ -27,7 +27,7 @@ enum { GRADE_SCHEMA = 1 };
 /**
  * @brief Has each test of this program recorded from now on. For a constructor, before main().
  * @param lab     "04_sgemm"; the strings must live forever
- * @param subject "labs" or "solutions"
+ * @param subject "labs" or "solutions"; "starter" is recorded where that is graded (starter.h)
  * @param part    "parity" or "speedup"
  */
 void grade_record_begin(const char *lab, const char *subject, const char *part);
@@ -40,6 +40,9 @@ void grade_record_limits(const struct device_limits *limits);
 
 /** Notes the running test's comparison of times; the last one counts. */
 void grade_record_speedup(const struct speedup *speedup, double required, bool reached);
+
+/** Notes what the running test counted, such as launches, and the most that is allowed. */
+void grade_record_count(size_t count, size_t most);
 
 /** Longest text of grade_record_why(), with the NUL. */
 enum { GRADE_WHY = 1100 };

@@ -3,6 +3,7 @@
 
 #include "grader/isolation/remote.h"
 
-const struct remote_program remote_program = {{GRADER_WORKER, GRADER_BASELINE_WORKER},
-                                              GRADER_DEVICE ? REMOTE_GPU : REMOTE_NO_GPU,
-                                              GRADER_BASELINE_TIMES};
+const struct remote_program remote_program = {
+    {GRADER_WORKER, GRADER_BASELINE_WORKER, GRADER_STARTER_WORKER},
+    GRADER_DEVICE ? REMOTE_GPU : REMOTE_NO_GPU,
+    GRADER_BASELINE_TIMES};

@@ -34,9 +34,18 @@ REMOTE_LINKOPTS = ["-Wl,--wrap=" + name for name in _ELSEWHERE]
 def _quoted(name):
     return "\\\"%s\\\"" % name
 
-def remote_defines(worker, baseline, device = True, baseline_times = None):
-    """What program.c is told: the workers' files in the test's own folder, and recorded times."""
+def remote_defines(worker, baseline, device = True, baseline_times = None, starter = None):
+    """What program.c is told: the workers' files in the test's own folder, and recorded times.
+
+    Args:
+      worker: the subject's.
+      baseline: the baseline's.
+      device: whether they use a GPU.
+      baseline_times: file of recorded times.
+      starter: the starter's worker, where it is not the baseline.
+    """
     return [
+        "GRADER_STARTER_WORKER=" + _quoted(starter or baseline),
         "GRADER_BASELINE_TIMES=" + (_quoted(baseline_times) if baseline_times else "NULL"),
         "GRADER_WORKER=" + _quoted(worker),
         "GRADER_BASELINE_WORKER=" + _quoted(baseline),

@@ -32,6 +32,9 @@ struct device_bench_options;
 /** Whose functions are called. */
 enum remote_side { REMOTE_SUBJECT, REMOTE_BASELINE, REMOTE_SIDES };
 
+/** What takes the subject's side where the starter is graded (starter.h). */
+enum { REMOTE_STARTER = REMOTE_SIDES, REMOTE_WORKERS };
+
 /** Of workers. */
 enum remote_gpu {
     REMOTE_NO_GPU,
@@ -41,9 +44,9 @@ enum remote_gpu {
 
 /** The workers of this test program; defined by program.c, from what BUILD says. */
 struct remote_program {
-    const char *workers[REMOTE_SIDES]; /**< files beside the test's own; NULL: there is none */
-    enum remote_gpu device;            /**< what they use */
-    const char *baseline_times;        /**< file beside them, see baseline_times.h; NULL: none */
+    const char *workers[REMOTE_WORKERS]; /**< files beside the test's own; NULL: there is none */
+    enum remote_gpu device;              /**< what they use */
+    const char *baseline_times;          /**< file beside them, see baseline_times.h; NULL: none */
 };
 extern const struct remote_program remote_program;
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "grader/harness/program_folder.h"
+#include "grader/harness/starter.h"
 #include "grader/isolation/message.h"
 
 extern char **environ;
@@ -56,7 +57,8 @@ static bool has_simt(void) {
 }
 
 enum status surroundings_find(struct surroundings *s, enum remote_side which, struct error *error) {
-    const char *name = remote_program.workers[which];
+    const bool starter = which == REMOTE_SUBJECT && grader_grades_starter();
+    const char *name = remote_program.workers[starter ? REMOTE_STARTER : (int)which];
     *s = (struct surroundings){0};
     if (name == NULL) {
         return error_set(error, STATUS_NOT_FOUND, "this test has no worker for %s",

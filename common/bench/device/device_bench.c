@@ -16,6 +16,13 @@ struct device_bench_options device_bench_defaults(void) {
                                          .flush_l2 = false};
 }
 
+struct device_bench_options device_bench_probe(void) {
+    struct device_bench_options options = device_bench_defaults();
+    options.warmup_seconds = 0.04;
+    options.min_seconds = 0.03;
+    return options;
+}
+
 struct bench_gpu bench_gpu_of(const struct device_properties *p) {
     return (struct bench_gpu){.name = p->record_name,
                               .modelled = p->modelled,

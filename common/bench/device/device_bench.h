@@ -33,6 +33,12 @@ struct device_bench_options {
 /** @return warm-up 3 and 0.05 s, 10 to 1000 runs, 0.2 s, no flush. */
 struct device_bench_options device_bench_defaults(void);
 
+/**
+ * @return for a probe of a limit, which takes less than a millisecond, and whose fastest run
+ * counts: warm-up 3 and 0.04 s, 10 to 1000 runs, 0.03 s, no flush
+ */
+struct device_bench_options device_bench_probe(void);
+
 /** Puts the work on the stream; need not wait for it. */
 typedef enum status device_bench_function(void *argument, device_stream stream,
                                           struct error *error);

@@ -39,7 +39,7 @@ static enum status run_read(void *argument, device_stream stream, struct error *
 
 static enum status measure_tensor_cores(struct probe *p, struct device_limits *limits,
                                         struct error *error) {
-    struct device_bench_options options = device_bench_defaults();
+    struct device_bench_options options = device_bench_probe();
     struct bench_timing timing;
     if (p->gpu.code < 80) {
         return STATUS_OK;
@@ -51,7 +51,7 @@ static enum status measure_tensor_cores(struct probe *p, struct device_limits *l
 
 /* Half of the cache, read again and again. */
 static enum status measure_l2(struct probe *p, struct device_limits *limits, struct error *error) {
-    struct device_bench_options options = device_bench_defaults();
+    struct device_bench_options options = device_bench_probe();
     struct bench_timing timing;
     p->bytes = p->gpu.l2_bytes / 2 / DEVICE_READ_TILE_BYTES * DEVICE_READ_TILE_BYTES;
     p->launches = CHAIN;
@@ -190,7 +190,7 @@ static enum status measure_graph(struct probe *p, device_stream stream,
 
 static enum status measure_launches(struct probe *p, device_stream stream,
                                     struct device_limits *limits, struct error *error) {
-    struct device_bench_options options = device_bench_defaults();
+    struct device_bench_options options = device_bench_probe();
     struct bench_timing timing;
     double chain_ms;
     p->launches = 1;

@@ -37,9 +37,9 @@ struct device_limits {
 /**
  * @brief Finds the limits of the GPU that device_open() opened.
  *
- * On a GPU they are measured, which takes about a second; of each probe the fastest run counts,
- * since all else that happens can only slow a run. On simt rates follow from its table of GPUs, and
- * launches are modelled.
+ * On a GPU they are measured, which takes about half a second; of each probe the fastest run
+ * counts, since all else that happens can only slow a run. On simt rates follow from its table of
+ * GPUs, and launches are modelled.
  */
 MUST_CHECK enum status device_limits(struct device_limits *limits, struct error *error);
 

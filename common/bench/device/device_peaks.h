@@ -15,7 +15,7 @@ extern "C" {
 /**
  * @brief The two roofs of the GPU that device_open() opened.
  *
- * On a GPU both are measured, in a few tenths of a second: fused multiply-adds
+ * On a GPU both are measured, in a tenth of a second: fused multiply-adds
  * in registers, and a copy of up to 512 MiB, counting bytes read and bytes
  * written. On simt they follow from the modelled clocks and bus widths.
  *
@@ -27,7 +27,7 @@ MUST_CHECK enum status device_peaks(struct roofline *roofs, double *spread, stru
 /**
  * @brief Memory bandwidth of kernels that only read: the upper limit of decoding token by token.
  *
- * On a GPU it is measured in a few tenths of a second: 2 GiB or an eighth of the memory, whichever
+ * On a GPU it is measured in a tenth of a second: 2 GiB or an eighth of the memory, whichever
  * is less, is read in 16-byte loads; the best run of both ways of distributing the loads over
  * blocks counts. On simt it follows from the modelled memory clock and bus width.
  *

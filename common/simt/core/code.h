@@ -97,6 +97,8 @@ enum simt_special {
     SIMT_NCTAID_X,
     SIMT_NCTAID_Y,
     SIMT_NCTAID_Z,
+    SIMT_SMID,
+    SIMT_NSMID,
     SIMT_LANEID,
     SIMT_WARPID,
     SIMT_NWARPID,
@@ -169,6 +171,9 @@ struct simt_code {
     bool *leader;            /**< (count): control can arrive here from elsewhere */
     uint32_t row_bytes;      /**< of a frame */
     uint32_t register_bytes; /**< the part of it that starts as zeros */
+    uint32_t *unset;         /**< (unset_count) PTX registers that may be read before the function
+                                  writes them; NULL: not known, any may */
+    size_t unset_count;
     uint32_t predicates;
     uint32_t *cells; /**< by PTX register: its cell, see memory/undefined.h */
     struct simt_fill *fills;

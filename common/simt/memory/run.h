@@ -77,6 +77,7 @@ struct simt_run {
     uint32_t l2_parts;            /**< of the launch, 1 to SIMT_L2_PARTS */
     uint64_t start_nanoseconds;   /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;           /**< of the GPU */
+    uint32_t processors;          /**< of the GPU, at least 1 */
     uint64_t grid_workspace;      /**< cooperative launches: the counter of grid.sync(); else 0 */
     uint64_t *atomic_lines; /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
                                  lines that far apart together; updated by all host threads */

@@ -36,6 +36,8 @@ struct backend_end {
     enum backend_how how;
     int code;
     char why[200]; /**< one line for BACKEND_LOST, or "" */
+    char node[64]; /**< of a cluster, where it ran last, or "" */
+    bool by_node;  /**< no verdict, and by the fault of its machine */
 };
 
 struct backend {

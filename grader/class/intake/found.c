@@ -1,6 +1,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/utf8.h"
 #include "grader/class/intake/intake.h"
@@ -26,6 +27,9 @@ static enum status check(const char *path, enum found_kind kind, uint64_t bytes,
     if (kind == FOUND_LINK) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "%.200s is a link, and links are not followed", path);
+    }
+    if (kind == FOUND_SECRET) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "%.200s is encrypted", path);
     }
     if (kind == FOUND_OTHER) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "%.200s is no plain file", path);
@@ -53,8 +57,26 @@ static enum status take(struct found *found, size_t lab, const char *path, found
     return STATUS_OK;
 }
 
+void found_almost(struct found *found, const char *path) {
+    static const char *const packed[] = {".zip", ".tar", ".gz", ".tgz",
+                                         ".xz",  ".bz2", ".7z", ".rar"};
+    const char *name = last_of(path), *ending = strrchr(name, '.');
+    for (size_t i = 0; i < sizeof packed / sizeof *packed && ending != NULL; i++) {
+        if (strcasecmp(ending, packed[i]) == 0) {
+            snprintf(found->almost, sizeof found->almost, "%.200s is not unpacked", path);
+        }
+    }
+    for (size_t i = 0; i < LAB_COUNT; i++) {
+        const char *file = lab_at(i)->file;
+        if (found->chosen[i] && strcasecmp(name, file) == 0 && strcmp(name, file) != 0) {
+            snprintf(found->almost, sizeof found->almost, "%.200s differs in case", path);
+        }
+    }
+}
+
 enum status found_add(struct found *found, const char *path, enum found_kind kind, uint64_t bytes,
                       found_read *read, void *source, struct error *error) {
+    found_almost(found, path);
     for (size_t i = 0; i < LAB_COUNT; i++) {
         const struct lab *lab = lab_at(i);
         if (!found->chosen[i] || strcmp(last_of(path), lab->file) != 0) {

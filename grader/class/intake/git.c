@@ -175,6 +175,10 @@ static enum status check_inside(const char *repository, struct error *error) {
     static const char *const outside[] = {"objects/info/alternates", "commondir", "gitdir"};
     char path[GIT_PATH + 100];
     struct stat seen;
+    if (lstat(repository, &seen) != 0 || !S_ISDIR(seen.st_mode)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         ".git is no folder, but leads to one elsewhere: a clone is wanted");
+    }
     for (size_t i = 0; i < sizeof outside / sizeof *outside; i++) {
         snprintf(path, sizeof path, "%s/%s", repository, outside[i]);
         if (lstat(path, &seen) == 0) {
@@ -251,8 +255,9 @@ static bool is_folder(const char *folder, const char *name) {
 
 bool intake_is_git(const char *path, char *git, size_t size) {
     char inner[TASK_PATH], head[TASK_PATH];
+    struct stat seen;
     snprintf(inner, sizeof inner, "%.3900s/.git", path);
-    if (path_exists(inner)) {
+    if (lstat(inner, &seen) == 0) {
         snprintf(git, size, "%s", inner);
         return true;
     }

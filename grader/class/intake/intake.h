@@ -22,6 +22,7 @@ enum {
 /** The labs' files that were found in one submission. */
 struct found {
     const bool *chosen; /**< labs that are wanted, (LAB_COUNT) */
+    char almost[300];   /**< a file that may have been meant, and why it was not taken, or "" */
     struct {
         char *text; /**< NULL: not found */
         size_t size;
@@ -31,7 +32,7 @@ struct found {
 };
 
 /** What a file's path in a submission says. */
-enum found_kind { FOUND_PLAIN, FOUND_LINK, FOUND_OTHER };
+enum found_kind { FOUND_PLAIN, FOUND_LINK, FOUND_SECRET, FOUND_OTHER };
 
 /** Reads a file that is wanted, of at most MOST_SOURCE bytes; memory that found_free() frees. */
 typedef enum status found_read(void *source, char **text, size_t *size, struct error *error);
@@ -45,6 +46,10 @@ typedef enum status found_read(void *source, char **text, size_t *size, struct e
 MUST_CHECK enum status found_add(struct found *found, const char *path, enum found_kind kind,
                                  uint64_t bytes, found_read *read, void *source,
                                  struct error *error);
+
+/** Notes a file that is no lab's by its name, but may have been meant. @param path in the
+ * submission */
+void found_almost(struct found *found, const char *path);
 
 void found_free(struct found *found);
 

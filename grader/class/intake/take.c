@@ -35,9 +35,12 @@ static enum status intake_file(struct found *found, const char *path, const char
             matches++;
         }
     }
-    return matches == 1 ? found_add(found, lab_at(match)->file, FOUND_PLAIN, bytes, read_single,
-                                    (void *)path, error)
-                        : STATUS_OK;
+    if (matches == 1) {
+        return found_add(found, lab_at(match)->file, FOUND_PLAIN, bytes, read_single, (void *)path,
+                         error);
+    }
+    found_almost(found, entry);
+    return STATUS_OK;
 }
 
 static enum status find(struct found *found, const struct submission *s, const char *path,
@@ -92,33 +95,41 @@ static enum status save_files(struct task *task, const struct found *found, cons
     return STATUS_OK;
 }
 
-static bool has_any(const struct task *task) {
+static void refuse_without_file(struct task *task, const struct found *found) {
+    const char *wanted = "the file that a lab's handout names";
+    size_t labs = 0;
     for (size_t i = 0; i < LAB_COUNT; i++) {
         if (task->has[i]) {
-            return true;
+            return;
         }
+        labs += found->chosen[i];
     }
-    return false;
+    for (size_t i = 0; i < LAB_COUNT && labs == 1; i++) {
+        wanted = found->chosen[i] ? lab_at(i)->file : wanted;
+    }
+    char line[sizeof task->refused];
+    snprintf(line, sizeof line, "no file of a lab is in it: %s is wanted%s%s", wanted,
+             found->almost[0] != '\0' ? "; " : "", found->almost);
+    text_clean(task->refused, sizeof task->refused, line, false);
 }
 
 static enum status take(struct task *task, struct found *found, const struct submission *s,
                         const char *folder, const char *output, struct error *error) {
     char path[TASK_PATH], scratch[TASK_PATH];
     struct error why = {0};
+    if (s->refused[0] != '\0') {
+        snprintf(task->refused, sizeof task->refused, "%s", s->refused);
+        return STATUS_OK;
+    }
     snprintf(path, sizeof path, "%.3700s/%s", folder, s->entry);
     TRY(task_path(scratch, output, task->id, "git", error));
-    if (s->refused[0] == '\0') {
-        enum status status = find(found, s, path, scratch, &why);
-        if (status != STATUS_OK) {
-            text_clean(task->refused, sizeof task->refused, error_text(&why, status), false);
-            return STATUS_OK;
-        }
-        TRY(save_files(task, found, output, error));
+    enum status status = find(found, s, path, scratch, &why);
+    if (status != STATUS_OK) {
+        text_clean(task->refused, sizeof task->refused, error_text(&why, status), false);
+        return STATUS_OK;
     }
-    snprintf(task->refused, sizeof task->refused, "%s",
-             s->refused[0] != '\0' ? s->refused
-             : has_any(task)       ? ""
-                                   : "no file of a lab is in it");
+    TRY(save_files(task, found, output, error));
+    refuse_without_file(task, found);
     return STATUS_OK;
 }
 

@@ -31,7 +31,8 @@ static enum status read_member(void *source, char **text, size_t *size, struct e
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
     if (unzOpenCurrentFile(zip) != UNZ_OK) {
-        return damaged(error);
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the zip file is damaged, or not packed as Deflate");
     }
     int got = 1;
     for (*size = 0; got > 0 && *size <= MOST_SOURCE; *size += got > 0 ? (size_t)got : 0) {
@@ -81,7 +82,7 @@ static enum status look_at(struct found *found, unzFile zip, struct error *error
     mode_t mode = info.version >> 8 == MADE_BY_UNIX ? (mode_t)(info.external_fa >> 16) : 0;
     enum found_kind kind = S_ISLNK(mode)                            ? FOUND_LINK
                            : (mode & S_IFMT) != 0 && !S_ISREG(mode) ? FOUND_OTHER
-                           : (info.flag & FLAG_ENCRYPTED) != 0      ? FOUND_OTHER
+                           : (info.flag & FLAG_ENCRYPTED) != 0      ? FOUND_SECRET
                                                                     : FOUND_PLAIN;
     return found_add(found, name, kind, info.uncompressed_size, read_member, zip, error);
 }

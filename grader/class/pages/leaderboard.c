@@ -35,7 +35,7 @@ static const char more_style[] =
     "select,input{font:inherit;color:var(--fg);background:var(--card);border:1px solid "
     "var(--line);border-radius:6px;padding:3px 6px;max-width:100%}\n"
     "@media(max-width:560px){main{padding:18px 10px 40px}th,td{padding:5px 6px;font-size:.86rem}"
-    "td.t{min-width:6em}}td.g{min-width:14em}\n";
+    "td.t{min-width:6em}}td.gpu{min-width:14em}\n";
 
 static const char script[] =
     "<script>\n"
@@ -165,7 +165,7 @@ static void print_row(FILE *out, const struct board *b, const struct place *p, s
             print_lab(out, &p->entry->labs[i]);
         }
     }
-    fprintf(out, "<td class=\"t\">%s</td><td class=\"t g\">", state_of(b, p));
+    fprintf(out, "<td class=\"t\">%s</td><td class=\"t gpu\">", state_of(b, p));
     format_escaped(out, p->entry->gpu[0] != '\0' ? p->entry->gpu : "–");
     fprintf(out, "</td></tr>\n");
 }

@@ -6,6 +6,7 @@
 #   sleep S      takes S seconds (SECONDS without it)
 #   code N       ends with N and leaves no result
 #   once WORD    does WORD (code75, kill) at the first attempt only
+# FOLDER/bad holds the name of a node that fails every task, as one without a compiler does.
 set -eu
 folder=$1
 mkdir -p "$folder/kit/bin" "$folder/tasks"
@@ -25,6 +26,7 @@ flock -n 9 || exit 76
 [ -e "$task/result.json" ] && exit 0
 echo "$(date +%s) ${SLURMD_NODENAME:-here} $$" >>"$task/attempts"
 begins=$(wc -l <"$task/attempts")
+[ "$(cat "$1/bad" 2>/dev/null)" != "${SLURMD_NODENAME:-here}" ] || exit 75
 while read -r word value; do
     case "$word" in
     sleep) seconds=$value ;;

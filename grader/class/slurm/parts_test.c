@@ -6,6 +6,7 @@
 #include "common/testing/testing.h"
 #include "grader/class/slurm/slurm_command.h"
 #include "grader/class/slurm/slurm_ledger.h"
+#include "grader/class/slurm/slurm_nodes.h"
 #include "grader/class/slurm/slurm_queue.h"
 #include "grader/class/slurm/slurm_store.h"
 #include "grader/class/slurm/slurm_words.h"
@@ -47,6 +48,89 @@ C_TEST(words, long_text_is_refused) {
         text[i] = '-', text[i + 1] = ' ', text[i + 2] = '\0';
     }
     EXPECT_INT_EQ(STATUS_TOO_LONG, slurm_words_split(&words, text, NULL));
+}
+
+C_TEST(words, the_last_value_of_an_option_counts) {
+    static const struct {
+        const char *text, *value;
+    } cases[] = {{"--exclude=n7", "n7"},
+                 {"-p gpu --exclude n7", "n7"},
+                 {"-xn7", "n7"},
+                 {"-x n7 -p gpu", "n7"},
+                 {"-x n7 --exclude=n8", "n8"},
+                 {"--exclusive", NULL},
+                 {"-p gpu", NULL},
+                 {"--exclude", NULL}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct slurm_words words;
+        ASSERT_TRUE(slurm_words_split(&words, cases[i].text, NULL) == STATUS_OK);
+        const char *value = slurm_words_value(&words, "--exclude", "-x");
+        EXPECT_TRUE((value == NULL) == (cases[i].value == NULL));
+        if (value != NULL && cases[i].value != NULL) {
+            EXPECT_STR_EQ(cases[i].value, value);
+        }
+    }
+}
+
+static void end_on(struct slurm_nodes *nodes, const char *name, unsigned id, bool failed) {
+    ASSERT_TRUE(slurm_nodes_end(nodes, name, id, failed, NULL) == STATUS_OK);
+}
+
+C_TEST(nodes, one_that_fails_every_task_is_excluded_once_another_works) {
+    struct slurm_nodes nodes = {0};
+    char list[NODES_LIST];
+    end_on(&nodes, "n1", 1, true);
+    end_on(&nodes, "n1", 2, true);
+    ASSERT_TRUE(slurm_nodes_run(&nodes, "n2", NODES_WORK_S + 1, NULL) == STATUS_OK);
+    EXPECT_TRUE(slurm_nodes_exclude(&nodes) == NULL); /* two are too few */
+    end_on(&nodes, "n1", 3, true);
+    const struct slurm_node *node = slurm_nodes_exclude(&nodes);
+    ASSERT_TRUE(node != NULL);
+    EXPECT_STR_EQ("n1", node->name);
+    EXPECT_TRUE(slurm_nodes_exclude(&nodes) == NULL); /* told once */
+    EXPECT_INT_EQ(1, (int)slurm_nodes_list(&nodes, "n9", list));
+    EXPECT_STR_EQ("n9,n1", list);
+    slurm_nodes_free(&nodes);
+}
+
+C_TEST(nodes, where_every_node_fails_none_is_excluded) {
+    struct slurm_nodes nodes = {0};
+    for (unsigned id = 1; id < 9; id++) {
+        end_on(&nodes, "n1", id, true);
+        end_on(&nodes, "n2", id + 10, true);
+    }
+    ASSERT_TRUE(slurm_nodes_run(&nodes, "n2", NODES_WORK_S / 2, NULL) == STATUS_OK);
+    EXPECT_TRUE(slurm_nodes_exclude(&nodes) == NULL);
+    slurm_nodes_free(&nodes);
+}
+
+C_TEST(nodes, the_last_that_works_is_kept) {
+    struct slurm_nodes nodes = {0};
+    end_on(&nodes, "n2", 1, false);
+    for (unsigned id = 2; id < 5; id++) {
+        end_on(&nodes, "n1", id, true);
+    }
+    ASSERT_TRUE(slurm_nodes_exclude(&nodes) != NULL);
+    for (unsigned id = 2; id < 9; id++) {
+        end_on(&nodes, "n2", id, true);
+    }
+    EXPECT_TRUE(slurm_nodes_exclude(&nodes) == NULL);
+    slurm_nodes_free(&nodes);
+}
+
+C_TEST(nodes, one_task_that_fails_says_nothing_of_its_node) {
+    struct slurm_nodes nodes = {0};
+    end_on(&nodes, "n2", 9, false);
+    for (int i = 0; i < 5; i++) {
+        end_on(&nodes, "n1", 1, true);
+        end_on(&nodes, "", 2, true); /* no node is known */
+    }
+    EXPECT_TRUE(slurm_nodes_exclude(&nodes) == NULL);
+    end_on(&nodes, "n1", 2, false);
+    end_on(&nodes, "n1", 3, true);
+    end_on(&nodes, "n1", 4, true);
+    EXPECT_TRUE(slurm_nodes_exclude(&nodes) == NULL); /* not in a row */
+    slurm_nodes_free(&nodes);
 }
 
 /* squeue of an array of tasks 0 to 5 behind another user's jobs. */
@@ -121,6 +205,8 @@ C_TEST(ledger, note_ends_a_task_once) {
     EXPECT_INT_EQ(12, (int)ends[0].id);
     EXPECT_INT_EQ(BACKEND_EXITED, ends[0].how);
     EXPECT_INT_EQ(75, ends[0].code);
+    EXPECT_TRUE(ends[0].by_node && !ends[1].by_node);
+    EXPECT_STR_EQ("n1", ends[0].node);
     EXPECT_INT_EQ(BACKEND_SIGNALLED, ends[1].how);
     EXPECT_INT_EQ(9, ends[1].code);
     EXPECT_TRUE(ledger_take(&ledger, ends, 8, 1000) == 0);
@@ -142,6 +228,7 @@ C_TEST(ledger, node_that_failed_is_lost_after_a_while) {
     ASSERT_TRUE(ledger_take(&ledger, ends, 8, 119) == 2); /* COMPLETED, but no note came */
     EXPECT_INT_EQ(BACKEND_LOST, ends[1].how);
     EXPECT_STR_EQ("job 1_1 on n1 ended without a result: NODE_FAIL, NodeDown", ends[1].why);
+    EXPECT_TRUE(!ends[1].by_node); /* Slurm gives it no more itself */
     slurm_queue_free(&queue);
     ledger_free(&ledger);
 }

@@ -9,9 +9,11 @@
 
 #include "grader/class/slurm/slurm_command.h"
 #include "grader/class/slurm/slurm_ledger.h"
+#include "grader/class/slurm/slurm_nodes.h"
 #include "grader/class/slurm/slurm_queue.h"
 #include "grader/class/slurm/slurm_store.h"
 #include "grader/class/slurm/slurm_words.h"
+#include "grader/class/task.h"
 
 /* How often squeue is asked, and not more than a twentieth of the time; how long is waited. */
 static const double ASK_S = 2, ASK_SHARE = 20, AWAY_S = 5, ANSWER_S = 30, SUBMIT_S = 60,
@@ -24,14 +26,16 @@ struct slurm {
     struct ledger ledger;
     struct slurm_queue queue;
     struct slurm_words words;
+    struct slurm_nodes nodes;
     struct slurm_command asking; /* squeue under way */
     double ask_next, notes_next;
     size_t jobs;  /* 0: no limit of ours */
     size_t array; /* most tasks that sbatch takes at once, as far as is known */
     char output[STORE_PATH];
-    char gres[100];    /* "--gres=gpu:1" or "" */
-    char time[40];     /* "--time=MINUTES" or "" */
-    char trouble[300]; /* why Slurm gives no answer at the moment, or "" */
+    char gres[100];                /* "--gres=gpu:1" or "" */
+    char time[40];                 /* "--time=MINUTES" or "" */
+    char exclude[NODES_LIST + 20]; /* "--exclude=NODES" or "" */
+    char trouble[300];             /* why Slurm gives no answer at the moment, or "" */
 };
 
 static enum status set_options(struct slurm *s, const struct backend_options *o,
@@ -141,6 +145,7 @@ static void slurm_close(void *self) {
     struct slurm *s = self;
     slurm_command_stop(&s->asking);
     ledger_free(&s->ledger);
+    slurm_nodes_free(&s->nodes);
     slurm_queue_free(&s->queue);
     free(s);
 }
@@ -217,6 +222,7 @@ static void compose(struct submission *b, const struct slurm *s, unsigned batch,
     for (size_t i = 0; i < s->words.count; i++) {
         add(b, s->words.list[i]);
     }
+    add(b, s->exclude);
     add(b, s->store.script);
     add(b, s->output);
     add(b, b->batch);
@@ -274,12 +280,51 @@ static enum status look(struct slurm *s, double now, struct error *error) {
     return STATUS_OK;
 }
 
+/* Tasks that wait, and all later ones, leave a node that fails them out. */
+static void exclude(struct slurm *s) {
+    char list[NODES_LIST], update[NODES_LIST + 20], name[64];
+    struct slurm_reply reply;
+    (void)slurm_nodes_list(&s->nodes, slurm_words_value(&s->words, "--exclude", "-x"), list);
+    snprintf(s->exclude, sizeof s->exclude, "--exclude=%s", list);
+    snprintf(update, sizeof update, "ExcNodeList=%s", list);
+    snprintf(name, sizeof name, "JobName=%s", s->store.name);
+    /* It fails for tasks that run already. */
+    (void)slurm_command_run((char *[]){"scontrol", "update", name, update, NULL}, OPEN_S, &reply);
+    slurm_reply_free(&reply);
+}
+
+static enum status note_nodes(struct slurm *s, const struct backend_end *ends, size_t count,
+                              double now, struct error *error) {
+    for (size_t i = 0; i < count; i++) {
+        bool graded = ends[i].how == BACKEND_EXITED && ends[i].code == TASK_DONE;
+        if (graded || ends[i].by_node) {
+            TRY(slurm_nodes_end(&s->nodes, ends[i].node, ends[i].id, ends[i].by_node, error));
+        }
+    }
+    for (size_t i = 0; i < s->ledger.task_count; i++) {
+        const struct ledger_task *task = &s->ledger.tasks[i];
+        if (!task->told && task->state == SLURM_RUNS && task->runs_since > 0) {
+            TRY(slurm_nodes_run(&s->nodes, task->node, now - task->runs_since, error));
+        }
+    }
+    const struct slurm_node *node = slurm_nodes_exclude(&s->nodes);
+    if (node == NULL) {
+        return STATUS_OK;
+    }
+    exclude(s);
+    return error_set(error, STATUS_IO,
+                     "node %s failed %u tasks in a row while others grade: it gets no more of them "
+                     "(tasks/ID/said has the reason)",
+                     node->name, node->failures);
+}
+
 static enum status slurm_poll(void *self, struct backend_end *ends, size_t most, size_t *count,
                               struct error *error) {
     struct slurm *s = self;
     double now = slurm_clock();
     enum status status = look(s, now, error);
     *count = ledger_take(&s->ledger, ends, most, now);
+    TRY(note_nodes(s, ends, *count, now, error));
     if (status == STATUS_OK && s->trouble[0] != '\0') {
         return error_set(error, STATUS_IO, "%s; jobs go on, and Slurm is asked again", s->trouble);
     }

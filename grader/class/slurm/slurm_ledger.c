@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/grow.h"
+#include "grader/class/task.h"
 
 enum { SHOWN_NODES = 4 };
 
@@ -58,6 +59,8 @@ void ledger_answer(struct ledger *l, const struct slurm_queue *queue, double ask
         snprintf(task->word, sizeof task->word, "%s", job->word);
         snprintf(task->reason, sizeof task->reason, "%s", job->reason);
         snprintf(task->node, sizeof task->node, "%s", job->node);
+        bool begins = job->state == SLURM_RUNS && task->runs_since == 0;
+        task->runs_since = begins ? asked : task->runs_since;
         if (job->state != SLURM_OVER) {
             task->away = 0;
         }
@@ -97,8 +100,18 @@ static void say_why(char *why, size_t size, const struct ledger_task *task, unsi
     }
 }
 
+/* run_task.sh says what a node without the shared folder cannot note: it fails. */
+static bool is_by_node(const struct ledger_task *task) {
+    if (task->noted) {
+        return task->code == TASK_RETRY;
+    }
+    return task->state == SLURM_OVER &&
+           (strcmp(task->word, "FAILED") == 0 || strcmp(task->word, "LAUNCH_FAILED") == 0);
+}
+
 static struct backend_end end_of(const struct ledger_task *task, unsigned index) {
-    struct backend_end end = {.id = task->id, .how = BACKEND_LOST};
+    struct backend_end end = {.id = task->id, .how = BACKEND_LOST, .by_node = is_by_node(task)};
+    snprintf(end.node, sizeof end.node, "%s", task->node);
     if (!task->noted) {
         say_why(end.why, sizeof end.why, task, index);
     } else if (task->code > 128) {

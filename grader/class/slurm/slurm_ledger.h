@@ -28,7 +28,8 @@ struct ledger_task {
     int code;      /**< from the note */
     unsigned away; /**< answers in a row that do not have it under way */
     double away_since;
-    unsigned job; /**< 0: not known yet */
+    double runs_since; /**< first answer that has it running; 0: none has */
+    unsigned job;      /**< 0: not known yet */
     char word[24], reason[40], node[64];
 };
 

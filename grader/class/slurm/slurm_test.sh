@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
 # The Slurm back end with the real slurmctld and slurmd, two nodes on 127.0.0.1, and made-up graders.
-#   slurm_test.sh DRIVE TEST_CLUSTER MADE_UP_OUTPUT
+# Two clusters side by side, as most of the time is spent waiting.
+#   slurm_test.sh DRIVE TEST_CLUSTER MADE_UP_OUTPUT CLUSTER_SH
 set -u
 drive=$PWD/$1
 test_cluster=$PWD/$2
 made_up_output=$PWD/$3
 failures=0
+# shellcheck source=/dev/null
+. "$4"
 
 fail() {
     echo "FAILED: $*"
@@ -27,14 +30,6 @@ await() {
         fi
         sleep 0.05
     done
-}
-
-# ctl COMMAND: to the cluster; waits until it is done.
-ctl() {
-    local line
-    echo "$*" >&5
-    read -r line <&6
-    [ "$line" = ok ] || fail "the cluster says '$line' to: $*"
 }
 
 results() {
@@ -139,6 +134,27 @@ interrupt_and_resume() {
     graded_once graded
 }
 
+# A node fails every task while the other works: it is said, and neither waiting nor later tasks go there.
+node_fails_every_task() {
+    local id
+    new_output bad 8 0
+    for id in 000001 000002; do
+        echo "sleep 14" >"$output/tasks/$id/does"
+    done
+    echo n2 >"$output/bad"
+    collect 8
+    await grep -q "node n2 failed .* it gets no more of them" "$log"
+    local before
+    before=$(cat "$output"/tasks/*/attempts | grep -c " n2 ")
+    ends 0
+    # Four waited when it was said, or were submitted later.
+    [ "$(squeue --noheader --array --states=all --format=%x | grep -cx n2)" -ge 4 ] ||
+        fail "waiting tasks might have gone to n2: $(squeue --array --states=all --format='%i %T %N %x')"
+    [ "$(results)" -eq 8 ] || fail "$(results) results of 8: $(cat "$log")"
+    [ "$(cat "$output"/tasks/*/attempts | grep -c " n2 ")" -eq "$before" ] || fail "n2 got more tasks"
+    grep -c "node n2 failed" "$log" | grep -qx 1 || fail "not said once: $(cat "$log")"
+}
+
 # refuses TEXT ARGUMENTS: one line, nothing submitted.
 refuses() {
     local text=$1
@@ -172,33 +188,38 @@ stopped() {
     [ ! -e "$(dirname "$1")" ]
 }
 
+# on_cluster NAME TEST...: the tests, on a cluster of their own.
+on_cluster() {
+    local name=$1 code
+    scratch=$scratch/$name
+    mkdir "$scratch"
+    log=$scratch/log
+    : >"$log"
+    shift
+    bring_up "$test_cluster" --gpus 2 --array 7
+    code=$?
+    [ "$code" -eq 0 ] || exit "$code"
+    for name in "$@"; do
+        echo "after $SECONDS s: $name"
+        "$name"
+    done
+    exit $((failures > 0))
+}
+
 scratch=$(mktemp -d)
 trap 'rm -rf -- "$scratch"' EXIT
-log=$scratch/log
-: >"$log"
-mkfifo "$scratch/commands" "$scratch/answers"
-"$test_cluster" --gpus 2 --array 7 <"$scratch/commands" >"$scratch/answers" 2>"$scratch/cluster" &
-cluster_process=$!
-exec 5>"$scratch/commands" 6<"$scratch/answers"
-if ! read -r SLURM_CONF <&6; then
-    wait "$cluster_process"
-    code=$?
-    cat "$scratch/cluster"
-    if [ "$code" -eq 77 ]; then
-        echo "skipped: the Slurm back end was not tried with Slurm: $(cat "$scratch/cluster")"
-        exit 0
-    fi
-    exit 1
+# The second one starts when the ports of the first are taken.
+(on_cluster a nothing_is_lost interrupt_and_resume refusals cluster_stops) >"$scratch/said_a" 2>&1 &
+first=$!
+sleep 5
+(on_cluster b node_is_lost node_fails_every_task)
+code=$?
+wait "$first"
+first=$?
+cat "$scratch/said_a"
+if [ "$first" -eq 77 ] || [ "$code" -eq 77 ]; then
+    echo "skipped: the Slurm back end was not tried with Slurm"
+    exit 0
 fi
-export SLURM_CONF
-nothing_is_lost
-echo "after $SECONDS s: node_is_lost"
-node_is_lost
-echo "after $SECONDS s: interrupt_and_resume"
-interrupt_and_resume
-echo "after $SECONDS s: refusals"
-refusals
-cluster_stops
-echo "after $SECONDS s: the end"
-[ "$failures" -eq 0 ] && echo "all passed"
-exit $((failures > 0))
+[ "$first" -eq 0 ] && [ "$code" -eq 0 ] && echo "after $SECONDS s: all passed"
+exit $((first + code > 0))

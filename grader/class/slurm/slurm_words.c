@@ -75,3 +75,23 @@ enum status slurm_words_split(struct slurm_words *words, const char *text, struc
     }
     return check(words, error);
 }
+
+const char *slurm_words_value(const struct slurm_words *words, const char *option,
+                              const char *letter) {
+    const char *const forms[] = {option, letter};
+    const char *value = NULL;
+    for (size_t i = 0; i < words->count; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            const char *rest = words->list[i] + strlen(forms[k]);
+            if (!is_option(words->list[i], forms[k])) {
+                continue;
+            }
+            if (*rest == '\0') {
+                value = i + 1 < words->count ? words->list[i + 1] : value;
+            } else {
+                value = rest + (k == 0); /* behind the "=" */
+            }
+        }
+    }
+    return value;
+}

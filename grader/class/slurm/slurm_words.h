@@ -26,4 +26,11 @@ struct slurm_words {
 MUST_CHECK enum status slurm_words_split(struct slurm_words *words, const char *text,
                                          struct error *error);
 
+/**
+ * @return the value of an option in any form: "--exclude=n7", "--exclude n7", "-xn7", "-x n7";
+ * where it is given twice the last one, as for sbatch; NULL: it is not given
+ */
+const char *slurm_words_value(const struct slurm_words *words, const char *option,
+                              const char *letter);
+
 #endif

@@ -8,6 +8,7 @@ made_up_kit=$PWD/$3
 export XDG_STATE_HOME=$TEST_TMPDIR/state
 cd "$TEST_TMPDIR" || exit 1
 failures=0
+as=() # what the program runs under
 
 fail() {
     echo "FAILED: $*"
@@ -18,7 +19,7 @@ fail() {
 grade() {
     local output=$1
     shift
-    "$program" handed_in --output "$output" --labs 04 --kit kit/kit.manifest --timeout 3 --jobs 4 "$@" >out 2>err
+    "${as[@]}" "$program" handed_in --output "$output" --labs 04 --kit kit/kit.manifest --timeout 3 --jobs 4 "$@" >out 2>err
     code=$?
 }
 
@@ -58,6 +59,8 @@ hand_in_all() {
     mkfifo handed_in/fifo/sgemm.cu
     head -c 2000000 /dev/zero >handed_in/large/sgemm.cu
     echo "no zip" >handed_in/junk.zip
+    : >handed_in/$'escape\x1b]0;title\a.cu'
+    mknod handed_in/device.cu c 1 3 2>/dev/null # only root may
     mkdir "handed_in/"$'\xff'
     git init -q handed_in/gitta
     mkdir -p handed_in/gitta/labs/04_sgemm handed_in/gitta/solutions/04_sgemm
@@ -97,6 +100,9 @@ verdicts() {
     said "empty: no file of a lab is in it"
     said "junk: the zip file cannot be read"
     said "its name is not UTF-8"
+    said "its name has control characters"
+    grep -q $'\x1b' err out all/*.csv all/*.json all/*.html all/submissions/* && fail "an escape sequence is printed"
+    [ ! -e handed_in/device.cu ] || said "device: it is a link or a device"
     said "borrows: the git repository has parts elsewhere"
     said "kill: its program was killed by signal 9; not graded"
     [ -e ran ] && fail "the configuration of a repository was obeyed"
@@ -116,6 +122,50 @@ names_are_hidden() {
     grep -qF 'the &lt;fast&gt; one' all/leaderboard.html || fail "no alias on the leaderboard"
     grep -qE 'Zoë|gitta' all/leaderboard.html && fail "a name without an alias is on the leaderboard"
     [ "$(cat all/tasks/*/attempts | wc -l)" -le 24 ] || fail "--resume graded again: $(cat all/tasks/*/attempts | wc -l)"
+}
+
+# What was refused is looked at again, and nothing else is.
+mended() {
+    local before
+    before=$(find all/tasks -name result.json | wc -l)
+    rm handed_in/TWIN.cu handed_in/link/sgemm.cu
+    echo right >handed_in/link/sgemm.cu
+    grade all --resume
+    row twin "graded,100"
+    row link "graded,100"
+    said "TWIN: it is not in the folder any more"
+    [ "$(find all/tasks -name result.json | wc -l)" -eq $((before + 2)) ] || fail "more than two were graded"
+}
+
+# Root reads everything; without its capabilities it is as anybody.
+unreadable() {
+    [ "$(id -u)" -ne 0 ] || as=(setpriv --bounding-set=-all --inh-caps=-all)
+    rm -rf handed_in
+    hand_in anna "right"
+    hand_in "closed folder" "right"
+    hand_in "closed file" "right"
+    hand_in "closed within/labs/04_sgemm" "right"
+    echo right >handed_in/closed.cu
+    echo none >"handed_in/closed zip.zip"
+    git init -q "handed_in/closed git"
+    chmod 000 "handed_in/closed file/sgemm.cu" "handed_in/closed within/labs" "handed_in/closed folder" \
+        handed_in/closed.cu "handed_in/closed zip.zip" "handed_in/closed git/.git/objects"
+    if "${as[@]}" cat handed_in/closed.cu >out 2>&1 || ! "${as[@]}" true; then
+        echo "skipped: unreadable files, as this user can read them"
+    else
+        grade closed
+        row anna "graded,100"
+        said "closed folder: the folder: cannot read: Permission denied"
+        said "closed file: sgemm.cu: cannot read: Permission denied"
+        said "closed within: labs: cannot read: Permission denied"
+        said "closed: cannot read: Permission denied"
+        said "closed zip: cannot read: Permission denied"
+        said "closed git: objects of the git repository has a link, or what cannot be read"
+        [ "$code" -eq 3 ] || fail "exit status $code with unreadable submissions"
+        [ "$(grep -c ',refused,' closed/results.csv)" -eq 6 ] || fail "not six refused: $(cat closed/results.csv)"
+    fi
+    chmod -R u+rwX handed_in
+    as=()
 }
 
 refusals() {
@@ -158,6 +208,8 @@ kills() {
 "$made_up_kit" "$manifest" kit || exit 1
 verdicts
 names_are_hidden
+mended
+unreadable
 refusals
 kills
 [ "$failures" -eq 0 ] && echo "all checks passed"

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/rng_bell.h"
 #include "common/nn/nn.h"
 
 double matmul_flops(struct matmul_shape s) {
@@ -40,7 +41,7 @@ enum status matmul_data_allocate(struct matmul_data *data, struct matmul_shape s
 static void fill(struct rng *rng, enum matmul_values values, float *out, size_t rows,
                  size_t columns) {
     if (values == MATMUL_ROWS) {
-        rng_fill_rows(rng, out, rows, columns);
+        rng_fill_bell_rows(rng, out, rows, columns);
     } else {
         rng_fill_normal(rng, out, rows * columns, 1.0f);
     }

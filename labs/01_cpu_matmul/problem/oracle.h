@@ -19,7 +19,7 @@ struct matmul_shape {
 
 /** How the values of in and weight are drawn. */
 enum matmul_values {
-    MATMUL_ROWS,  /**< each row has an offset and a scale of its own, see rng_fill_rows() */
+    MATMUL_ROWS,  /**< each row has an offset and a scale of its own, see rng_fill_bell_rows() */
     MATMUL_NORMAL /**< mean 0, standard deviation 1 */
 };
 

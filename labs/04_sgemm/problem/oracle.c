@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/rng_bell.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 
@@ -20,7 +21,7 @@ static void fill(struct rng *rng, enum sgemm_values values, float *out, size_t r
                  size_t columns) {
     switch (values) {
     case SGEMM_ROWS:
-        rng_fill_rows(rng, out, rows, columns);
+        rng_fill_bell_rows(rng, out, rows, columns);
         break;
     case SGEMM_NORMAL:
         rng_fill_normal(rng, out, rows * columns, 1.0f);

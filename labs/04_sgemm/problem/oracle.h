@@ -24,7 +24,7 @@ struct sgemm_variant {
 
 /** How the values of A, B and C are drawn. */
 enum sgemm_values {
-    SGEMM_ROWS,   /**< each row has an offset and a scale of its own, see rng_fill_rows() */
+    SGEMM_ROWS,   /**< each row has an offset and a scale of its own, see rng_fill_bell_rows() */
     SGEMM_NORMAL, /**< mean 0, standard deviation 1 */
     SGEMM_UNIFORM /**< in [-1, 1): quick to draw, mean square 1/3 */
 };

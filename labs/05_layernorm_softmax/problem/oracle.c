@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "common/base/rng_bell.h"
 #include "common/nn/nn.h"
 
 const char *rows_op_name(enum rows_op op) {
@@ -11,12 +12,15 @@ const char *rows_op_name(enum rows_op op) {
     return names[op];
 }
 
-/* A value rounded to the type. */
-static float rounded(float x, enum nn_dtype type) {
-    uint32_t stored; /* room for any of them */
-    nn_dtype_store(&stored, &x, 1, type);
-    nn_dtype_load(&x, &stored, 1, type);
-    return x;
+/* Rounds values to the type. */
+static void round_values(float *values, size_t count, enum nn_dtype type) {
+    enum { BLOCK = 1024 };
+    float stored[BLOCK]; /* room for any type */
+    for (size_t i = 0; i < count; i += BLOCK) {
+        size_t some = count - i < BLOCK ? count - i : BLOCK;
+        nn_dtype_store(stored, values + i, some, type);
+        nn_dtype_load(values + i, stored, some, type);
+    }
 }
 
 static void fill_row(struct rows_data *data, size_t row, struct rows_flavour flavour,
@@ -24,9 +28,12 @@ static void fill_row(struct rows_data *data, size_t row, struct rows_flavour fla
     float unit = flavour.quiet ? 1e-3f : 1.0f;
     float offset = flavour.mean + 0.25f * unit * rng_normal(rng);
     float scale = unit * (0.5f + rng_uniform(rng)) * (data->op == ROWS_SOFTMAX ? 3.0f : 1.0f);
+    float *in = data->in + row * data->C;
+    rng_fill_bell(rng, in, data->C, scale);
     for (size_t c = 0; c < data->C; c++) {
-        data->in[row * data->C + c] = rounded(offset + scale * rng_normal(rng), data->type);
+        in[c] += offset;
     }
+    round_values(in, data->C, data->type);
 }
 
 /* Every seventh or so; the last row whole. */
@@ -63,9 +70,10 @@ enum status rows_data_create(struct rows_data *data, enum rows_op op, enum nn_dt
     for (size_t row = 0; row < rows; row++) {
         fill_row(data, row, flavour, rng);
     }
-    for (size_t c = 0; c < C; c++) {
-        data->weight[c] = rounded(rng_normal(rng), type);
-        data->bias[c] = rounded(rng_normal(rng), type);
+    float *const vectors[] = {data->weight, data->bias};
+    for (int i = 0; i < 2; i++) {
+        rng_fill_bell(rng, vectors[i], C, 1.0f);
+        round_values(vectors[i], C, type);
     }
     if (flavour.infinities) {
         put_infinities(data, rng);

@@ -4,7 +4,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/base/rng_bell.h"
 #include "common/testing/compare.h"
+#include "common/testing/dot.h"
 
 static const double U = 0x1p-24;
 
@@ -46,10 +48,10 @@ static double activation(double x, enum nn_activation f) {
     }
 }
 
-/* count normal values, the next ones of the block. */
+/* count values of about a normal distribution, the next ones of the block. */
 static const float *take(float **next, size_t count, float mean, struct rng *rng) {
     float *values = *next;
-    rng_fill_normal(rng, values, count, 1.0f);
+    rng_fill_bell(rng, values, count, 1.0f);
     for (size_t i = 0; i < count; i++) {
         values[i] += mean;
     }
@@ -74,22 +76,6 @@ static void make_inputs(struct fused_data *data, struct fused_flavour flavour, s
     }
 }
 
-/* Four sums at a time, or an addition waits for the one before it. */
-static double dot(const double *in, const float *weight, size_t K) {
-    double a = 0.0, b = 0.0, c = 0.0, d = 0.0;
-    size_t k = 0;
-    for (; k + 4 <= K; k += 4) {
-        a += in[k] * (double)weight[k];
-        b += in[k + 1] * (double)weight[k + 1];
-        c += in[k + 2] * (double)weight[k + 2];
-        d += in[k + 3] * (double)weight[k + 3];
-    }
-    for (; k < K; k++) {
-        a += in[k] * (double)weight[k];
-    }
-    return a + b + (c + d);
-}
-
 /* The sum before a LayerNorm, of one row. in: (K) scratch. */
 static void expect_row(struct fused_data *data, size_t m, double *in) {
     const struct fused_problem *p = &data->problem;
@@ -100,7 +86,7 @@ static void expect_row(struct fused_data *data, size_t m, double *in) {
         }
     }
     for (size_t n = 0; n < p->N; n++) {
-        double sum = fused_op_multiplies(p->op) ? dot(in, p->weight + n * p->K, p->K)
+        double sum = fused_op_multiplies(p->op) ? dot_f64(in, p->weight + n * p->K, p->K)
                                                 : (double)p->in[m * p->N + n];
         sum += p->bias != NULL ? (double)p->bias[n] : 0.0;
         sum += p->residual != NULL ? (double)p->residual[m * p->N + n] : 0.0;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "common/base/rng_bell.h"
 #include "common/nn/nn.h"
 #include "common/testing/compare.h"
 
@@ -27,12 +28,12 @@ static void name_case(struct attention_case *c) {
              layout_names[s->layout], (double)s->loudness);
 }
 
-/* Normal values as the format has them. */
+/* Values of about a normal distribution, as the format has them. */
 static float *make_values(struct rng *rng, size_t count, float scale, enum nn_dtype dtype) {
     float *values = malloc(count * sizeof *values + 1);
     void *stored = malloc(count * sizeof *values + 1);
     if (values != NULL && stored != NULL) {
-        rng_fill_normal(rng, values, count, scale);
+        rng_fill_bell(rng, values, count, scale);
         nn_dtype_store(stored, values, count, dtype);
         nn_dtype_load(values, stored, count, dtype);
     }

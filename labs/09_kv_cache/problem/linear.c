@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/rng_bell.h"
 #include "common/testing/compare.h"
 #include "common/testing/words.h"
 
@@ -35,16 +36,42 @@ static void make_y(struct kv_linear_case *c) {
     }
 }
 
+/* Two doubles: every 64-bit machine's vector registers hold at least these. */
+typedef double pair __attribute__((vector_size(16)));
+
+struct sums {
+    double products, squares;
+};
+
+/* Four sums of each at a time, or an addition waits for the one before it. */
+static struct sums sums_of(const float *weight, const double *y, size_t K) {
+    pair a = {0.0}, b = {0.0}, a_squares = {0.0}, b_squares = {0.0};
+    size_t k = 0;
+    for (; k + 4 <= K; k += 4) {
+        const pair x = (pair){weight[k], weight[k + 1]} * (pair){y[k], y[k + 1]};
+        const pair z = (pair){weight[k + 2], weight[k + 3]} * (pair){y[k + 2], y[k + 3]};
+        a += x;
+        b += z;
+        a_squares += x * x;
+        b_squares += z * z;
+    }
+    a += b;
+    a_squares += b_squares;
+    struct sums sums = {a[0] + a[1], a_squares[0] + a_squares[1]};
+    for (; k < K; k++) {
+        double product = (double)weight[k] * y[k];
+        sums.products += product;
+        sums.squares += product * product;
+    }
+    return sums;
+}
+
 static void make_result(struct kv_linear_case *c) {
     const struct kv_linear_spec *s = &c->spec;
     double sizes = 0.0;
     for (size_t n = 0; n < s->N; n++) {
-        double sum = 0.0, squares = 0.0;
-        for (size_t k = 0; k < s->K; k++) {
-            double product = (double)c->weight_host[n * s->K + k] * c->y[k];
-            sum += product;
-            squares += product * product;
-        }
+        const struct sums sums = sums_of(c->weight_host + n * s->K, c->y, s->K);
+        double sum = sums.products, squares = sums.squares;
         double residual = s->residual != KV_NO_RESIDUAL ? (double)c->residual_host[n] : 0.0;
         c->want[n] = residual + sum;
         sizes += squares + sum * sum + residual * residual;
@@ -52,8 +79,15 @@ static void make_result(struct kv_linear_case *c) {
     c->size = sqrt(sizes / (double)(s->N > 0 ? s->N : 1));
 }
 
+/* What a call only reads: weights as stored, and the norm's. */
+static enum status put_parameters(struct kv_linear_case *c, const void *stored,
+                                  struct error *error) {
+    TRY(device_buffer_put(&c->weight, stored, error));
+    return c->spec.norm ? device_buffer_put(&c->norm, c->norm_host, error) : STATUS_OK;
+}
+
 /* Rounds the weights to their type, on the host and on the device. */
-static enum status store_weight(struct kv_linear_case *c, struct error *error) {
+static enum status store_parameters(struct kv_linear_case *c, struct error *error) {
     const struct kv_linear_spec *s = &c->spec;
     size_t count = s->N * s->K;
     void *stored = malloc(count * nn_dtype_bytes(s->dtype) + 1);
@@ -62,7 +96,7 @@ static enum status store_weight(struct kv_linear_case *c, struct error *error) {
     }
     nn_dtype_store(stored, c->weight_host, count, s->dtype);
     nn_dtype_load(c->weight_host, stored, count, s->dtype);
-    enum status status = device_buffer_put(&c->weight, stored, error);
+    enum status status = put_parameters(c, stored, error);
     free(stored);
     return status;
 }
@@ -100,6 +134,20 @@ static void fill_call(struct kv_linear_case *c) {
                                  .out = c->out.data};
 }
 
+/* Sets out for a call. */
+static enum status put_out(struct kv_linear_case *c, struct error *error) {
+    return device_buffer_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL,
+                             error);
+}
+
+enum { BLOCKS = 5 };
+
+static void list_blocks(struct kv_linear_case *c, struct device_buffer *all[BLOCKS]) {
+    struct device_buffer *const blocks[BLOCKS] = {&c->weight, &c->in, &c->norm, &c->residual,
+                                                  &c->out};
+    memcpy(all, blocks, sizeof blocks);
+}
+
 enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_linear_spec *spec,
                                   struct rng *rng, bool guarded, struct error *error) {
     size_t N = spec->N, K = spec->K;
@@ -118,32 +166,52 @@ enum status kv_linear_case_create(struct kv_linear_case *c, const struct kv_line
     }
     TRY(make_blocks(c, guarded, error));
     fill_call(c);
-    rng_fill_rows(rng, c->weight_host, N, K);
-    rng_fill_rows(rng, c->norm_host, 1, K);
-    TRY(store_weight(c, error));
-    if (spec->norm) {
-        TRY(device_buffer_put(&c->norm, c->norm_host, error));
-    }
-    return kv_linear_case_renew(c, rng, error);
+    rng_fill_bell_rows(rng, c->weight_host, N, K);
+    rng_fill_bell_rows(rng, c->norm_host, 1, K);
+    TRY(store_parameters(c, error));
+    kv_linear_case_draw(c, rng);
+    return kv_linear_case_send(c, error);
 }
 
-/* Sets out for a call. */
-static enum status put_out(struct kv_linear_case *c, struct error *error) {
-    return device_buffer_put(&c->out, c->spec.residual == KV_IN_PLACE ? c->residual_host : NULL,
-                             error);
+enum status kv_linear_case_place(struct kv_linear_case *copy, struct error *error) {
+    const struct device_buffer original = copy->weight;
+    struct device_buffer *blocks[BLOCKS];
+    list_blocks(copy, blocks);
+    for (int i = 0; i < BLOCKS; i++) {
+        *blocks[i] = (struct device_buffer){0};
+    }
+    TRY(make_blocks(copy, false, error));
+    fill_call(copy);
+    TRY(put_parameters(copy, (const char *)original.expect + original.before, error));
+    return kv_linear_case_send(copy, error);
+}
+
+void kv_linear_case_unplace(struct kv_linear_case *copy) {
+    struct device_buffer *blocks[BLOCKS];
+    list_blocks(copy, blocks);
+    for (int i = 0; i < BLOCKS; i++) {
+        device_buffer_free(blocks[i]);
+    }
+}
+
+void kv_linear_case_draw(struct kv_linear_case *c, struct rng *rng) {
+    rng_fill_bell_rows(rng, c->in_host, 1, c->spec.K);
+    rng_fill_bell_rows(rng, c->residual_host, 1, c->spec.N);
+    make_y(c);
+    make_result(c);
+}
+
+enum status kv_linear_case_send(struct kv_linear_case *c, struct error *error) {
+    TRY(device_buffer_put(&c->in, c->in_host, error));
+    if (c->spec.residual == KV_RESIDUAL) {
+        TRY(device_buffer_put(&c->residual, c->residual_host, error));
+    }
+    return put_out(c, error);
 }
 
 enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng, struct error *error) {
-    const struct kv_linear_spec *s = &c->spec;
-    rng_fill_rows(rng, c->in_host, 1, s->K);
-    rng_fill_rows(rng, c->residual_host, 1, s->N);
-    TRY(device_buffer_put(&c->in, c->in_host, error));
-    if (s->residual == KV_RESIDUAL) {
-        TRY(device_buffer_put(&c->residual, c->residual_host, error));
-    }
-    make_y(c);
-    make_result(c);
-    return put_out(c, error);
+    kv_linear_case_draw(c, rng);
+    return kv_linear_case_send(c, error);
 }
 
 enum status kv_linear_case_run(struct kv_linear_case *c, kv_linear_function *run,
@@ -198,10 +266,7 @@ enum status kv_linear_case_check(struct kv_linear_case *c, char *text, size_t si
 }
 
 void kv_linear_case_free(struct kv_linear_case *c) {
-    struct device_buffer *blocks[] = {&c->weight, &c->in, &c->norm, &c->residual, &c->out};
-    for (int i = 0; i < 5; i++) {
-        device_buffer_free(blocks[i]);
-    }
+    kv_linear_case_unplace(c);
     void *host[] = {c->weight_host, c->in_host, c->norm_host, c->residual_host,
                     c->y,           c->want,    c->got};
     for (int i = 0; i < 7; i++) {

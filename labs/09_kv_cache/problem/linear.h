@@ -55,7 +55,19 @@ MUST_CHECK enum status kv_linear_case_create(struct kv_linear_case *c,
                                              const struct kv_linear_spec *spec, struct rng *rng,
                                              bool guarded, struct error *error);
 
-/** Draws in and residual anew, for another call; out holds NaN, or the residual. */
+/** Gives a copy of a case device memory of its own on the device in use; host memory is shared. */
+MUST_CHECK enum status kv_linear_case_place(struct kv_linear_case *copy, struct error *error);
+
+/** Frees a copy's device memory. */
+void kv_linear_case_unplace(struct kv_linear_case *copy);
+
+/** Draws in and residual anew, and computes the result: on the host alone. */
+void kv_linear_case_draw(struct kv_linear_case *c, struct rng *rng);
+
+/** Copies in and residual to the device; out holds NaN, or the residual. */
+MUST_CHECK enum status kv_linear_case_send(struct kv_linear_case *c, struct error *error);
+
+/** kv_linear_case_draw() and kv_linear_case_send(): for another call. */
 MUST_CHECK enum status kv_linear_case_renew(struct kv_linear_case *c, struct rng *rng,
                                             struct error *error);
 

@@ -5,7 +5,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/rng_bell.h"
 #include "common/testing/compare.h"
+#include "common/testing/dot.h"
 #include "common/testing/words.h"
 
 #define F (sizeof(float))
@@ -54,7 +56,7 @@ static enum status make_qkv(struct kv_text *t, bool guarded, struct error *error
     if (stored == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
-    rng_fill_rows(&t->rng, t->qkv, projected_rows(t), s->C);
+    rng_fill_bell_rows(&t->rng, t->qkv, projected_rows(t), s->C);
     for (size_t i = 0; i < count; i++) {
         t->qkv[i] *= quiet * (i < queries ? loud : 1.0f);
     }
@@ -69,7 +71,7 @@ static enum status make_qkv(struct kv_text *t, bool guarded, struct error *error
 static enum status make_memory(struct kv_text *t, bool guarded, struct error *error) {
     const struct kv_text_spec *s = &t->spec;
     size_t e = nn_dtype_bytes(s->dtype), cache = s->T * kv_width(t);
-    rng_fill_rows(&t->rng, t->norm, 1, s->C);
+    rng_fill_bell_rows(&t->rng, t->norm, 1, s->C);
     TRY(make_qkv(t, guarded, error));
     TRY(put(&t->in[KV_NORM], t->norm, s->C, F, t, guarded, error));
     TRY(put(&t->in[KV_X], NULL, s->C, F, t, guarded, error));
@@ -168,11 +170,7 @@ static void project(struct kv_text *t, size_t position) {
         t->y[c] = (double)t->x[c] * rstd * (double)t->norm[c];
     }
     for (size_t r = 0; r < projected_rows(t); r++) {
-        double sum = 0.0;
-        for (size_t c = 0; c < s->C; c++) {
-            sum += (double)t->qkv[r * s->C + c] * t->y[c];
-        }
-        t->projected[r] = sum;
+        t->projected[r] = dot_f64(t->y, t->qkv + r * s->C, s->C);
     }
     rotate(t, t->projected, s->NH + s->KVH, position);
 }
@@ -218,12 +216,19 @@ static void attend(struct kv_text *t, size_t h, size_t position) {
     }
 }
 
-static void make_result(struct kv_text *t, size_t position) {
+/* This token's q, k and v: what later ones see of it. */
+static void make_token(struct kv_text *t, size_t position) {
     const struct kv_text_spec *s = &t->spec;
     size_t width = kv_width(t);
     project(t, position);
     keep_row(t, t->want_k + position * width, t->projected + s->NH * s->HS);
     keep_row(t, t->want_v + position * width, t->projected + (s->NH + s->KVH) * s->HS);
+}
+
+/* Its result, behind make_token(). */
+static void make_result(struct kv_text *t, size_t position) {
+    const struct kv_text_spec *s = &t->spec;
+    size_t width = kv_width(t);
     t->largest_score = t->largest_key = t->largest_value = 0.0;
     for (size_t i = 0; i < (position + 1) * width; i++) {
         t->largest_key = fmax(t->largest_key, fabs((double)t->want_k[i]));
@@ -245,7 +250,7 @@ static enum status give_rows(struct kv_text *t, struct device_buffer *block, flo
         return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     memset(stored, 0xff, t->spec.T * width * e);
-    rng_fill_rows(&t->rng, want, position, width);
+    rng_fill_bell_rows(&t->rng, want, position, width);
     nn_dtype_store(stored, want, position * width, t->spec.dtype);
     nn_dtype_load(want, stored, position * width, t->spec.dtype);
     enum status status = device_buffer_put(block, stored, error);
@@ -259,11 +264,11 @@ enum status kv_text_prepare(struct kv_text *t, size_t position, struct error *er
         TRY(give_rows(t, &t->k, t->want_k, position, error));
         TRY(give_rows(t, &t->v, t->want_v, position, error));
     }
-    rng_fill_rows(&t->rng, t->x, 1, t->spec.C);
+    rng_fill_bell_rows(&t->rng, t->x, 1, t->spec.C);
     TRY(device_buffer_put(&t->in[KV_X], t->x, error));
     TRY(device_buffer_put(&t->in[KV_POSITION], &number, error));
     TRY(device_buffer_put(&t->out, NULL, error));
-    make_result(t, position);
+    make_token(t, position);
     return STATUS_OK;
 }
 
@@ -369,6 +374,7 @@ enum status kv_text_check(struct kv_text *t, size_t position, char *text, size_t
                           struct error *error) {
     bool intact, unused;
     text[0] = '\0';
+    make_result(t, position);
     TRY(check_cache(t, &t->k, t->want_k, t->largest_key, position, "k", text, size, error));
     TRY(check_cache(t, &t->v, t->want_v, t->largest_value, position, "v", text, size, error));
     TRY(device_buffer_get(&t->out, t->got, &intact, &unused, error));

@@ -41,9 +41,9 @@ struct kv_text {
     double *y, *projected;  /**< (C), ((NH + 2 KVH) * HS): q, k and v, rotated */
     float *want_k, *want_v; /**< (T, KVH*HS), as stored */
     double *scores;         /**< (T) */
-    double *want;           /**< (NH*HS) */
+    double *want;           /**< (NH*HS): of the token that was checked last */
     float *got;             /**< (NH*HS): what kv_text_check() read */
-    double largest_score, largest_key, largest_value; /**< of this token, for the tolerance */
+    double largest_score, largest_key, largest_value; /**< of the token that was checked last */
     char name[200];
 };
 
@@ -62,7 +62,7 @@ MUST_CHECK enum status kv_text_call(struct kv_text *t, size_t longest, kv_attent
                                     void *workspace, device_stream stream, struct error *error);
 
 /**
- * @brief Reads and checks out and the cache after a call.
+ * @brief Computes the result of the token that was prepared last, and checks out and the cache.
  *
  * Tolerance. q, k and v err like fp32 dot products of length C, and by the error of fp32 angles at
  * that position; scores err like sums of such; a result is an average of values, so it errs by the

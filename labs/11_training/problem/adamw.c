@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const double u = 0x1p-24; /* half of fp32's step */
 
@@ -37,23 +38,56 @@ enum status adamw_case_create(struct adamw_case *c, const struct adamw_spec *spe
     return tensor_create(&c->scale, NN_F32, 1, guarded, error);
 }
 
+enum { TENSORS = 6 };
+
+static void list_tensors(struct adamw_case *c, struct tensor *all[TENSORS]) {
+    struct tensor *const tensors[TENSORS] = {&c->weights, &c->gradient, &c->m,
+                                             &c->v,       &c->copy,     &c->scale};
+    memcpy(all, tensors, sizeof tensors);
+}
+
 void adamw_case_free(struct adamw_case *c) {
-    struct tensor *all[] = {&c->weights, &c->gradient, &c->m, &c->v, &c->copy, &c->scale};
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+    struct tensor *all[TENSORS];
+    list_tensors(c, all);
+    for (size_t i = 0; i < TENSORS; i++) {
         tensor_free(all[i]);
     }
 }
 
-enum status adamw_case_draw(struct adamw_case *c, struct rng *rng, struct error *error) {
+enum status adamw_case_place(struct adamw_case *copy, struct error *error) {
+    struct tensor *all[TENSORS];
+    list_tensors(copy, all);
+    for (size_t i = 0; i < TENSORS; i++) {
+        all[i]->buffer = (struct device_buffer){0};
+    }
+    for (size_t i = 0; i < TENSORS; i++) {
+        TRY(tensor_place(all[i], error));
+    }
+    return STATUS_OK;
+}
+
+void adamw_case_unplace(struct adamw_case *copy) {
+    struct tensor *all[TENSORS];
+    list_tensors(copy, all);
+    for (size_t i = 0; i < TENSORS; i++) {
+        tensor_unplace(all[i]);
+    }
+}
+
+void adamw_case_renew(struct adamw_case *c, struct rng *rng) {
     bool first = c->spec.step == 1;
-    TRY(tensor_draw(&c->weights, rng, 0.0, 0.5, error));
-    TRY(tensor_draw(&c->gradient, rng, 0.0, 0.1, error));
-    TRY(tensor_draw(&c->m, rng, 0.0, first ? 0.0 : 0.05, error));
-    for (size_t i = 0; i < c->spec.count; i++) {
-        double root = 0.1 * (double)rng_normal(rng);
-        c->v.values[i] = first ? 0.0 : root * root;
+    tensor_fill(&c->weights, rng, 0.0, 0.5);
+    tensor_fill(&c->gradient, rng, 0.0, 0.1);
+    tensor_fill(&c->m, rng, 0.0, first ? 0.0 : 0.05);
+    tensor_fill(&c->v, rng, 0.0, first ? 0.0 : 0.1);
+    for (size_t i = 0; i < c->v.count; i++) {
+        c->v.values[i] *= c->v.values[i];
     }
     c->scale.values[0] = c->spec.scale;
+}
+
+enum status adamw_case_draw(struct adamw_case *c, struct rng *rng, struct error *error) {
+    adamw_case_renew(c, rng);
     return adamw_case_send(c, error);
 }
 

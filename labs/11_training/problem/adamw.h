@@ -34,7 +34,16 @@ MUST_CHECK enum status adamw_case_create(struct adamw_case *c, const struct adam
                                          bool guarded, struct error *error);
 void adamw_case_free(struct adamw_case *c);
 
-/** Draws all inputs; with step 1, m and v are 0. */
+/** Gives a copy of a case device memory of its own on the device in use; host memory is shared. */
+MUST_CHECK enum status adamw_case_place(struct adamw_case *copy, struct error *error);
+
+/** Frees a copy's device memory. */
+void adamw_case_unplace(struct adamw_case *copy);
+
+/** Draws all inputs, on the host alone; with step 1, m and v are 0. */
+void adamw_case_renew(struct adamw_case *c, struct rng *rng);
+
+/** adamw_case_renew() and adamw_case_send(). */
 MUST_CHECK enum status adamw_case_draw(struct adamw_case *c, struct rng *rng, struct error *error);
 
 /** Copies the drawn values to the device again, and poisons the copy. */

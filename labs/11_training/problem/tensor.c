@@ -5,6 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/rng_bell.h"
+
+/* Elements that are converted at a time. */
+enum { BLOCK = 1024 };
+
 /* Elements of two bytes share floats. */
 static size_t floats_of(const struct tensor *t) {
     return (t->count * nn_dtype_bytes(t->dtype) + sizeof(float) - 1) / sizeof(float);
@@ -38,16 +43,35 @@ void tensor_unplace(struct tensor *copy) {
     device_buffer_free(&copy->buffer);
 }
 
-enum status tensor_put(struct tensor *t, const double *values, struct error *error) {
-    size_t size = nn_dtype_bytes(t->dtype);
-    memset(t->bytes, 0xff, floats_of(t) * sizeof(float));
-    for (size_t i = 0; i < t->count; i++) {
-        void *at = (char *)t->bytes + i * size;
-        float value = (float)(values == NULL ? t->values[i] : values[i]);
-        nn_dtype_store(at, &value, 1, t->dtype);
-        nn_dtype_load(&value, at, 1, t->dtype);
-        t->values[i] = (double)value;
+/* Some elements from `first` on, as stored; t->values receives them as the dtype has them. */
+static void store_block(struct tensor *t, const double *values, size_t first, size_t count) {
+    float rounded[BLOCK];
+    void *at = (char *)t->bytes + first * nn_dtype_bytes(t->dtype);
+    for (size_t i = 0; i < count; i++) {
+        rounded[i] = (float)values[first + i];
     }
+    nn_dtype_store(at, rounded, count, t->dtype);
+    nn_dtype_load(rounded, at, count, t->dtype);
+    for (size_t i = 0; i < count; i++) {
+        t->values[first + i] = (double)rounded[i];
+    }
+}
+
+static size_t block_at(const struct tensor *t, size_t first) {
+    return t->count - first < BLOCK ? t->count - first : BLOCK;
+}
+
+static void store(struct tensor *t, const double *values) {
+    if (t->count > 0) { /* half a float may lie behind the last element */
+        memset(&t->bytes[floats_of(t) - 1], 0xff, sizeof *t->bytes);
+    }
+    for (size_t i = 0; i < t->count; i += BLOCK) {
+        store_block(t, values, i, block_at(t, i));
+    }
+}
+
+enum status tensor_put(struct tensor *t, const double *values, struct error *error) {
+    store(t, values == NULL ? t->values : values);
     return device_buffer_put(&t->buffer, t->bytes, error);
 }
 
@@ -56,12 +80,21 @@ enum status tensor_poison(struct tensor *t, struct error *error) {
     return device_buffer_put(&t->buffer, t->bytes, error);
 }
 
+void tensor_fill(struct tensor *t, struct rng *rng, double mean, double deviation) {
+    float drawn[BLOCK];
+    for (size_t i = 0; i < t->count; i++) {
+        if (i % BLOCK == 0) {
+            rng_fill_bell(rng, drawn, block_at(t, i), 1.0f);
+        }
+        t->values[i] = mean + deviation * (double)drawn[i % BLOCK];
+    }
+    store(t, t->values);
+}
+
 enum status tensor_draw(struct tensor *t, struct rng *rng, double mean, double deviation,
                         struct error *error) {
-    for (size_t i = 0; i < t->count; i++) {
-        t->values[i] = mean + deviation * (double)rng_normal(rng);
-    }
-    return tensor_put(t, NULL, error);
+    tensor_fill(t, rng, mean, deviation);
+    return device_buffer_put(&t->buffer, t->bytes, error);
 }
 
 enum status tensor_get(const struct tensor *t, float *got, bool *intact, bool *changed,

@@ -44,7 +44,10 @@ MUST_CHECK enum status tensor_put(struct tensor *t, const double *values, struct
 /** Sets every byte to 0xff. */
 MUST_CHECK enum status tensor_poison(struct tensor *t, struct error *error);
 
-/** Draws normally distributed elements around @p mean, and puts them. */
+/** Draws elements around @p mean, of about a normal distribution (rng_bell.h): t->values alone. */
+void tensor_fill(struct tensor *t, struct rng *rng, double mean, double deviation);
+
+/** tensor_fill(), and puts them. */
 MUST_CHECK enum status tensor_draw(struct tensor *t, struct rng *rng, double mean, double deviation,
                                    struct error *error);
 

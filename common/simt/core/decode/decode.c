@@ -386,5 +386,6 @@ void simt_code_free(struct simt_code *code) {
     free(code->fills);
     free(code->parameters);
     free(code->cells);
+    free(code->unset);
     free(code);
 }

@@ -87,11 +87,12 @@ struct simt_launch {
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
     uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;         /**< of the GPU; 0: not known, then a gigahertz */
-    size_t stack_bytes; /**< of a thread, for functions that call themselves: 0 counts as 1024,
-                             the default of cudaLimitStackSize */
-    size_t l1_bytes;    /**< share of L1 that a block has: L1 and shared memory of a multiprocessor
-                           less what its blocks take as shared memory, over those blocks; 0: no L1 */
-    size_t l2_bytes;    /**< of the GPU; 0: no L2, then every sector comes from device memory */
+    size_t stack_bytes;  /**< of a thread, for functions that call themselves: 0 counts as 1024,
+                              the default of cudaLimitStackSize */
+    size_t l1_bytes;     /**< share of L1 that a block has: L1 and shared memory of a multiprocessor
+                            less what its blocks take as shared memory, over those blocks; 0: no L1 */
+    size_t l2_bytes;     /**< of the GPU; 0: no L2, then every sector comes from device memory */
+    uint32_t processors; /**< of the GPU: multiprocessors; 0: not known, then one */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
     struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
     uint64_t seed;            /**< draws the warps whose chains are followed */

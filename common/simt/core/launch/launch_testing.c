@@ -79,6 +79,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .global_shadow = t->shadow,
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
         .instruction_limit = launch->limit > 0 ? launch->limit : 4000000,
+        .processors = launch->processors,
         .seed = launch->seed,
         .costs = launch->costs,
         .sites = launch->sites,

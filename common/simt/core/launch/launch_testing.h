@@ -38,6 +38,7 @@ struct testing_launch {
     const void *parameters;               /**< laid out as the kernel declares them */
     const struct simt_textures *textures; /**< NULL: none */
     int host_threads;                     /**< 0 counts as 1 */
+    uint32_t processors;                  /**< of the GPU; 0 counts as 1 */
     uint64_t limit;                 /**< warp instructions of a block; 0 counts as four millions */
     uint64_t seed;                  /**< draws the warps that are followed */
     struct simt_block_costs *costs; /**< receives what blocks cost; NULL: not wanted */

@@ -99,6 +99,7 @@ void simt_block_free(struct simt_block_run *b) {
     }
     for (uint32_t n = 0; n < b->warp_count && b->warps != NULL; n++) {
         simt_warp_finish(&b->warps[n]);
+        simt_frame_free(b->warps[n].spare);
     }
     simt_access_cache_free(b->block.cache);
     simt_l1_free(b->block.caches.l1);

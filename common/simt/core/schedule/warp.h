@@ -84,6 +84,7 @@ struct simt_warp_run {
     struct simt_clock_wait wait;
     uint64_t machine;               /**< machine instructions so far */
     struct simt_products *products; /**< registers of wgmma; NULL: none so far */
+    struct simt_frame *spare;       /**< the kernel's frame while no lane is in it; NULL: none */
 };
 
 enum { SIMT_BARRIERS = SIMT_CLUSTER_BARRIER };
@@ -130,7 +131,7 @@ struct simt_block_run {
 /** Starts a warp at the beginning of the kernel. */
 MUST_CHECK enum status simt_warp_start(struct simt_block_run *block, uint32_t index);
 
-/** Frees the warp's frames. */
+/** Ends the warp where it is, and frees its frames but for `spare`. */
 void simt_warp_finish(struct simt_warp_run *warp);
 
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
@@ -182,6 +183,10 @@ void simt_clock_read(struct simt_block_run *block, struct simt_warp_run *warp,
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller);
+
+/** Makes a frame of a warp's kernel that of the same warp of another block. @return it */
+struct simt_frame *simt_frame_renew(const struct simt_block_run *block,
+                                    const struct simt_warp_run *warp, struct simt_frame *frame);
 
 /** @return what a call of a function takes of a thread's stack: its arrays, and an estimate for
  * where to return to. */

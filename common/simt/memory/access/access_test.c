@@ -91,7 +91,7 @@ static void fill(struct harness *h, struct rng *rng, uint64_t global) {
     }
 }
 
-enum pattern { RANDOM, ASCENDING, SAME, DISTINCT, PATTERNS };
+enum pattern { RANDOM, ASCENDING, SAME, DISTINCT, EIGHTS, PATTERNS };
 
 /* Aligned offsets of the lanes; distinct ones where a store must not meet another. */
 static void choose_offsets(struct rng *rng, enum pattern pattern, size_t bytes, uint32_t size,
@@ -101,6 +101,8 @@ static void choose_offsets(struct rng *rng, enum pattern pattern, size_t bytes, 
         size_t slot = pattern == RANDOM ? rng_below(rng, slots) : 0;
         if (pattern == ASCENDING || pattern == DISTINCT) {
             slot = pattern == ASCENDING ? n : (n * 7 + 3) % 32;
+        } else if (pattern == EIGHTS) { /* eight by eight, the last eight first */
+            slot = 32 - 8 * (n / 8 + 1) + n % 8;
         }
         offsets[n] = (uint32_t)(slot % slots) * size;
     }

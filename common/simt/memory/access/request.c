@@ -310,7 +310,7 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     if (pattern->key != 0) {
         simt_pattern_tally(pattern, block->counters, block->sites);
     }
-    if (pattern->has_words && pattern->words->put_off) {
+    if ((pattern->words_state & SIMT_WORDS_PUT_OFF) != 0) {
         replace_words(cache, pattern, block->shadow);
     }
     pattern->key = key;

@@ -6,10 +6,12 @@
 #include "common/simt/memory/access/request_race.h"
 #include "common/simt/memory/access/request_undefined.h"
 #include "common/simt/memory/footprint.h"
+#include "common/simt/memory/race/history_words.h"
 
 enum { MAX_BYTES = 32 };
 
-/* Ranges of up to this many bytes are checked at once, also where lanes skip some of them. */
+/* Ranges of up to this many bytes are looked at or saved at once, also where lanes skip some of
+ * them. */
 #define RANGE_BYTES 4096
 
 static bool is_shared(const struct simt_request *request) {
@@ -120,12 +122,13 @@ static bool find_missing(const struct simt_request *request, uint32_t lane,
 
 static struct simt_word_map *lanes_of(const struct simt_request *request) {
     struct simt_pattern *pattern = request->pattern;
-    if (!pattern->has_words) {
+    if ((pattern->words_state & SIMT_WORDS_SET) == 0) {
         simt_word_map_set(pattern->words, &(struct simt_footprint){.relative = pattern->relative,
                                                                    .mask = (uint32_t)pattern->key,
                                                                    .bytes = request->bytes,
                                                                    .phase = request->first % 4});
-        pattern->has_words = true;
+        pattern->words_state |= SIMT_WORDS_SET;
+        pattern->words_state |= pattern->words->whole ? SIMT_WORDS_WHOLE : 0;
     }
     return pattern->words;
 }
@@ -168,7 +171,8 @@ static bool check_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
     size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
     uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
-    if (request->complete || (range <= RANGE_BYTES && written(request, low, range)) ||
+    bool is_full = is_shared(request) && request->warp->block->shadow->is_full;
+    if (request->complete || is_full || (range <= RANGE_BYTES && written(request, low, range)) ||
         check_runs_written(request)) {
         return true;
     }
@@ -185,8 +189,10 @@ static void save_replaced(const struct simt_request *request) {
     if (undo == NULL || is_shared(request)) {
         return;
     }
-    if (request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
-        simt_undo_save(undo, request->first, (size_t)SIMT_LANES * request->bytes);
+    const struct simt_pattern *pattern = request->pattern;
+    size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
+    if (range <= RANGE_BYTES) {
+        simt_undo_save(undo, request->first + (uint64_t)(int64_t)pattern->low, range);
         return;
     }
     for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
@@ -304,7 +310,14 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
 }
 
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
+    struct simt_pattern *pattern = request->pattern;
     struct simt_word_map *words = lanes_of(request);
+    if (request->kind == SIMT_READ && (pattern->words_state & SIMT_WORDS_WHOLE) != 0) {
+        pattern->words_state |= SIMT_WORDS_PUT_OFF;
+        if (simt_history_put_off(view->history, view->agent, view->offset, words)) {
+            return true;
+        }
+    }
     if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
         return true;
@@ -488,10 +501,28 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
+/* Most reads: all of shared memory is written, and nothing since the last barrier. */
+static inline bool is_quiet_read(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    struct simt_pattern *pattern = request->pattern;
+    if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
+        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
+        (block->run->check & SIMT_CHECK_RACES) == 0) {
+        return false;
+    }
+    pattern->words_state |= SIMT_WORDS_PUT_OFF;
+    return simt_history_put_off(shadow->history, &shadow->agents[request->warp->index],
+                                request->first, pattern->words);
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     bool again = block->run->witness != NULL;
     if (block->shadow == NULL) {
+        return true;
+    }
+    if (is_quiet_read(request)) {
         return true;
     }
     if (request->space == PTX_LOCAL) {

@@ -49,9 +49,16 @@ void simt_shadow_free(struct simt_shadow *shadow) {
     }
 }
 
+/* Bytes count as unwritten again. */
+static void reopen(struct simt_shadow *shadow, size_t offset) {
+    shadow->gap = offset / 64 < shadow->gap ? offset / 64 : shadow->gap;
+    shadow->is_full = false;
+}
+
 void simt_shadow_reset(struct simt_shadow *shadow) {
     simt_shadow_barrier(shadow);
     memset(shadow->written, 0, byte_bits_words(shadow->shared_bytes) * sizeof *shadow->written);
+    reopen(shadow, 0);
     memset(shadow->local, 0, shadow->local_words);
     if (shadow->copies != NULL) {
         simt_copies_reset(shadow->copies);
@@ -73,7 +80,19 @@ void simt_shadow_resume(struct simt_shadow *shadow) {
     }
 }
 
+static void find_gap(struct simt_shadow *shadow) {
+    size_t whole = shadow->shared_bytes / 64;
+    while (shadow->gap < whole && shadow->written[shadow->gap] == UINT64_MAX) {
+        shadow->gap++;
+    }
+    shadow->is_full = shadow->gap == whole &&
+                      byte_bits_all(shadow->written, 64 * whole, shadow->shared_bytes % 64);
+}
+
 void simt_shadow_barrier(struct simt_shadow *shadow) {
+    if (!shadow->is_full) {
+        find_gap(shadow);
+    }
     simt_history_advance(shadow->history);
     simt_shadow_resume(shadow);
 }
@@ -120,7 +139,7 @@ void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
         return; /* memory is short: it is not watched */
     }
     for (uint32_t rest = copy->lanes; rest != 0; rest &= rest - 1) {
-        byte_bits_clear(shadow->written, copy->offsets[__builtin_ctz(rest)], copy->bytes);
+        simt_shadow_unmark(shadow, copy->offsets[__builtin_ctz(rest)], copy->bytes);
     }
 }
 
@@ -130,6 +149,7 @@ void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
 
 void simt_shadow_unmark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
     byte_bits_clear(shadow->written, offset, bytes);
+    reopen(shadow, offset);
 }
 
 bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes) {

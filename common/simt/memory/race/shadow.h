@@ -201,6 +201,8 @@ struct simt_shadow {
     struct simt_watch *watch;     /**< races in global memory; NULL: not looked for */
     uint32_t warps;
     uint64_t *written; /**< of shared memory, one bit a byte */
+    size_t gap;   /**< the bits before this word of `written` were all set at the last barrier */
+    bool is_full; /**< all of shared memory is written */
     size_t shared_bytes;
     struct simt_copies *copies;         /**< on their way to shared memory; NULL: none so far */
     struct simt_flights *flights;       /**< of the async proxy; NULL: none so far */

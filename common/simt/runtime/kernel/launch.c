@@ -208,6 +208,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .instruction_limit = settings->instruction_limit,
         .start_nanoseconds = (uint64_t)runtime->clock,
         .clock_khz = (uint64_t)settings->gpu->clock_khz,
+        .processors = (uint32_t)settings->gpu->multiprocessors,
         .stack_bytes = runtime->limits[cudaLimitStackSize],
         .seed = settings->seed,
         .costs = &outcome.costs,
