@@ -87,6 +87,28 @@ extern "C" __global__ void bulk_unwaited(const int *in, int *out) {
     wait(shared_address(&full), 0);
 }
 
+/* The same where all of shared memory has been written before. */
+extern "C" __global__ void bulk_unwaited_again(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    __shared__ __align__(8) unsigned long long full;
+    int t = threadIdx.x;
+    stage[t] = t;
+    if (t == 0) {
+        init(shared_address(&full), 1);
+    }
+    fence();
+    __syncthreads();
+    out[t] = stage[t];
+    __syncthreads();
+    if (t == 0) {
+        arm(shared_address(&full), 256);
+        load(shared_address(stage), in, 256, shared_address(&full));
+    }
+    __syncthreads();
+    out[t] += stage[t];
+    wait(shared_address(&full), 0);
+}
+
 /* The address of the copy is no multiple of 16. */
 extern "C" __global__ void bulk_misaligned(const int *in, int *out) {
     __shared__ __align__(128) int stage[64];

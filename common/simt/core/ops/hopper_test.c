@@ -64,6 +64,8 @@ LAUNCH_TEST(hopper, faulty_bulk_copies, HOPPER_PTX) {
     EXPECT_TRUE(!launch_testing_block(t, "bulk_unwaited", 64, &arguments));
     expect_fault(t, SIMT_FAULT_COPY, "is still on its way: nobody has waited for its mbarrier");
     EXPECT_TRUE(t->fault.other.line > 0);
+    EXPECT_TRUE(!launch_testing_block(t, "bulk_unwaited_again", 64, &arguments));
+    expect_fault(t, SIMT_FAULT_COPY, "is still on its way: nobody has waited for its mbarrier");
     EXPECT_TRUE(!launch_testing_block(t, "bulk_misaligned", 32, &arguments));
     expect_fault(t, SIMT_FAULT_MISALIGNED, "multiples of 16");
 }

@@ -171,7 +171,7 @@ static bool check_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
     size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
     uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
-    bool is_full = is_shared(request) && request->warp->block->shadow->is_full;
+    bool is_full = is_shared(request) && request->home->shadow->is_full;
     if (request->complete || is_full || (range <= RANGE_BYTES && written(request, low, range)) ||
         check_runs_written(request)) {
         return true;
@@ -501,12 +501,14 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
-/* Most reads: all of shared memory is written, and nothing since the last barrier. */
+/* Most reads: all of shared memory is written, and nothing since the last barrier. Others have more
+ * to look at: where blocks of a cluster or the async proxy read. */
 static inline bool is_quiet_read(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     struct simt_pattern *pattern = request->pattern;
     if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
+        block->cluster != NULL || request->async ||
         (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
         (block->run->check & SIMT_CHECK_RACES) == 0) {
         return false;

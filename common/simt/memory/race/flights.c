@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/simt/memory/race/byte_bits.h"
-
 struct simt_flights {
     struct simt_flight *list; /* (count), in the order of their beginnings */
     size_t count, room;
@@ -47,7 +45,7 @@ uint64_t simt_flights_begin(struct simt_shadow *shadow, const struct simt_flight
         return 0;
     }
     if (flight->kind == SIMT_FLIGHT_LOAD) {
-        byte_bits_clear(shadow->written, flight->begin, flight->end - flight->begin);
+        simt_shadow_unmark(shadow, flight->begin, flight->end - flight->begin);
     }
     f->list[f->count] = *flight;
     f->list[f->count++].number = ++f->next;
