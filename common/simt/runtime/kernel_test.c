@@ -461,7 +461,10 @@ ARRAYS_TEST(is_counted_for_those_who_ask) {
 C_TEST(kernel, allocations_are_counted) {
     struct simt_api simt;
     struct simt_totals before, after;
-    void *plain = NULL, *ordered = NULL, *pitched = NULL;
+    void *plain = NULL, *ordered = NULL, *pitched = NULL, *managed = NULL, *pinned = NULL;
+    static char own[64];
+    const struct cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+    cudaArray_t array = NULL;
     size_t pitch;
     if (!simt_find(&simt)) {
         TEST_SKIP("this is a GPU: nothing counts");
@@ -470,14 +473,22 @@ C_TEST(kernel, allocations_are_counted) {
     WANT(cudaSuccess, cudaMalloc(&plain, 16));
     WANT(cudaSuccess, cudaMallocAsync(&ordered, 16, NULL));
     WANT(cudaSuccess, cudaMallocPitch(&pitched, &pitch, 16, 2));
+    WANT(cudaSuccess, cudaMallocManaged(&managed, 16, cudaMemAttachGlobal));
+    WANT(cudaSuccess, cudaMallocHost(&pinned, 16));
+    WANT(cudaSuccess, cudaHostRegister(own, sizeof own, cudaHostRegisterDefault));
+    WANT(cudaSuccess, cudaMallocArray(&array, &floats, 4, 4, cudaArrayDefault));
     simt.read_totals(&after);
-    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).allocations);
+    EXPECT_INT_EQ(7, simt_totals_between(&before, &after).allocations);
     EXPECT_INT_EQ(0, simt_totals_between(&before, &after).releases);
+    WANT(cudaSuccess, cudaFree(managed));
+    WANT(cudaSuccess, cudaFreeHost(pinned));
+    WANT(cudaSuccess, cudaHostUnregister(own));
+    WANT(cudaSuccess, cudaFreeArray(array));
     WANT(cudaSuccess, cudaFree(plain));
     WANT(cudaSuccess, cudaFree(ordered));
     WANT(cudaSuccess, cudaFree(pitched));
     simt.read_totals(&after);
-    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).releases);
+    EXPECT_INT_EQ(7, simt_totals_between(&before, &after).releases);
 }
 
 ARRAYS_TEST(longest_launch_is_told_once) {
@@ -664,6 +675,86 @@ ARRAYS_TEST(is_captured_to_a_graph_of_the_program) {
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaGraphDestroy(graph));
     WANT(cudaSuccess, cudaStreamDestroy(stream));
+}
+
+/* A memset, then a kernel and an empty node behind it, a copy behind both. */
+static void add_four(struct arrays *a, int *copied, cudaGraph_t graph, cudaGraphNode_t nodes[4]) {
+    int factor = 2, offset = 1, count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    const size_t bytes = COUNT * sizeof *copied;
+    static const cudaGraphEdgeData plain[2];
+    struct cudaGraphNodeParams set = {
+        .type = cudaGraphNodeTypeMemset,
+        .memset = {.dst = a->d_in, .value = 7, .elementSize = 4, .width = COUNT, .height = 1}};
+    struct cudaGraphNodeParams kernel = {.type = cudaGraphNodeTypeKernel,
+                                         .kernel = {.func = (void *)(uintptr_t)kernel_scale(),
+                                                    .gridDim = {GRID, 1, 1},
+                                                    .blockDim = {BLOCK, 1, 1},
+                                                    .kernelParams = arguments}};
+    struct cudaGraphNodeParams empty = {.type = cudaGraphNodeTypeEmpty};
+    struct cudaGraphNodeParams copy = {
+        .type = cudaGraphNodeTypeMemcpy,
+        .memcpy = {.copyParams = {.srcPtr = {a->d_out, bytes, bytes, 1},
+                                  .dstPtr = {copied, bytes, bytes, 1},
+                                  .extent = {bytes, 1, 1},
+                                  .kind = cudaMemcpyDeviceToDevice}}};
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[0], graph, NULL, NULL, 0, &set));
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[1], graph, &nodes[0], plain, 1, &kernel));
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[2], graph, &nodes[0], NULL, 1, &empty));
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[3], graph, &nodes[1], plain, 2, &copy));
+}
+
+/* 0 to 1, 0 to 2, 1 to 3, 2 to 3. */
+static void expect_four_edges(cudaGraph_t graph, cudaGraphNode_t nodes[4]) {
+    static const int wanted[4][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+    cudaGraphNode_t from[5], to[5], next[2];
+    cudaGraphEdgeData edges[5];
+    size_t count = 0;
+    WANT(cudaSuccess, cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
+    EXPECT_INT_EQ(4, count);
+    count = 5;
+    WANT(cudaSuccess, cudaGraphGetEdges(graph, from, to, edges, &count));
+    ASSERT_TRUE(count == 4);
+    for (int n = 0; n < 4; n++) {
+        EXPECT_TRUE(from[n] == nodes[wanted[n][0]] && to[n] == nodes[wanted[n][1]]);
+        EXPECT_INT_EQ(0, edges[n].type);
+    }
+    WANT(cudaErrorInvalidValue, cudaGraphGetEdges(graph, from, NULL, NULL, &count));
+    WANT(cudaErrorInvalidValue, cudaGraphGetEdges(NULL, from, to, NULL, &count));
+    count = 2;
+    WANT(cudaSuccess, cudaGraphNodeGetDependentNodes(nodes[0], next, edges, &count));
+    EXPECT_TRUE(count == 2 && next[0] == nodes[1] && next[1] == nodes[2]);
+    WANT(cudaSuccess, cudaGraphNodeGetDependentNodes(nodes[3], NULL, NULL, &count));
+    EXPECT_INT_EQ(0, count);
+}
+
+ARRAYS_TEST(nodes_of_all_kinds_are_added_by_one_call) {
+    cudaGraph_t graph = NULL, parent = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraphNode_t nodes[4] = {NULL}, node = NULL;
+    int *copied = NULL;
+    struct cudaGraphNodeParams loop = {.type = cudaGraphNodeTypeConditional};
+    struct cudaGraphNodeParams child = {.type = cudaGraphNodeTypeGraph};
+    cudaGraphEdgeData special = {.type = 1};
+    WANT(cudaSuccess, cudaMalloc((void **)&copied, COUNT * sizeof *copied));
+    WANT(cudaSuccess, cudaGraphCreate(&graph, 0));
+    add_four(a, copied, graph, nodes);
+    expect_four_edges(graph, nodes);
+    WANT(cudaSuccess, cudaGraphCreate(&parent, 0));
+    child.graph.graph = graph;
+    WANT(cudaSuccess, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &child));
+    WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &loop));
+    WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, &node, &special, 1, &child));
+    WANT(cudaErrorInvalidValue, cudaGraphAddNode(&node, parent, NULL, NULL, 0, NULL));
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, parent, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaMemcpy(a->host, copied, COUNT * sizeof *copied, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(15, a->host[0]);
+    EXPECT_INT_EQ(15, a->host[COUNT - 1]);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(parent));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaFree(copied));
 }
 
 C_TEST(graph, spoiled_captures_fail_at_their_end) {

@@ -269,6 +269,10 @@ struct fatbin_wrapper {
     X(cudaGraphNodeGetType, 2, (NODE, cudaGraphNode_t), (INOUT, enum cudaGraphNodeType))           \
     X(cudaGraphNodeGetDependencies, 4, (NODE, cudaGraphNode_t), (NODES_OUT, d), (EDGES_OUT, d),    \
       (INOUT, size_t))                                                                             \
+    X(cudaGraphNodeGetDependentNodes, 4, (NODE, cudaGraphNode_t), (NODES_OUT, d), (EDGES_OUT, d),  \
+      (INOUT, size_t))                                                                             \
+    X(cudaGraphGetEdges, 5, (HANDLE, cudaGraph_t), (NODES_OUT, e), (NODES_OUT, e), (EDGES_OUT, e), \
+      (INOUT, size_t))                                                                             \
     X(cudaGraphKernelNodeGetParams, 2, (NODE, cudaGraphNode_t), (KERNEL_NODE_OUT, 0))              \
     X(cudaGraphKernelNodeGetAttribute, 3, (NODE, cudaGraphNode_t), (IN, cudaLaunchAttributeID),    \
       (INOUT, cudaLaunchAttributeValue))                                                           \
