@@ -119,7 +119,7 @@ static void check_case(const struct gemm16_case *c) {
     if (status == STATUS_OK && (c->in_is_transposed || c->weight_is_transposed)) {
         check_way(&data, &large_with_split_k);
     }
-    /* simt has no wgmma */
+    /* on simt gemm16_hopper_test runs these */
     for (size_t i = 0; i < COUNT(hopper) && !on_simt() && !test_has_failed(); i++) {
         check_way(&data, &hopper[i]);
     }
@@ -303,7 +303,7 @@ C_TEST(gemm16, hopper_takes_gradients) {
     struct device_properties gpu;
     ASSERT_OK(device_properties(&gpu, NULL));
     if (gpu.modelled || gpu.code / 10 != 9) {
-        TEST_SKIP("needs a Hopper GPU: %s has no wgmma", gpu.modelled ? "simt" : gpu.name);
+        TEST_SKIP("needs a Hopper GPU, not %s", gpu.modelled ? "simt" : gpu.name);
     }
     check_gradients(transposed_shapes, COUNT(transposed_shapes), 1);
     check_gradients(gpu_transposed_shapes, COUNT(gpu_transposed_shapes), 5);

@@ -64,6 +64,8 @@ struct simt_run {
     size_t parameter_bytes;
     uint32_t grid[3], threads[3];
     uint32_t cluster[3]; /**< blocks of a cluster, 1 without */
+    uint32_t registers;  /**< that a thread has at the beginning, where the kernel's bounds say
+                              it; else 0 */
     enum simt_check check;
     struct simt_undo *undo;           /**< undo log for stores; NULL: not needed */
     struct simt_footprint *footprint; /**< of global memory, to compare launches; NULL: not noted */

@@ -474,3 +474,67 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) fixed(int *out) {
     }
     cluster.sync();
 }
+
+/* One step of a random program: which operation, how far the other block is, a number. */
+struct exchange_step {
+    int operation, distance, number;
+};
+
+/* Each block has 64 numbers, which the steps of a program exchange with other blocks. */
+extern "C" __global__ void exchange(const int *in, int *out, const struct exchange_step *program,
+                                    int steps) {
+    __shared__ __align__(128) int own[64], got[64];
+    __shared__ __align__(8) unsigned long long full;
+    int t = threadIdx.x;
+    unsigned all = size(), phase = 0;
+    own[t] = in[64 * blockIdx.x + t];
+    if (t == 0) {
+        init(&full, 1);
+    }
+    sync();
+    for (int n = 0; n < steps; n++) {
+        const struct exchange_step s = program[n];
+        unsigned other = (rank() + s.distance) % all;
+        if (s.operation == 0) {
+            remote_store(at(&got[t], other), own[t]);
+            sync();
+            own[t] = got[t] - s.number;
+        } else if (s.operation == 1) {
+            int x = remote_load(at(&own[(t * s.number) % 64], other));
+            sync();
+            own[t] += x;
+        } else if (s.operation == 2) {
+            asm volatile("red.relaxed.cluster.shared::cluster.add.s32 [%0], %1;" ::"r"(
+                             at(&own[(t + s.number) % 64], other)),
+                         "r"(t + s.number * (int)rank())
+                         : "memory");
+        } else {
+            if (t == 0) {
+                arm(&full, 256);
+            }
+            sync();
+            if (s.operation == 3) {
+                asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.s32 [%0], %1, "
+                             "[%2];" ::"r"(at(&got[63 - t], other)),
+                             "r"(own[t] ^ s.number), "r"(at(&full, other))
+                             : "memory");
+            } else if (s.operation == 4 && t == 0) {
+                asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+                asm volatile("cp.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes "
+                             "[%0], [%1], 256, [%2];" ::"r"(at(got, other)),
+                             "r"(shared_address(own)), "r"(at(&full, other))
+                             : "memory");
+            } else if (s.operation == 5 && t == 0 && rank() == s.distance % all) {
+                asm volatile("fence.proxy.async;" ::: "memory");
+                multicast(shared_address(got), in + 4 * s.number, 256, shared_address(&full),
+                          (1 << all) - 1);
+            }
+            wait(&full, phase);
+            phase ^= 1;
+            sync();
+            own[t] += got[t];
+        }
+        sync();
+    }
+    out[64 * blockIdx.x + t] = own[t];
+}

@@ -87,6 +87,28 @@ extern "C" __global__ void bulk_unwaited(const int *in, int *out) {
     wait(shared_address(&full), 0);
 }
 
+/* The same where all of shared memory has been written before. */
+extern "C" __global__ void bulk_unwaited_again(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    __shared__ __align__(8) unsigned long long full;
+    int t = threadIdx.x;
+    stage[t] = t;
+    if (t == 0) {
+        init(shared_address(&full), 1);
+    }
+    fence();
+    __syncthreads();
+    out[t] = stage[t];
+    __syncthreads();
+    if (t == 0) {
+        arm(shared_address(&full), 256);
+        load(shared_address(stage), in, 256, shared_address(&full));
+    }
+    __syncthreads();
+    out[t] += stage[t];
+    wait(shared_address(&full), 0);
+}
+
 /* The address of the copy is no multiple of 16. */
 extern "C" __global__ void bulk_misaligned(const int *in, int *out) {
     __shared__ __align__(128) int stage[64];
@@ -209,4 +231,55 @@ extern "C" __global__ void cleared(const int *in, int *out) {
     __syncthreads();
     wait(shared_address(&full), 0);
     out[t] = stage[t];
+}
+
+#define REDUCE(operation)                                                                     \
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group." operation             \
+                 " [%0], [%1], 256;\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::"l"( \
+                     out + 64 * kind),                                                        \
+                 "r"(shared_address(stage))                                                   \
+                 : "memory")
+
+/* Every block puts 256 bytes together with those of out: each kind of operation has its own. */
+extern "C" __global__ void reduce(const int *in, int *out) {
+    __shared__ __align__(128) int stage[64];
+    for (int kind = 0; kind < 6; kind++) {
+        stage[threadIdx.x] = in[(kind * (int)gridDim.x + (int)blockIdx.x) * 64 + threadIdx.x];
+        fence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            if (kind == 0) {
+                REDUCE("add.s32");
+            } else if (kind == 1) {
+                REDUCE("min.s32");
+            } else if (kind == 2) {
+                REDUCE("xor.b32");
+            } else if (kind == 3) {
+                REDUCE("add.f32");
+            } else if (kind == 4) {
+                REDUCE("add.noftz.f16");
+            } else {
+                REDUCE("max.bf16");
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/* Every block adds a box to a tensor. */
+extern "C" __global__ void reduce_box(const __grid_constant__ CUtensorMap map, int x, int y,
+                                      const int *in) {
+    extern __shared__ __align__(1024) int stage[];
+    for (int n = threadIdx.x; n < 256; n += 32) {
+        stage[n] = in[n];
+    }
+    fence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        asm volatile("cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%0, {%1, "
+                     "%2}], [%3];\ncp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::"l"(
+                         &map),
+                     "r"(x), "r"(y), "r"(shared_address(stage))
+                     : "memory");
+    }
 }

@@ -214,3 +214,24 @@ extern "C" __global__ void stages(const int *in, int *out, int mistake) {
         __syncthreads();
     }
 }
+
+#define REGISTERS(way, count) asm volatile("setmaxnreg." way ".sync.aligned.u32 " #count ";")
+
+/* A producer and two consumers, which began with 168 registers a thread. `mistake` 1: too many in all;
+ * 2: a warp of a warpgroup leaves it out; 3: another number in a warp; 4: .inc to fewer. */
+extern "C" __global__ void __launch_bounds__(384, 1) registers(int mistake) {
+    int warp = threadIdx.x / 32;
+    if (warp < 4) {
+        REGISTERS("dec", 24);
+    } else if (mistake == 1 && warp < 8) {
+        REGISTERS("inc", 248);
+    } else if (mistake == 2 && warp == 6) {
+        return;
+    } else if (mistake == 3 && warp == 5) {
+        REGISTERS("inc", 232);
+    } else if (mistake == 4) {
+        REGISTERS("inc", 160);
+    } else {
+        REGISTERS("inc", 240);
+    }
+}

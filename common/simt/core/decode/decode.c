@@ -241,7 +241,11 @@ static bool depends_on_order(const struct ptx_instruction *in) {
     if (strcmp(in->base, "call") == 0) {
         return calls_system(in);
     }
-    bool atomic = strcmp(in->base, "atom") == 0 || strcmp(in->base, "red") == 0;
+    bool bulk = strcmp(in->base, "cp") == 0 && ptx_has_modifier(in, "reduce");
+    bool atomic = bulk || strcmp(in->base, "atom") == 0 || strcmp(in->base, "red") == 0;
+    if (bulk && ptx_has_modifier(in, "tensor")) {
+        return true; /* the map says the type */
+    }
     if (!atomic || ptx_has_modifier(in, "shared")) {
         return communicates(in);
     }

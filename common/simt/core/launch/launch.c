@@ -480,6 +480,18 @@ static size_t stack_of(const struct simt_launch *launch) {
     return wanted < MOST ? wanted : MOST;
 }
 
+/* Registers of a thread before setmaxnreg: .maxnreg, or what __launch_bounds__(threads, blocks)
+ * leaves. 0: ptxas takes as many as it needs. */
+static uint32_t registers_of(const struct ptx_function *function) {
+    enum { ALL = 65536, UNIT = 8, MOST = 255 };
+    const uint32_t *said =
+        function->required_threads[0] > 0 ? function->required_threads : function->max_threads;
+    uint64_t threads = (uint64_t)said[0] * said[1] * said[2] * function->min_blocks;
+    uint64_t each = threads > 0 ? ALL / threads / UNIT * UNIT : 0;
+    each = function->max_registers > 0 ? function->max_registers : each;
+    return (uint32_t)(each < MOST ? each : MOST);
+}
+
 static struct simt_run make_run(const struct simt_launch *launch, const struct simt_kernel *kernel,
                                 uint64_t blocks) {
     return (struct simt_run){
@@ -491,6 +503,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .parameter_bytes = kernel->function->parameter_bytes,
         .grid = {launch->grid[0], launch->grid[1], launch->grid[2]},
         .threads = {launch->threads[0], launch->threads[1], launch->threads[2]},
+        .registers = registers_of(kernel->function),
         .check = launch->check,
         .stack_bytes = stack_of(launch),
         .footprint = launch->footprint,

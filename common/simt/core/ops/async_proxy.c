@@ -14,6 +14,13 @@ enum {
 /* Of a warpgroup: the last wgmma, in the order of the warp that is furthest. */
 enum { HISTORY = 256 };
 
+/* What a warp did with setmaxnreg. */
+struct registers {
+    struct simt_warp *warp;                     /* NULL: nothing so far */
+    const struct simt_instruction *instruction; /* the last one */
+    uint32_t count, times;
+};
+
 struct simt_async {
     struct bulk_copy *copies; /* pending, in the order of their issue */
     size_t count, capacity;
@@ -23,6 +30,7 @@ struct simt_async {
     uint32_t committed[MOST_WARPGROUPS * WARPGROUP]; /* groups of wgmma of a warp */
     uint32_t waits[MOST_WARPGROUPS * WARPGROUP];     /* mbarrier of a warp's last vain wait + 1 */
     struct simt_warp *warps[MOST_WARPGROUPS * WARPGROUP];
+    struct registers registers[MOST_WARPGROUPS * WARPGROUP]; /* of a warp */
 };
 
 static struct simt_async *proxy_of(struct simt_block *block) {
@@ -47,6 +55,7 @@ void simt_async_reset(struct simt_async *async) {
         memset(async->waits, 0, sizeof async->waits);
         memset(async->committed, 0, sizeof async->committed);
         memset(async->warps, 0, sizeof async->warps);
+        memset(async->registers, 0, sizeof async->registers);
     }
 }
 
@@ -236,6 +245,85 @@ void simt_async_explain(const struct simt_block *block, uint32_t warp, char *tex
     }
 }
 
+/* Of another warp of the warpgroup that has executed setmaxnreg as often, but another one. */
+static const struct registers *find_other(const struct simt_async *async, uint32_t warp) {
+    const struct registers *own = &async->registers[warp];
+    for (uint32_t n = warp / WARPGROUP * WARPGROUP; n < (warp / WARPGROUP + 1) * WARPGROUP; n++) {
+        const struct registers *other = &async->registers[n];
+        if (other->times == own->times && other->count != own->count) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+bool async_proxy_set_registers(struct simt_warp *warp, const struct simt_instruction *i,
+                               uint32_t count, bool more) {
+    struct simt_async *async = proxy_of(warp->block);
+    uint32_t initial = warp->block->run->registers;
+    if (async == NULL) {
+        return true; /* nothing is checked */
+    }
+    struct registers *own = &async->registers[warp->index];
+    uint32_t before = own->warp != NULL ? own->count : initial;
+    *own = (struct registers){warp, i, count, own->times + 1};
+    if (before != 0 && (more ? count < before : count > before)) {
+        simt_fail(warp, i, 0, SIMT_FAULT_BARRIER, 0,
+                  "asks by %s for %u registers a thread, but its threads have %u: .inc asks for at "
+                  "least as many, .dec for at most",
+                  i->source->opcode, count, before);
+        return false;
+    }
+    const struct registers *other = find_other(async, warp->index);
+    if (other != NULL) {
+        simt_fail(warp, i, 0, SIMT_FAULT_BARRIER, 0,
+                  "asks for %u registers a thread, but warp %u of the same warpgroup for %u: the "
+                  "four warps execute the same setmaxnreg",
+                  count, other->warp->index, other->count);
+        return false;
+    }
+    return true;
+}
+
+/* All warps of a warpgroup that there are have executed setmaxnreg equally often, or none
+ * has. */
+static bool check_together(struct simt_async *async, uint32_t warp, uint32_t warps) {
+    const struct registers *own = &async->registers[warp];
+    uint32_t first = warp / WARPGROUP * WARPGROUP;
+    for (uint32_t n = first; n < first + WARPGROUP && n < warps; n++) {
+        if (async->registers[n].times < own->times) {
+            simt_fail(own->warp, own->instruction, 0, SIMT_FAULT_BARRIER, 0,
+                      "executed setmaxnreg %u times, but warp %u of the same warpgroup %u times: "
+                      "the four warps execute each together",
+                      own->times, n, async->registers[n].times);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The block has no more registers than it was given. */
+static void check_registers(struct simt_async *async, const struct simt_run *run) {
+    uint32_t warps =
+        (run->threads[0] * run->threads[1] * run->threads[2] + SIMT_LANES - 1) / SIMT_LANES;
+    const struct registers *last = NULL;
+    uint32_t sum = 0;
+    for (uint32_t n = 0; n < warps; n++) {
+        const struct registers *r = &async->registers[n];
+        if (r->warp != NULL && !check_together(async, n, warps)) {
+            return;
+        }
+        sum += r->warp != NULL ? r->count : run->registers;
+        last = r->warp != NULL && r->count > run->registers ? r : last;
+    }
+    if (run->registers > 0 && last != NULL && sum > warps * run->registers) {
+        simt_fail(last->warp, last->instruction, 0, SIMT_FAULT_BARRIER, 0,
+                  "asks for %u registers a thread: with it the block's %u warps would have %u, and "
+                  "they began with %u (%u each): on a GPU it waits for ever",
+                  last->count, warps, sum, warps * run->registers, run->registers);
+    }
+}
+
 /* The four warps of each warpgroup have executed equally many wgmma. */
 static void check_warpgroups(struct simt_async *async) {
     for (uint32_t w = 0; w < MOST_WARPGROUPS * WARPGROUP; w++) {
@@ -269,5 +357,8 @@ void simt_async_finish(struct simt_block *block) {
     }
     if (async != NULL && block->fault.kind == SIMT_FAULT_NONE) {
         check_warpgroups(async);
+    }
+    if (async != NULL && block->fault.kind == SIMT_FAULT_NONE) {
+        check_registers(async, block->run);
     }
 }

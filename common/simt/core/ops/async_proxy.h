@@ -84,6 +84,18 @@ void async_proxy_follow_product(struct simt_warp *warp, struct simt_flight *flig
 void async_proxy_commit_products(struct simt_warp *warp);
 void async_proxy_wait_for_products(struct simt_warp *warp, uint32_t pending);
 
+/**
+ * @brief setmaxnreg: a warp has @p count registers a thread from here on, more than before or
+ * fewer.
+ *
+ * That the four warps of a warpgroup do the same is checked here and at the end of the block; that
+ * the block has as many, at its end.
+ *
+ * @return false after a fault
+ */
+bool async_proxy_set_registers(struct simt_warp *warp, const struct simt_instruction *instruction,
+                               uint32_t count, bool more);
+
 /** A warp's wait for a phase of the mbarrier at @p barrier was in vain. */
 void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier);
 

@@ -1,6 +1,6 @@
 /*
- * cp.async.bulk and cp.async.bulk.tensor: copies of many bytes by one thread, which the async proxy
- * carries out later (async_proxy.h).
+ * cp.async.bulk and cp.async.bulk.tensor, cp.reduce.async.bulk and its tensor form: copies of many
+ * bytes by one thread, which the async proxy carries out later (async_proxy.h).
  *
  * Bytes move in pieces: 16 in shared memory, whose chunks a swizzle moves, and in global memory 16,
  * or single elements where the box does not lie on such a boundary or reaches over the edge of the
@@ -21,7 +21,8 @@ enum {
     FLAG_NARROW_FIRST = 1,
     FLAG_NARROW_SECOND = 2,
     FLAG_NARROW_BARRIER = 4,
-    FLAG_MULTICAST = 8 /* the source behind the mbarrier is a mask of blocks */
+    FLAG_MULTICAST = 8, /* the source behind the mbarrier is a mask of blocks */
+    FLAG_REDUCES = 16   /* cp.reduce: the bytes are added to those that are there, or the like */
 };
 
 /* Pieces of one size on their way to or from one space, at most one a lane. */
@@ -56,7 +57,7 @@ static bool flush(struct pieces *p) {
     for (uint32_t n = 0; n < p->count; n++) {
         if (host[n] != NULL && p->access.kind == SIMT_READ) {
             memcpy(p->data[n], host[n], p->access.bytes);
-        } else if (host[n] != NULL && p->copy->reduces) {
+        } else if (host[n] != NULL && p->access.kind == SIMT_ATOMIC) {
             simt_reduce(&p->copy->reduction, host[n], p->data[n], p->access.bytes);
         } else if (host[n] != NULL) {
             memcpy(host[n], p->data[n], p->access.bytes);
@@ -74,6 +75,11 @@ static bool add(struct pieces *p, uint64_t address, uint32_t bytes, unsigned cha
     p->access.addresses[p->count] = address;
     p->data[p->count++] = data;
     return true;
+}
+
+/* How the bytes come to their place. */
+static enum simt_access_kind kind_of(const struct bulk_copy *copy) {
+    return copy->reduces ? SIMT_ATOMIC : SIMT_WRITE;
 }
 
 /* Moves `bytes` between buffer and memory, 16 at a time. */
@@ -173,7 +179,7 @@ static bool move_box(const struct bulk_copy *copy) {
         }
         struct pieces p = {.copy = copy,
                            .access = {.space = PTX_GLOBAL,
-                                      .kind = load ? SIMT_READ : SIMT_WRITE,
+                                      .kind = load ? SIMT_READ : kind_of(copy),
                                       .counted = copy->counted,
                                       .async = true}};
         uint64_t shared = shared_address(copy) + n * row_bytes;
@@ -201,7 +207,7 @@ static bool move_bytes(const struct bulk_copy *copy) {
         bool global = load && !copy->from_shared;
         if (!move_row(copy, global ? PTX_GLOBAL : PTX_SHARED, SIMT_READ, from, bytes,
                       TENSOR_SWIZZLE_NONE, buffer) ||
-            !move_row(copy, load ? PTX_SHARED : PTX_GLOBAL, SIMT_WRITE, to, bytes,
+            !move_row(copy, load ? PTX_SHARED : PTX_GLOBAL, kind_of(copy), to, bytes,
                       TENSOR_SWIZZLE_NONE, buffer)) {
             return false;
         }
@@ -213,9 +219,8 @@ bool bulk_copy_run(const struct bulk_copy *copy) {
     if (copy->from_value) {
         unsigned char value[BULK_VALUE_BYTES];
         memcpy(value, copy->value, sizeof value);
-        enum simt_access_kind kind = copy->reduces ? SIMT_ATOMIC : SIMT_WRITE;
         struct pieces p = {.copy = copy,
-                           .access = {.space = PTX_SHARED, .kind = kind, .async = true}};
+                           .access = {.space = PTX_SHARED, .kind = kind_of(copy), .async = true}};
         return add(&p, shared_address(copy), copy->bytes, value) && flush(&p);
     }
     return copy->tensor ? move_box(copy) : move_bytes(copy);
@@ -297,6 +302,15 @@ static bool is_load(enum form form) {
     return form == FORM_LOAD || form == FORM_TENSOR_LOAD || form == FORM_TO_PEER;
 }
 
+static bool is_global_load(enum form form) {
+    return form == FORM_LOAD || form == FORM_TENSOR_LOAD;
+}
+
+/* The type behind the operation: modifiers such as .global are none. */
+static enum ptx_type reduced_type(const struct ptx_instruction *in) {
+    return ptx_modifier_type(in, 0);
+}
+
 /* A box and its place. */
 static bool read_box(struct simt_warp *warp, struct bulk_copy *copy, bool load) {
     const struct simt_instruction *i = copy->instruction;
@@ -371,8 +385,9 @@ static bool follow(struct bulk_copy *copy, struct simt_block *home, uint64_t off
 /* The copy is on its way. */
 static bool begin(struct bulk_copy *copy) {
     bool load = copy->direction == BULK_LOAD;
-    return follow(copy, copy->home, copy->shared, load ? SIMT_FLIGHT_LOAD : SIMT_FLIGHT_STORE,
-                  &copy->flight) &&
+    bool meets_others = load && copy->reduces; /* several may add to the same bytes */
+    return (meets_others || follow(copy, copy->home, copy->shared,
+                                   load ? SIMT_FLIGHT_LOAD : SIMT_FLIGHT_STORE, &copy->flight)) &&
            (!copy->from_shared || follow(copy, copy->warp->block, copy->global, SIMT_FLIGHT_STORE,
                                          &copy->source_flight)) &&
            async_proxy_start(copy);
@@ -401,6 +416,26 @@ static bool begin_multicast(struct simt_warp *warp, struct bulk_copy *copy) {
     return true;
 }
 
+/* The operation of cp.reduce: elements of a box have the tensor's type. */
+static bool find_reduction(struct bulk_copy *copy) {
+    static const uint8_t types[] = {PTX_U8,  PTX_U16, PTX_U32,  PTX_S32, PTX_U64, PTX_S64, PTX_F16,
+                                    PTX_F32, PTX_F64, PTX_BF16, PTX_F32, PTX_F32, PTX_F32};
+    const struct ptx_instruction *in = copy->instruction->source;
+    enum ptx_type type = PTX_NO_TYPE;
+    if (!copy->tensor) {
+        type = reduced_type(in);
+    } else if (copy->map.type < sizeof types) {
+        type = (enum ptx_type)types[copy->map.type];
+    }
+    copy->reduces = true;
+    if (simt_reduction_find(in, type, &copy->reduction)) {
+        return true;
+    }
+    simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_TEXTURE, copy->map.address,
+              "%s: elements of the tensor's type have no such operation", in->opcode);
+    return false;
+}
+
 /* The copy of one thread begins. */
 static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane) {
     enum form form = (enum form)i->detail[FORM];
@@ -424,7 +459,8 @@ static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint
             return false;
         }
     }
-    if (load && !find_barrier(warp, &copy)) {
+    if ((load && !find_barrier(warp, &copy)) ||
+        ((i->detail[FLAGS] & FLAG_REDUCES) != 0 && !find_reduction(&copy))) {
         return false;
     }
     return (i->detail[FLAGS] & FLAG_MULTICAST) != 0 ? begin_multicast(warp, &copy) : begin(&copy);
@@ -504,11 +540,23 @@ static bool is_known(const struct ptx_instruction *in) {
                                         "L2::cache_hint",
                                         NULL};
     for (size_t n = 0; n < in->modifier_count; n++) {
-        if (!ptx_is_one_of(in->modifiers[n], known)) {
+        const char *modifier = in->modifiers[n];
+        bool reduction = ptx_has_modifier(in, "reduce") &&
+                         (strcmp(modifier, "reduce") == 0 || strcmp(modifier, "noftz") == 0 ||
+                          simt_reduction_names(modifier) ||
+                          ptx_type_find(modifier, strlen(modifier)) != PTX_NO_TYPE);
+        if (!ptx_is_one_of(modifier, known) && !reduction) {
             return false;
         }
     }
     return true;
+}
+
+/* Whether cp.reduce knows its operation, as far as the instruction says. */
+static bool reduces_well(const struct ptx_instruction *in, bool tensor) {
+    struct simt_reduction reduction;
+    enum ptx_type type = tensor ? PTX_U32 : reduced_type(in);
+    return simt_reduction_find(in, type, &reduction);
 }
 
 static enum form form_of(const struct ptx_instruction *in) {
@@ -528,8 +576,10 @@ static bool decode_copy(const struct simt_decoding *decoding, struct simt_instru
     size_t operands = (tensor ? 2u : 3u) + (store ? 0u : 1u) + (multicast ? 1u : 0u) +
                       (ptx_has_modifier(in, "L2::cache_hint") ? 1u : 0u);
     const struct ptx_operand *map = &in->operands[store ? 0 : 1];
+    bool reduces = ptx_has_modifier(in, "reduce");
     if (!is_known(in) || in->operand_count != operands ||
         (multicast && (store || form == FORM_TO_PEER)) ||
+        (reduces && (is_global_load(form) || !reduces_well(in, tensor))) ||
         (tensor && (dimensions == 0 || map->element_count != 1 ||
                     map->elements[0].element_count != dimensions))) {
         return false;
@@ -542,6 +592,7 @@ static bool decode_copy(const struct simt_decoding *decoding, struct simt_instru
     if (!store && simt_lane_address_is_narrow(decoding, tensor ? 2 : 3)) {
         flags |= FLAG_NARROW_BARRIER;
     }
+    flags |= reduces ? (uint32_t)FLAG_REDUCES : 0;
     out->detail[FLAGS] = flags | (multicast ? (uint32_t)FLAG_MULTICAST : 0);
     out->op_class = form == FORM_TO_PEER ? SIMT_CLASS_SHARED : SIMT_CLASS_GLOBAL;
     out->run = run_start;
@@ -561,5 +612,5 @@ bool simt_decode_bulk_copy(const struct simt_decoding *decoding, struct simt_ins
         out->run = run_nothing;
         return true;
     }
-    return ptx_has_modifier(in, "reduce") ? false : decode_copy(decoding, out);
+    return decode_copy(decoding, out);
 }

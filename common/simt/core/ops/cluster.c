@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/simt/core/code.h"
+#include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
 #include "common/simt/memory/run.h"
 
@@ -72,7 +73,10 @@ void simt_run_cluster_arrive(struct simt_warp *warp, const struct simt_instructi
 }
 
 static void run_registers(struct simt_warp *warp, const struct simt_instruction *i) {
-    (void)simt_lane_require_all(warp, i);
+    bool more = ptx_has_modifier(i->source, "inc");
+    if (simt_lane_require_all(warp, i)) {
+        async_proxy_set_registers(warp, i, (uint32_t)i->source->operands[0].bits, more);
+    }
 }
 
 static bool decode_registers(const struct ptx_instruction *in, struct simt_instruction *out) {

@@ -345,3 +345,88 @@ LAUNCH_TEST(cluster, all_blocks_of_a_cooperative_grid, CLUSTER_PTX) {
         }
     }
 }
+
+/* Random programs of exchange(), carried out here one step after another. */
+struct exchange_step {
+    int operation, distance, number;
+};
+
+enum { MOST_BLOCKS = 8, MOST_STEPS = 6, OPERATIONS = 6 };
+
+struct exchange {
+    int in[64 * MOST_BLOCKS], own[MOST_BLOCKS][64], got[MOST_BLOCKS][64];
+    struct exchange_step program[MOST_STEPS];
+    int blocks, steps;
+};
+
+static void carry_out(struct exchange *e, const struct exchange_step *s) {
+    static int before[MOST_BLOCKS][64];
+    int all = e->blocks;
+    memcpy(before, e->own, sizeof before);
+    for (int rank = 0; rank < all; rank++) {
+        int other = (rank + s->distance) % all;
+        for (int t = 0; t < 64; t++) {
+            switch (s->operation) {
+            case 0:
+                e->own[other][t] = before[rank][t] - s->number;
+                break;
+            case 1:
+                e->own[rank][t] += before[other][t * s->number % 64];
+                break;
+            case 2:
+                e->own[other][(t + s->number) % 64] += t + s->number * rank;
+                break;
+            case 3:
+                e->own[other][63 - t] += before[rank][t] ^ s->number;
+                break;
+            case 4:
+                e->own[other][t] += before[rank][t];
+                break;
+            default:
+                e->own[rank][t] += e->in[4 * s->number + t];
+                break;
+            }
+        }
+    }
+}
+
+static void check_exchange(struct launch_testing *t, uint64_t seed) {
+    static struct exchange e;
+    struct rng rng = rng_create(seed);
+    e.blocks = 2 + (int)rng_below(&rng, MOST_BLOCKS - 1);
+    e.steps = 1 + (int)rng_below(&rng, MOST_STEPS);
+    for (int n = 0; n < 64 * e.blocks; n++) {
+        e.in[n] = (int)rng_below(&rng, 2001) - 1000;
+        e.own[n / 64][n % 64] = e.in[n];
+    }
+    for (int n = 0; n < e.steps; n++) {
+        e.program[n] = (struct exchange_step){(int)rng_below(&rng, OPERATIONS),
+                                              (int)rng_below(&rng, (uint64_t)e.blocks),
+                                              (int)rng_below(&rng, 16)};
+        carry_out(&e, &e.program[n]);
+    }
+    const struct {
+        uint64_t in, out, program;
+        int steps;
+    } arguments = {launch_testing_upload(t, e.in, sizeof e.in), new_out(t),
+                   launch_testing_upload(t, e.program, sizeof e.program), e.steps};
+    if (!launch_testing_run_clean(t, LAUNCH(.kernel = "exchange", .grid = {(uint32_t)e.blocks},
+                                            .threads = {64}, .cluster = {(uint32_t)e.blocks},
+                                            .parameters = &arguments))) {
+        TEST_FAIL("seed %llu", (unsigned long long)seed);
+        return;
+    }
+    const int *got = launch_testing_result(t, arguments.out);
+    for (int n = 0; n < 64 * e.blocks && !test_has_failed(); n++) {
+        if (got[n] != e.own[n / 64][n % 64]) {
+            TEST_FAIL("seed %llu: number %d: want %d, got %d", (unsigned long long)seed, n,
+                      e.own[n / 64][n % 64], got[n]);
+        }
+    }
+}
+
+LAUNCH_TEST(cluster, random_programs, CLUSTER_PTX) {
+    for (uint64_t seed = 0; seed < 60 && !test_has_failed(); seed++) {
+        check_exchange(t, seed);
+    }
+}

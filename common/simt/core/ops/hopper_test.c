@@ -64,6 +64,8 @@ LAUNCH_TEST(hopper, faulty_bulk_copies, HOPPER_PTX) {
     EXPECT_TRUE(!launch_testing_block(t, "bulk_unwaited", 64, &arguments));
     expect_fault(t, SIMT_FAULT_COPY, "is still on its way: nobody has waited for its mbarrier");
     EXPECT_TRUE(t->fault.other.line > 0);
+    EXPECT_TRUE(!launch_testing_block(t, "bulk_unwaited_again", 64, &arguments));
+    expect_fault(t, SIMT_FAULT_COPY, "is still on its way: nobody has waited for its mbarrier");
     EXPECT_TRUE(!launch_testing_block(t, "bulk_misaligned", 32, &arguments));
     expect_fault(t, SIMT_FAULT_MISALIGNED, "multiples of 16");
 }
@@ -239,4 +241,113 @@ LAUNCH_TEST(hopper, a_box_is_stored_but_for_what_is_outside, HOPPER_PTX) {
     EXPECT_TRUE(!launch_testing_run(t, LAUNCH(.kernel = "store_box", .threads = {32},
                                               .shared = BOX_BYTES, .parameters = &arguments)));
     expect_fault(t, SIMT_FAULT_TEXTURE, "was not made by cuTensorMapEncodeTiled");
+}
+
+/* Numbers whose sums are exact in every type. */
+enum { REDUCTIONS = 6, BLOCKS = 3 };
+
+static int value_of(int kind, int block, int n) {
+    return (n * 7 + block * 13 + kind) % 50 - 20;
+}
+
+static unsigned short half_of(int value, bool bf16) {
+    float exact = (float)value;
+    uint32_t bits;
+    memcpy(&bits, &exact, sizeof bits);
+    if (bf16) {
+        return (unsigned short)(bits >> 16);
+    }
+    uint32_t exponent = (bits >> 23 & 0xff) - 112;
+    return (unsigned short)((bits >> 16 & 0x8000) |
+                            (value == 0 ? 0 : exponent << 10 | (bits >> 13 & 0x3ff)));
+}
+
+/* Word n of a row: an int, a float, or two halves of the same value. */
+static uint32_t word_of(int kind, int value) {
+    float exact = (float)value;
+    uint32_t word = (uint32_t)value;
+    if (kind == 3) {
+        memcpy(&word, &exact, sizeof word);
+    } else if (kind > 3) {
+        word = half_of(value, kind == 5) * 0x10001u;
+    }
+    return word;
+}
+
+static int together(int kind, int a, int b) {
+    switch (kind) {
+    case 1:
+        return a < b ? a : b;
+    case 2:
+        return a ^ b;
+    case 5:
+        return a > b ? a : b;
+    default:
+        return a + b;
+    }
+}
+
+LAUNCH_TEST(hopper, reductions_in_bulk, HOPPER_PTX) {
+    static uint32_t in[REDUCTIONS * BLOCKS * 64], before[REDUCTIONS * 64];
+    for (int kind = 0; kind < REDUCTIONS; kind++) {
+        for (int n = 0; n < 64; n++) {
+            before[kind * 64 + n] = word_of(kind, value_of(kind, BLOCKS, n));
+            for (int block = 0; block < BLOCKS; block++) {
+                in[(kind * BLOCKS + block) * 64 + n] = word_of(kind, value_of(kind, block, n));
+            }
+        }
+    }
+    struct {
+        uint64_t in, out;
+    } arguments = {launch_testing_upload(t, in, sizeof in),
+                   launch_testing_upload(t, before, sizeof before)};
+    if (!launch_testing_run_clean(t, LAUNCH(.kernel = "reduce", .grid = {BLOCKS}, .threads = {64},
+                                            .parameters = &arguments))) {
+        return;
+    }
+    const uint32_t *got = launch_testing_result(t, arguments.out);
+    for (int n = 0; n < REDUCTIONS * 64; n++) {
+        int kind = n / 64, value = value_of(kind, BLOCKS, n % 64);
+        for (int block = 0; block < BLOCKS; block++) {
+            value = together(kind, value, value_of(kind, block, n % 64));
+        }
+        EXPECT_INT_EQ(word_of(kind, value), got[n]);
+    }
+}
+
+LAUNCH_TEST(hopper, a_box_is_added_but_for_what_is_outside, HOPPER_PTX) {
+    enum { ROWS = 20, COLUMNS = 20, SIDE = 16, FLOAT32 = 7, X = 8, Y = 9 };
+    static float tensor[ROWS * COLUMNS], in[SIDE * SIDE];
+    for (int n = 0; n < ROWS * COLUMNS; n++) {
+        tensor[n] = (float)n;
+    }
+    for (int n = 0; n < SIDE * SIDE; n++) {
+        in[n] = (float)(1000 + n);
+    }
+    struct {
+        struct tensor_map map;
+        int x, y;
+        uint64_t in;
+    } arguments = {{.magic = TENSOR_MAP_MAGIC,
+                    .type = FLOAT32,
+                    .element_bytes = 4,
+                    .rank = 2,
+                    .address = launch_testing_upload(t, tensor, sizeof tensor),
+                    .last = {COLUMNS - 1, ROWS - 1},
+                    .box = {SIDE, SIDE},
+                    .steps = {1, 1},
+                    .strides = {4 * COLUMNS}},
+                   X,
+                   Y,
+                   launch_testing_upload(t, in, sizeof in)};
+    if (!launch_testing_run_clean(t, LAUNCH(.kernel = "reduce_box", .grid = {2}, .threads = {32},
+                                            .shared = 1024, .parameters = &arguments))) {
+        return;
+    }
+    const float *got = launch_testing_result(t, arguments.map.address);
+    for (int n = 0; n < ROWS * COLUMNS; n++) {
+        int x = n % COLUMNS - X, y = n / COLUMNS - Y;
+        bool inside = x >= 0 && x < SIDE && y >= 0 && y < SIDE;
+        EXPECT_NEAR(n + (inside ? 2.0 * (1000 + y * SIDE + x) : 0.0), got[n], 0.0);
+    }
 }

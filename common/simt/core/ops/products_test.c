@@ -123,3 +123,18 @@ LAUNCH_TEST(products, stages_of_bulk_copies, PRODUCTS_PTX) {
         }
     }
 }
+
+LAUNCH_TEST(products, registers_of_warpgroups, PRODUCTS_PTX) {
+    static const char *const wanted[] = {"", "would have 2048, and they began with 2016 (168 each)",
+                                         "warp 6 of the same warpgroup 0 times",
+                                         "the four warps execute the same setmaxnreg",
+                                         "for 160 registers a thread, but its threads have 168"};
+    for (int mistake = 0; mistake < 5; mistake++) {
+        bool clean = launch_testing_block(t, "registers", 384, &mistake);
+        EXPECT_INT_EQ(mistake == 0, clean);
+        if (!clean && (t->fault.kind != SIMT_FAULT_BARRIER ||
+                       strstr(t->fault.text, wanted[mistake]) == NULL)) {
+            TEST_FAIL("%d: wanted %s, found %s", mistake, wanted[mistake], t->fault.text);
+        }
+    }
+}

@@ -90,9 +90,20 @@ static uint64_t add(const struct update *update, uint64_t old) {
     }
 }
 
+static float bf16_value(uint64_t bits) {
+    uint32_t word = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &word, sizeof value);
+    return value;
+}
+
 /* Signed 32-bit values come zero-extended. */
 static bool is_less(enum ptx_type type, uint64_t a, uint64_t b) {
     switch (type) {
+    case PTX_F16:
+        return _cvtsh_ss((uint16_t)a) < _cvtsh_ss((uint16_t)b);
+    case PTX_BF16:
+        return bf16_value(a) < bf16_value(b);
     case PTX_S32:
         return (int32_t)(uint32_t)a < (int32_t)(uint32_t)b;
     case PTX_S64:
@@ -277,7 +288,7 @@ static bool is_known(enum operation operation, const struct simt_memory_form *fo
         return is_integer(type) || type == PTX_F32 || type == PTX_F64 || (is_half(type) && noftz);
     case OP_MIN:
     case OP_MAX:
-        return is_integer(type);
+        return is_integer(type) || type == PTX_F16 || type == PTX_BF16; /* cp.reduce alone */
     case OP_INC:
     case OP_DEC:
         return type == PTX_U32;

@@ -361,18 +361,14 @@ static bool check_cluster(const struct simt_request *request) {
     return check_view(request, &peers);
 }
 
-/* Other blocks reach the block's shared memory, or the request reaches theirs. */
-static inline bool has_peers(const struct simt_block *block) {
-    return block->cluster != NULL && block->cluster->history != NULL;
-}
-
 static bool check_shared(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     const struct view own = {shadow->history, &shadow->agents[request->warp->index],
                              request->first};
+    bool has_peers = block->cluster != NULL && block->cluster->history != NULL;
     return (simt_request_is_remote(request) || check_view(request, &own)) &&
-           (!has_peers(block) || check_cluster(request)) && check_lanes_agree(request);
+           (!has_peers || check_cluster(request)) && check_lanes_agree(request);
 }
 
 static bool check_races(const struct simt_request *request) {
@@ -505,14 +501,16 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
-/* Most reads: all of shared memory is written, and nothing since the last barrier. */
+/* Most reads: all of shared memory is written, and nothing since the last barrier. Others have more
+ * to look at: where blocks of a cluster or the async proxy read. */
 static inline bool is_quiet_read(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     struct simt_pattern *pattern = request->pattern;
     if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
-        request->async || has_peers(block) || (pattern->words_state & SIMT_WORDS_WHOLE) == 0 ||
-        block->run->witness != NULL || (block->run->check & SIMT_CHECK_RACES) == 0) {
+        block->cluster != NULL || request->async ||
+        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
+        (block->run->check & SIMT_CHECK_RACES) == 0) {
         return false;
     }
     pattern->words_state |= SIMT_WORDS_PUT_OFF;

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/simt/memory/race/byte_bits.h"
-
 struct simt_flights {
     struct simt_flight *list; /* (count), in the order of their beginnings */
     size_t count, room;
