@@ -24,11 +24,20 @@ extern "C" {
 /** Descriptors that a device process begins with. */
 enum { SIMT_DEVICE_PROGRAM = 3, SIMT_DEVICE_CONTROLLER = 4 };
 
+/** Bytes of a launch's arguments that do not count as data. */
+enum { SIMT_PLAIN_ARGUMENTS = 256 };
+
 /** What a controller asks a device beside what simt.h has. */
 struct simt_device_state {
     double nanoseconds; /**< MODELLED, of the programs' work alone */
     uint64_t calls;     /**< that programs have made */
     uint64_t faults;    /**< of kernels */
+    /** Bytes that programs sent to the device: by copies, as host memory that kernels use (its
+     *  lines of zeros left out), and as arguments of launches beyond SIMT_PLAIN_ARGUMENTS of each */
+    uint64_t sent;
+    /** Bytes that programs fetched: by copies, as managed memory, and again as host memory that
+     *  kernels use, which may have written it */
+    uint64_t fetched;
 };
 
 struct simt_control {

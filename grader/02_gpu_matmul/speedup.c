@@ -120,6 +120,7 @@ static double time_run(struct kernel_case *c, struct kernel_side *side) {
         kernel_check(c);
         remote_check_counted(matmul_flops(c->data.shape), REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(sizeof(float) * (double)N * (double)K); /* the weights */
+        remote_check_sent(0.0, sizeof(float) * (double)N);
     }
     return ms;
 }
@@ -259,7 +260,8 @@ C_TEST(speedup, calls_allocate_nothing) {
     } else if (test_has_failed()) {
         return; /* the device could not be asked */
     } else if (after.copies_to_host == before.copies_to_host) {
-        TEST_FAIL("calls copied no result through device_read(): it cannot be told what they do");
+        TEST_FAIL("calls copied no result from device memory to the host: where it was computed "
+                  "cannot be told; copy it with device_read()");
     } else if (allocations > 0) {
         TEST_FAIL(
             "%s calls allocate: %llu allocation%s in %d calls of sizes seen before, allowed 0", lab,

@@ -39,12 +39,19 @@ enum { MOST_A_LAYER = 9, OTHERS = 6 };
 /* The most rows of a padded batch: encoders are created for them. */
 enum { POSITIONS = 128, MOST_ROWS = TEXTS * POSITIONS };
 
+/* The grader's own tests do not want times: a narrower model will do. */
+#ifdef GRADER_SMALL
+enum { SIMT_HEADS = 1, SIMT_HIDDEN = 64 };
+#else
+enum { SIMT_HEADS = 3, SIMT_HIDDEN = 768 };
+#endif
+
 /* BERT-base's width, half of its layers; on simt a narrow model of two layers. */
 static struct bert_config config_of(bool modelled) {
-    return (struct bert_config){.C = modelled ? 192 : 768,
-                                .hidden = modelled ? 768 : 3072,
+    return (struct bert_config){.C = modelled ? 64 * SIMT_HEADS : 768,
+                                .hidden = modelled ? SIMT_HIDDEN : 3072,
                                 .L = modelled ? 2 : 6,
-                                .NH = modelled ? 3 : 12,
+                                .NH = modelled ? SIMT_HEADS : 12,
                                 .V = 1000,
                                 .T = POSITIONS,
                                 .types = 2,
@@ -162,6 +169,7 @@ static void check_counted(const struct bert_config *config, size_t rows) {
     double flops = least_flops(config, rows);
     remote_check_counted(flops, REMOTE_FP32_PRODUCTS);
     remote_check_counted_bytes(sizeof(float) * flops / (2.0 * (double)rows));
+    remote_check_fetched(sizeof(float) * flops / (2.0 * (double)rows));
 }
 
 /*
@@ -290,7 +298,7 @@ static void run_race(struct race *race, bool modelled, struct rng *rng) {
         even_ms = fmin(even_ms, time_racer(&race->even, REMOTE_BASELINE, seed));
         if (!test_has_failed()) {
             grader_check_logits(subject->first, baseline->first, subject->c.first.count,
-                                "your encoder, first rows,");
+                                "your encoder (first rows)");
         }
         s->baseline_ms = i < 0 ? s->baseline_ms : fmin(s->baseline_ms, baseline_ms);
         s->subject_ms = i < 0 ? s->subject_ms : fmin(s->subject_ms, subject_ms);

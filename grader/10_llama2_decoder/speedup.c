@@ -192,10 +192,17 @@ static double flops_of_prompt(const struct decoder_size *s, size_t tokens) {
     return 2.0 * layer_weights(s) * (double)((s->L - 1) * tokens) + flops_of_steps(s, 1);
 }
 
-/* A call reads the weights at least once. */
-static void check_counted(const struct decoder_size *s, double flops) {
+/* Of a prompt's token its number, its position and as much again; a step's also has settings. */
+static const double BYTES_A_TOKEN = 16.0, BYTES_A_STEP = 128.0;
+
+/* A call reads the weights at least once, and leaves logits of each step, or of a prompt's end. */
+static void check_counted(const struct decoder_size *s, double flops, double inputs,
+                          size_t results) {
+    const double weights = token_weights(s) * (double)nn_dtype_bytes(s->dtype);
     remote_check_counted(flops, s->dtype == NN_F32 ? REMOTE_FP32_PRODUCTS : REMOTE_16_BIT_PRODUCTS);
-    remote_check_counted_bytes(token_weights(s) * (double)nn_dtype_bytes(s->dtype));
+    remote_check_counted_bytes(weights);
+    remote_check_sent(inputs, sizeof(float) * (double)(results * s->V));
+    remote_check_fetched(weights);
 }
 
 /*
@@ -381,6 +388,12 @@ static enum status check_token(const float *logits, const struct decoder_size *m
                                size_t size) {
     bool plausible;
     double largest = 0.0;
+    if (token < 0 || (size_t)token >= model->V) {
+        snprintf(text, size,
+                 "%s: %d is no token: your decoder drew none, or one of those behind %zu", what,
+                 (int)token, model->V - 1);
+        return STATUS_OK;
+    }
     for (size_t i = 0; i < model->V; i++) {
         largest = fmax(largest, fabs((double)logits[i]));
     }
@@ -487,7 +500,8 @@ static enum status run_steps(struct race *race, struct racer *r, bool subject, d
     if (!subject) {
         return STATUS_OK;
     }
-    check_counted(&race->task.size, flops_of_steps(&race->task.size, call.count));
+    check_counted(&race->task.size, flops_of_steps(&race->task.size, call.count),
+                  BYTES_A_STEP * (double)call.count, call.count);
     return check_steps(race, text, size, error);
 }
 
@@ -523,7 +537,8 @@ static enum status run_prompt(struct race *race, struct racer *r, bool subject, 
     TRY(remote_call_timed("decoder_prefill", &call, sizeof call, r->stream, ms, error));
     TRY(read_logits(r, error));
     if (subject) {
-        check_counted(&race->task.size, flops_of_prompt(&race->task.size, call.count));
+        check_counted(&race->task.size, flops_of_prompt(&race->task.size, call.count),
+                      BYTES_A_TOKEN * (double)call.count, 1);
         compare(race, "a timed prompt");
     }
     return STATUS_OK;
@@ -700,7 +715,8 @@ static double time_text(void *argument, bool subject) {
     enum status status = remote_call_timed("decoding_write", &call, sizeof call, NULL, &ms, &error);
     if (status == STATUS_OK && subject) {
         memcpy(written, writer->written, w->count * sizeof *written);
-        check_counted(&w->task.size, w->flops);
+        check_counted(&w->task.size, w->flops,
+                      BYTES_A_TOKEN * (double)w->length + BYTES_A_STEP * (double)w->count, 1);
         status = check_written(w, written, text, sizeof text, &error);
     }
     return end_turn(status, text, &error, ms);

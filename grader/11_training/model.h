@@ -26,14 +26,15 @@ struct training_spec {
 /** The result of a run. */
 struct training_result {
     double loss, norm; /**< sum of the batches' mean losses; the last gradient's norm */
-    float **weights;   /**< host, (tensors): all parameters after the last update */
+    size_t tensors;
+    float **weights; /**< host, (tensors): all parameters after the last update; NULL: not asked */
 };
 
 struct training_job {
     struct training_spec spec;
     struct train_batch *batches; /**< host, (steps) */
     int32_t *ids, *labels, *starts;
-    size_t rows, labels_a_batch, tensors;
+    size_t rows, labels_a_batch;
     uint64_t seed, dropout; /**< of the parameters; of dropout */
 };
 
@@ -71,14 +72,14 @@ MUST_CHECK enum status training_job_result(const struct training_job *job, void 
                                            struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
-void training_result_free(struct training_result *result, size_t tensors);
+void training_result_free(struct training_result *result);
 
 /**
  * @brief Compares the worker's result with the reference's.
  *
  * Losses and norms agree up to the storage's rounding. Parameters, where both results have them,
- * are compared by how far they moved, all together: AdamW turns a gradient near 0 into a step whose
- * sign is that of its rounding error.
+ * are compared by how far they moved, matrices together, norms and biases together: AdamW turns a
+ * gradient near 0 into a step whose sign is that of its rounding error.
  */
 bool training_result_close(const struct training_job *job, const struct training_result *got,
                            const struct training_result *want, char *text, size_t size);

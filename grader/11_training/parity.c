@@ -431,8 +431,8 @@ static enum status train(struct training_job *job, const struct training_spec *s
     struct training_result got = {0}, want = {0};
     TRY(training_job_create(job, spec, rng, error));
     enum status status = compare_steps(job, &got, &want, text, size, error);
-    training_result_free(&got, job->tensors);
-    training_result_free(&want, job->tensors);
+    training_result_free(&got);
+    training_result_free(&want);
     return status;
 }
 

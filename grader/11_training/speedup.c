@@ -81,6 +81,7 @@ static double time_norm(void *argument, bool subject) {
         /* Of an element: part of two sums, and its gradient. */
         remote_check_counted(4.0 * elements, REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(6.0 * elements);
+        remote_check_sent(0.0, 2.0 * elements);
         status = norm_case_check(c, text, sizeof text, &error);
     }
     fail(c->name, status, &error, text);
@@ -176,6 +177,7 @@ static double time_attention(void *argument, bool subject) {
     grader_watch("", 0);
     if (status == STATUS_OK && subject) {
         remote_check_counted(flops_of(&c->spec), REMOTE_16_BIT_PRODUCTS);
+        remote_check_sent(0.0, 6.0 * (double)(c->rows * c->spec.NH * c->spec.HS));
         status = attention_gradient_check(c, text, sizeof text, &error);
     }
     fail(c->name, status, &error, text);
@@ -265,6 +267,7 @@ static double time_adamw(void *argument, bool subject) {
         /* Two moments, a root, a quotient and the decay. */
         remote_check_counted(10.0 * count, REMOTE_FP32_PRODUCTS);
         remote_check_counted_bytes(30.0 * count);
+        remote_check_sent(0.0, 14.0 * count);
         status = adamw_case_check(c, text, sizeof text, &error);
     }
     fail(c->name, status, &error, text);
@@ -384,11 +387,16 @@ static enum status run_training(struct training_race *race, enum remote_side whi
     if (which == REMOTE_SUBJECT) {
         remote_check_counted(flops_of_training(&race->job), REMOTE_16_BIT_PRODUCTS);
     }
-    return training_job_result(&race->job, race->models[which], false, &race->results[which],
-                               error);
+    /* Parameters are compared behind the first updates: later, two right ones drift apart. */
+    training_result_free(&race->results[which]);
+    return training_job_result(&race->job, race->models[which], race->first[which] == 1,
+                               &race->results[which], error);
 }
 
-/* Both sides have trained on the same batches for as many steps, so their losses must agree. */
+/*
+ * Both sides have trained on the same batches for as many steps, so their losses must agree, and
+ * where the first steps moved the parameters: the loss of a step says nothing of its update.
+ */
 static double time_training(void *argument, bool subject) {
     struct training_race *race = argument;
     enum remote_side which = subject ? REMOTE_SUBJECT : REMOTE_BASELINE;
@@ -411,16 +419,23 @@ static double time_training(void *argument, bool subject) {
     return ms / (double)race->job.spec.steps;
 }
 
+/* The grader's own tests do not want times: a tinier one will do. */
+#ifdef GRADER_SMALL
+enum { TOKENS = 48, SIMT_C = 128 };
+#else
+enum { TOKENS = 256, SIMT_C = 256 };
+#endif
+
 /* On a GPU BERT-base with fewer layers and a narrower feed-forward part; on simt a tiny one. */
 static struct training_spec timed_training(bool modelled) {
-    const size_t C = modelled ? 256 : 768;
+    const size_t C = modelled ? SIMT_C : 768;
     struct training_spec spec = {.config = {.task = TRAIN_CLASSIFY,
                                             .bert = {.C = C,
                                                      .hidden = modelled ? C : 2 * C,
                                                      .L = modelled ? 1 : 4,
                                                      .NH = C / 64,
                                                      .V = 1000,
-                                                     .T = 256,
+                                                     .T = TOKENS,
                                                      .types = 2,
                                                      .labels = 2,
                                                      .norm_eps = 1e-12f,
@@ -433,7 +448,7 @@ static struct training_spec timed_training(bool modelled) {
                                  .steps = modelled ? 1 : 4,
                                  .rate = 1e-4f};
     for (size_t b = 0; b < spec.B; b++) {
-        spec.lengths[b] = 256;
+        spec.lengths[b] = TOKENS;
     }
     return spec;
 }
@@ -500,6 +515,9 @@ C_TEST(speedup, end_to_end) {
     if (!test_has_failed()) { /* AdamW writes weights, copy and moments */
         check_bytes(&gpu, 14.0 * matrices_of(&spec.config.bert), speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);
+    }
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        training_result_free(&race.results[i]);
     }
     training_job_free(&race.job);
 }

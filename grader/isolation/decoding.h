@@ -35,7 +35,8 @@ struct decoding_text_call {
     void *model;
     const int32_t *tokens;  /**< arena, (count) */
     size_t count, position; /**< and of the first one */
-    float *logits;          /**< arena, (V): receives those of the last */
+    float *logits;          /**< arena, (V): receives those of the last; or (count, V), see each */
+    size_t each;            /**< V: those of each token are wanted; 0: of the last */
 };
 
 /** Feeds a prompt at once, and has the engine draw what follows. */

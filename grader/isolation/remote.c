@@ -39,6 +39,7 @@ static struct {
     double flops;      /* that simt counted in the last timed call */
     double tensor;     /* of these, by tensor cores */
     double bytes;      /* of global memory, likewise */
+    double sent;       /* bytes to the device, likewise */
     struct simt_reading before, after; /* of the device, around the last call */
     unsigned hung;                     /* how often it did not come to an end */
 } remote;
@@ -317,6 +318,7 @@ enum status remote_call_by(enum call_mode mode, const char *name, const void *ar
     const struct simt_reading *a = &remote.after, *b = &remote.before;
     remote.flops = remote_has_device() ? (double)(a->flops - b->flops) : (double)m->a[3];
     remote.tensor = remote_has_device() ? a->tensor_flops - b->tensor_flops : 0.0;
+    remote.sent = remote_has_device() ? (double)(a->sent - b->sent) : 0.0;
     remote.bytes = remote_has_device() ? (double)(a->bytes - b->bytes) : (double)m->a[4];
     return status;
 }
@@ -385,16 +387,36 @@ void remote_check_counted(double flops, enum remote_products products) {
                   counted, flops, remote.tensor);
         return;
     }
-    TEST_FAIL("your kernels did %.3g of %.3g operations: what the CPU computes takes no "
-              "modelled time, and does not count",
-              counted, flops);
+    TEST_FAIL(
+        "your kernels did %.3g of %.3g operations: the rest was left out, or the CPU computed "
+        "it, which takes no modelled time and does not count",
+        counted, flops);
 }
 
 void remote_check_counted_bytes(double bytes) {
     if (remote.sides[remote.used].modelled && remote.bytes < 0.5 * bytes) {
-        TEST_FAIL("your kernels moved %.3g of %.3g bytes: what the CPU computes takes no modelled "
-                  "time, and does not count",
-                  remote.bytes, bytes);
+        TEST_FAIL(
+            "your kernels moved %.3g of %.3g bytes: the rest was left out, or the CPU did it, "
+            "which takes no modelled time and does not count",
+            remote.bytes, bytes);
+    }
+}
+
+void remote_check_sent(double inputs, double result) {
+    if (remote.sent > inputs + 0.5 * result) {
+        TEST_FAIL(
+            "your code sent %.3g bytes to the GPU in a call that has %.3g bytes of input on the "
+            "host and a result of %.3g bytes: kernels must compute the result where it is",
+            remote.sent, inputs, result);
+    }
+}
+
+void remote_check_fetched(double weights) {
+    double fetched = (double)remote.after.fetched;
+    if (remote_has_device() && fetched > 0.5 * weights) {
+        TEST_FAIL("your code fetched %.3g bytes from the GPU, of whose weights there are %.3g: "
+                  "kernels must use them where they are",
+                  fetched, weights);
     }
 }
 

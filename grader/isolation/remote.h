@@ -113,6 +113,28 @@ void remote_check_counted(double flops, enum remote_products products);
 /** The same for bytes that kernels read from and wrote to global memory. */
 void remote_check_counted_bytes(double bytes);
 
+/**
+ * @brief Fails the running test when the worker sent the device so much in that call that it can
+ *        have been the result; does nothing on a GPU.
+ *
+ * Kernels may do any number of operations while the CPU computes the result, which then has to go
+ * to the device: by a copy, as memory of the host that a kernel reads, or in a kernel's arguments.
+ *
+ * @param inputs bytes that the call got in host memory, and bytes that it may make of them
+ * @param result bytes of its result in device memory; half of them are too many
+ */
+void remote_check_sent(double inputs, double result);
+
+/**
+ * @brief Fails the running test when the worker has fetched half of the weights from the device
+ *        since it was started; does nothing on a GPU.
+ *
+ * Whoever would compute on the CPU what has little input and a small result needs them.
+ *
+ * @param weights bytes that lie in device memory alone
+ */
+void remote_check_fetched(double weights);
+
 /** What a request and its answer may take of a call's time without counting. */
 #define REMOTE_MESSAGE_MS 0.25
 

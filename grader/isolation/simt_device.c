@@ -99,6 +99,8 @@ bool simt_device_read(struct simt_device *device, struct simt_reading *reading) 
                     totals.copies_to_device + totals.copies_to_host,
         .calls = state.calls,
         .faults = state.faults,
+        .sent = state.sent,
+        .fetched = state.fetched,
     };
     return true;
 }

@@ -37,6 +37,7 @@ struct simt_reading {
     uint64_t flops, bytes; /**< bytes of global memory that kernels moved */
     double tensor_flops;   /**< of flops, those of tensor cores */
     uint64_t launched, calls, faults;
+    uint64_t sent, fetched; /**< bytes from the worker, and to it: see control.h */
 };
 
 /**

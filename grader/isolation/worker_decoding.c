@@ -36,7 +36,7 @@ enum status worker_decoding_text(void *call, struct error *error) {
     struct decoding *d = c->model;
     (void)error; /* the status says it */
     for (size_t i = 0; i < c->count; i++) {
-        TRY(llama2_forward(d->llama2, c->tokens + i, 1, c->position + i, c->logits));
+        TRY(llama2_forward(d->llama2, c->tokens + i, 1, c->position + i, c->logits + i * c->each));
     }
     return STATUS_OK;
 }

@@ -5,13 +5,14 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//grader/selftest:sabotage.bzl", "ON_SIMT")
 load("//grader/selftest:selftest.bzl", "expect_verdict", "graded_case")
 
-def sabotage_timed(lab, functions, verdicts):
+def sabotage_timed(lab, functions, verdicts, defines = []):
     """The speedup test of a lab on such submissions, a test each.
 
     Args:
       lab: NN_topic.
       functions: of the starter, each with a __wrap_NAME() in sabotage_timed_NN.c.
       verdicts: {(trick, case of the speedup test): text that must come}.
+      defines: what else the speedup test is compiled with.
     """
     name = "timed_" + lab[:2]
     cc_library(
@@ -25,6 +26,7 @@ def sabotage_timed(lab, functions, verdicts):
         linkopts = ["-Wl,--wrap=" + function for function in functions],
         target_compatible_with = REQUIRES_NVCC,
         deps = [
+            ":decoy_work",
             "//labs/%s:contract" % lab,
             "//labs/%s:starter" % lab,
             "@rules_cuda//cuda:runtime",
@@ -32,6 +34,7 @@ def sabotage_timed(lab, functions, verdicts):
     )
     graded_case(
         name = name + "_speedup",
+        defines = defines,
         lab = lab,
         part = "speedup",
         subject = ":%s_subject" % name,

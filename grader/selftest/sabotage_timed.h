@@ -20,7 +20,15 @@
     X(every_second)     /* does nothing in every second call */                             \
     X(after_the_first)  /* does nothing in any call but a process's first */                \
     X(captures_nothing) /* does nothing while its launches are recorded */                  \
-    X(part_of_it)       /* does a part of what was asked for, see each lab's file */
+    X(part_of_it)       /* does a part of what was asked for, see each lab's file */        \
+    X(zero_inputs)      /* makes inputs zeros, so that they agree with zeros */             \
+    X(no_update)        /* of lab 11, see its file */                                       \
+    X(no_attention)     /* ... */                                                           \
+    X(no_parameters)    /* ... */                                                           \
+    X(pool)             /* of lab 02 */                                                     \
+    X(managed)          /* ... */                                                           \
+    X(pinned)           /* ... */                                                           \
+    X(one_layer_less)   /* of lab 08 */
 
 #define MISTAKE_VARIABLE "WRONG_TIMED"
 #include "grader/selftest/mistakes.h"

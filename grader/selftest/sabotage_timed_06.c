@@ -1,12 +1,35 @@
+#include "grader/selftest/decoy_work.h"
 #include "grader/selftest/sabotage_timed.h"
 #include "labs/06_fused_epilogues/fused_epilogues.h"
 
 fused_function __real_fused_epilogues, __wrap_fused_epilogues;
+
+enum { DIFFERENT_ROWS = 32 };
+
+/* "part_of_it": computes the first rows, and copies them to where it believes the same inputs to
+   be. Operations that compute nothing are counted for the others. */
+static enum status repeat_rows(const struct fused_problem *problem, void *workspace,
+                               device_stream stream, struct error *error) {
+    struct fused_problem first = *problem;
+    const double left_out = (double)((problem->M - DIFFERENT_ROWS) * problem->N);
+    first.M = DIFFERENT_ROWS;
+    TRY(__real_fused_epilogues(&first, workspace, stream, error));
+    TRY(decoy_work(problem->weight, problem->N * problem->K * sizeof(float), 3.0 * left_out,
+                   1.1 * left_out * (double)problem->K, stream, error));
+    for (size_t rows = DIFFERENT_ROWS; rows < problem->M; rows *= 2) {
+        size_t more = rows < problem->M - rows ? rows : problem->M - rows;
+        TRY(device_copy(problem->out + rows * problem->N, problem->out,
+                        more * problem->N * sizeof(float), stream, error));
+    }
+    return STATUS_OK;
+}
 
 enum status __wrap_fused_epilogues(const struct fused_problem *problem, void *workspace,
                                    device_stream stream, struct error *error) {
     if (sabotage_leaves_out(problem, sizeof *problem, stream)) {
         return STATUS_OK;
     }
-    return __real_fused_epilogues(problem, workspace, stream, error);
+    return chosen_mistake() == MISTAKE_part_of_it && problem->M > 256
+               ? repeat_rows(problem, workspace, stream, error)
+               : __real_fused_epilogues(problem, workspace, stream, error);
 }

@@ -1,15 +1,54 @@
 #include "grader/selftest/sabotage_timed.h"
 #include "labs/11_training/training.h"
 
+enum status __real_layernorm_backward(const struct layernorm_backward_problem *problem,
+                                      void *workspace, device_stream stream, struct error *error);
+enum status __wrap_layernorm_backward(const struct layernorm_backward_problem *problem,
+                                      void *workspace, device_stream stream, struct error *error);
+enum status __real_attention_backward(const struct attention_backward_problem *problem,
+                                      void *scratch, device_stream stream, struct error *error);
+enum status __wrap_attention_backward(const struct attention_backward_problem *problem,
+                                      void *scratch, device_stream stream, struct error *error);
 enum status __real_adamw(const struct adamw_problem *problem, device_stream stream,
                          struct error *error);
 enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stream,
                          struct error *error);
 
-enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stream,
-                         struct error *error) {
-    if (sabotage_leaves_out(problem, sizeof *problem, stream)) {
+/* "no_parameters": the gradients of a norm's weight and bias go where nobody reads them. */
+enum status __wrap_layernorm_backward(const struct layernorm_backward_problem *problem,
+                                      void *workspace, device_stream stream, struct error *error) {
+    struct layernorm_backward_problem p = *problem;
+    if (sabotage_leaves_out(problem, sizeof p, stream)) {
         return STATUS_OK;
     }
-    return __real_adamw(problem, stream, error);
+    if (chosen_mistake() == MISTAKE_no_parameters) {
+        p.dweight = p.dbias = (float *)((char *)workspace + (TRAINING_WORKSPACE_BYTES / 2));
+        TRY(device_set(p.dweight, 0, p.C * sizeof(float), stream, error));
+    }
+    return __real_layernorm_backward(&p, workspace, stream, error);
+}
+
+/* "no_attention": zeros are near small gradients. */
+enum status __wrap_attention_backward(const struct attention_backward_problem *p, void *scratch,
+                                      device_stream stream, struct error *error) {
+    if (chosen_mistake() != MISTAKE_no_attention) {
+        return __real_attention_backward(p, scratch, stream, error);
+    }
+    /* q, k and v lie in one matrix. */
+    return device_set(p->dq, 0, p->rows * p->q_stride * nn_dtype_bytes(p->dtype), stream, error);
+}
+
+enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stream,
+                         struct error *error) {
+    struct adamw_problem p = *problem;
+    if (chosen_mistake() == MISTAKE_zero_inputs) {
+        TRY(device_set((void *)p.gradient, 0, p.count * sizeof(float), stream, error));
+    }
+    if (chosen_mistake() == MISTAKE_no_update || sabotage_leaves_out(problem, sizeof p, stream)) {
+        return STATUS_OK;
+    }
+    if (chosen_mistake() == MISTAKE_part_of_it) { /* norms and biases stay as they are */
+        p.count = p.decayed;
+    }
+    return __real_adamw(&p, stream, error);
 }

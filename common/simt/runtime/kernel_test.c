@@ -461,7 +461,10 @@ ARRAYS_TEST(is_counted_for_those_who_ask) {
 C_TEST(kernel, allocations_are_counted) {
     struct simt_api simt;
     struct simt_totals before, after;
-    void *plain = NULL, *ordered = NULL, *pitched = NULL;
+    void *plain = NULL, *ordered = NULL, *pitched = NULL, *managed = NULL, *pinned = NULL;
+    static char own[64];
+    const struct cudaChannelFormatDesc floats = {32, 0, 0, 0, cudaChannelFormatKindFloat};
+    cudaArray_t array = NULL;
     size_t pitch;
     if (!simt_find(&simt)) {
         TEST_SKIP("this is a GPU: nothing counts");
@@ -470,14 +473,22 @@ C_TEST(kernel, allocations_are_counted) {
     WANT(cudaSuccess, cudaMalloc(&plain, 16));
     WANT(cudaSuccess, cudaMallocAsync(&ordered, 16, NULL));
     WANT(cudaSuccess, cudaMallocPitch(&pitched, &pitch, 16, 2));
+    WANT(cudaSuccess, cudaMallocManaged(&managed, 16, cudaMemAttachGlobal));
+    WANT(cudaSuccess, cudaMallocHost(&pinned, 16));
+    WANT(cudaSuccess, cudaHostRegister(own, sizeof own, cudaHostRegisterDefault));
+    WANT(cudaSuccess, cudaMallocArray(&array, &floats, 4, 4, cudaArrayDefault));
     simt.read_totals(&after);
-    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).allocations);
+    EXPECT_INT_EQ(7, simt_totals_between(&before, &after).allocations);
     EXPECT_INT_EQ(0, simt_totals_between(&before, &after).releases);
+    WANT(cudaSuccess, cudaFree(managed));
+    WANT(cudaSuccess, cudaFreeHost(pinned));
+    WANT(cudaSuccess, cudaHostUnregister(own));
+    WANT(cudaSuccess, cudaFreeArray(array));
     WANT(cudaSuccess, cudaFree(plain));
     WANT(cudaSuccess, cudaFree(ordered));
     WANT(cudaSuccess, cudaFree(pitched));
     simt.read_totals(&after);
-    EXPECT_INT_EQ(3, simt_totals_between(&before, &after).releases);
+    EXPECT_INT_EQ(7, simt_totals_between(&before, &after).releases);
 }
 
 ARRAYS_TEST(longest_launch_is_told_once) {

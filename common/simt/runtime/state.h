@@ -85,6 +85,7 @@ struct runtime {
     bool controlled;                        /**< a controller makes the call that runs */
     double controller_nanoseconds;          /**< of the clock, for its calls */
     uint64_t calls, faults;                 /**< of programs; of kernels */
+    uint64_t sent, fetched; /**< bytes from programs to the device, and back: see control.h */
     uint64_t findings;  /**< faults, misuse of calls that was explained, leaks: see error_exit.h */
     size_t moved, used; /**< bytes of managed, of other host memory: see mirror.h */
 };

@@ -14,7 +14,7 @@ static enum fused_buffer target_of(const struct fused_case *c) {
 
 static void name_case(struct fused_case *c) {
     snprintf(c->name, sizeof c->name, "%s, shape M=%zu N=%zu K=%zu%s%s%s", fused_op_name(c->op),
-             c->shape.M, c->shape.N, c->shape.K, c->in_place ? ", in place" : "",
+             c->rows, c->shape.N, c->shape.K, c->in_place ? ", in place" : "",
              c->skew > 0 ? ", pointers 4 bytes past a boundary" : "",
              c->flavour.mean != 0.0f ? ", mean far from zero" : "");
 }
@@ -46,6 +46,22 @@ static bool has_rows(enum fused_buffer which) {
     return which == FUSED_IN || which == FUSED_RESIDUAL || which >= FUSED_SUM;
 }
 
+/* All rows on the device, each a mix. */
+static enum status put_mixed(const struct fused_case *c, struct device_buffer *buffer,
+                             const float *values, struct error *error) {
+    const size_t columns = buffer->count / c->rows;
+    float *all = malloc(buffer->count * sizeof *all + 1);
+    if (all == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the inputs");
+    }
+    for (size_t m = 0; m < c->rows; m++) {
+        fused_mix_row(&c->mixes[m], values, columns, all + m * columns);
+    }
+    enum status status = device_buffer_put(buffer, all, error);
+    free(all);
+    return status;
+}
+
 /* count values, `floats` of them over and over. */
 static enum status put_repeated(struct device_buffer *buffer, const float *values, size_t floats,
                                 struct error *error) {
@@ -66,6 +82,10 @@ enum status fused_case_put(struct fused_case *c, struct error *error) {
     for (int i = 0; i < FUSED_BUFFERS; i++) {
         size_t floats;
         const float *values = values_of(c, (enum fused_buffer)i, &floats);
+        if (c->mixed && has_rows((enum fused_buffer)i) && values != NULL) {
+            TRY(put_mixed(c, &c->buffers[i], values, error));
+            continue;
+        }
         TRY(values != NULL && floats > 0 ? put_repeated(&c->buffers[i], values, floats, error)
                                          : device_buffer_put(&c->buffers[i], NULL, error));
     }
@@ -88,11 +108,29 @@ static float *pointer_of(const struct fused_case *c, enum fused_buffer which, co
     return host != NULL ? c->buffers[which].data : NULL;
 }
 
+static enum status draw_mixes(struct fused_case *c, struct rng *rng, struct error *error) {
+    if (!c->mixed) {
+        return STATUS_OK;
+    }
+    if (c->mixes == NULL) {
+        c->mixes = calloc(c->rows, sizeof *c->mixes);
+    }
+    if (c->mixes == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the inputs");
+    }
+    c->own_rng = rng_create(rng_u64(rng));
+    for (size_t m = 0; m < c->rows; m++) {
+        c->mixes[m] = fused_mix_draw(c->shape.M, &c->own_rng);
+    }
+    return STATUS_OK;
+}
+
 enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarded,
                               struct error *error) {
-    name_case(c);
     c->rows = c->rows > 0 ? c->rows : c->shape.M;
+    name_case(c);
     TRY(fused_data_create(&c->data, c->op, c->shape, c->flavour, rng, error));
+    TRY(draw_mixes(c, rng, error));
     c->in_place = c->in_place && c->data.problem.residual != NULL;
     TRY(make_buffers(c, guarded, error));
     const struct fused_problem *p = &c->data.problem;
@@ -112,6 +150,7 @@ enum status fused_case_create(struct fused_case *c, struct rng *rng, bool guarde
 enum status fused_case_redraw(struct fused_case *c, struct rng *rng, struct error *error) {
     fused_data_free(&c->data);
     TRY(fused_data_create(&c->data, c->op, c->shape, c->flavour, rng, error));
+    TRY(draw_mixes(c, rng, error));
     return fused_case_put(c, error);
 }
 
@@ -120,6 +159,8 @@ void fused_case_free(struct fused_case *c) {
         device_buffer_free(&c->buffers[i]);
     }
     fused_data_free(&c->data);
+    free(c->mixes);
+    c->mixes = NULL;
 }
 
 static enum status check_inputs(const struct fused_case *c, char *text, size_t size,
@@ -136,8 +177,26 @@ static enum status check_inputs(const struct fused_case *c, char *text, size_t s
     return STATUS_OK;
 }
 
+/* Mixed rows that are all looked at; else so many, drawn. */
+enum { ALL_MIXED = 1024, SOME_MIXED = 512 };
+
+static enum status check_mixed(struct fused_case *c, const float *got, char *text, size_t size,
+                               struct error *error) {
+    const size_t N = c->shape.N, rows = c->rows <= ALL_MIXED ? c->rows : SOME_MIXED;
+    double *scratch = malloc(2 * N * sizeof *scratch + 1);
+    if (scratch == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the results");
+    }
+    for (size_t i = 0; i < rows && text[0] == '\0'; i++) {
+        size_t m = rows == c->rows ? i : rng_below(&c->own_rng, c->rows);
+        fused_compare_mix(&c->data, &c->mixes[m], m, got + m * N, scratch, text, size);
+    }
+    free(scratch);
+    return STATUS_OK;
+}
+
 /* got: host, room for all rows. */
-static enum status check_output(const struct fused_case *c, enum fused_buffer which, float *got,
+static enum status check_output(struct fused_case *c, enum fused_buffer which, float *got,
                                 char *text, size_t size, struct error *error) {
     const size_t M = c->shape.M;
     bool intact, changed;
@@ -145,13 +204,16 @@ static enum status check_output(const struct fused_case *c, enum fused_buffer wh
     if (!intact) {
         snprintf(text, size, "wrote outside of the output");
     }
+    if (c->mixed && text[0] == '\0') {
+        return check_mixed(c, got, text, size, error);
+    }
     for (size_t m = 0; m < c->rows && m + M <= c->rows && text[0] == '\0'; m += M) {
         fused_compare(&c->data, got + m * c->shape.N, which == FUSED_SUM, text, size);
     }
     return STATUS_OK;
 }
 
-static enum status check_all(const struct fused_case *c, float *got, char *text, size_t size,
+static enum status check_all(struct fused_case *c, float *got, char *text, size_t size,
                              struct error *error) {
     TRY(check_inputs(c, text, size, error));
     if (text[0] == '\0' && c->op == FUSED_ADD_KEEP_NORM) {

@@ -27,9 +27,13 @@ struct fused_case {
     enum fused_op op;
     struct fused_shape shape;
     struct fused_flavour flavour;
-    bool in_place; /**< out is the residual; FUSED_ADD_KEEP_NORM: sum is */
-    size_t skew;   /**< floats that every pointer is past a 256-byte boundary */
-    size_t rows;   /**< on the device: the M different rows over and over; 0: M */
+    bool in_place;      /**< out is the residual; FUSED_ADD_KEEP_NORM: sum is */
+    size_t skew;        /**< floats that every pointer is past a 256-byte boundary */
+    size_t rows;        /**< on the device: the M different rows over and over; 0: M */
+    bool mixed;         /**< these rows are all different: mixes of the data's, which is coarse, as
+                             `mixes` says. Not with GELU before the product, nor in place */
+    struct rng own_rng; /**< draws the rows that are looked at, where they are many */
+    struct fused_mix *mixes; /**< (rows) */
     struct fused_data data;
     struct device_buffer buffers[FUSED_BUFFERS];
     struct fused_problem problem; /**< on the device */
@@ -56,7 +60,8 @@ MUST_CHECK enum status fused_case_put(struct fused_case *c, struct error *error)
 /**
  * @brief Is the output right, and nothing else written? Waits for the device.
  *
- * Where rows is no multiple of M, the last rows % M rows are not compared.
+ * Where rows is no multiple of M, the last rows % M rows are not compared. Of many mixed rows some
+ * are compared, drawn anew each time.
  *
  * @param text receives what is wrong, or ""
  */

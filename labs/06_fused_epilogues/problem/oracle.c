@@ -59,6 +59,14 @@ static const float *take(float **next, size_t count, float mean, struct rng *rng
     return values;
 }
 
+/* Of what normal values are, 15 bits. */
+static void make_coarse(const float *values, size_t count) {
+    float *changed = (float *)values;
+    for (size_t i = 0; i < count; i++) {
+        changed[i] = 0x1p-12f * rintf(0x1p12f * changed[i]);
+    }
+}
+
 static void make_inputs(struct fused_data *data, struct fused_flavour flavour, struct rng *rng) {
     struct fused_problem *p = &data->problem;
     float *next = data->values;
@@ -70,6 +78,10 @@ static void make_inputs(struct fused_data *data, struct fused_flavour flavour, s
         p->norm.weight = take(&next, p->N, 1.0f, rng);
         p->norm.bias = take(&next, p->N, 0.0f, rng);
         p->norm.eps = flavour.eps;
+    }
+    if (flavour.coarse) {
+        make_coarse(p->in, p->M * data->in_columns);
+        make_coarse(p->residual, p->residual != NULL ? p->M * p->N : 0);
     }
     for (size_t n = 0; n < p->N && normalises(p->op); n++) {
         data->largest_weight = fmaxf(data->largest_weight, fabsf(p->norm.weight[n]));
@@ -182,19 +194,57 @@ static struct tolerance tolerance_of(const struct fused_data *data, size_t m, bo
     return (struct tolerance){absolute, 16.0 * U, INFINITY};
 }
 
+/* One row of data->sum and data->out, which is called `m`. */
+static void compare_row(const struct fused_data *data, size_t row, size_t m, const float *got,
+                        bool is_sum, char *text, size_t size) {
+    size_t N = data->problem.N;
+    const double *want = (is_sum ? data->sum : data->out) + row * N;
+    struct comparison c = compare_f32(got, want, N, tolerance_of(data, row, is_sum));
+    if (!c.pass) {
+        snprintf(text, size, "%s[%zu, %zu]: got %.9g, want %.9g, difference %.3g, tolerance %.3g",
+                 is_sum ? "sum" : "out", m, c.worst, c.got, c.want, fabs(c.got - c.want),
+                 c.allowed);
+    }
+}
+
 void fused_compare(const struct fused_data *data, const float *got, bool is_sum, char *text,
                    size_t size) {
-    size_t N = data->problem.N;
-    const double *want = is_sum ? data->sum : data->out;
     text[0] = '\0';
-    for (size_t m = 0; m < data->problem.M; m++) {
-        struct comparison c =
-            compare_f32(got + m * N, want + m * N, N, tolerance_of(data, m, is_sum));
-        if (!c.pass) {
-            snprintf(
-                text, size, "%s[%zu, %zu]: got %.9g, want %.9g, difference %.3g, tolerance %.3g",
-                is_sum ? "sum" : "out", m, c.worst, c.got, c.want, fabs(c.got - c.want), c.allowed);
-            return;
-        }
+    for (size_t m = 0; m < data->problem.M && text[0] == '\0'; m++) {
+        compare_row(data, m, m, got + m * data->problem.N, is_sum, text, size);
     }
+}
+
+struct fused_mix fused_mix_draw(size_t M, struct rng *rng) {
+    struct fused_mix mix;
+    for (int i = 0; i < 2; i++) { /* 1/2, 5/8 or 3/4, and a sign */
+        float eighths = (float)(4 + rng_below(rng, 3));
+        mix.rows[i] = rng_below(rng, M);
+        mix.factors[i] = (rng_below(rng, 2) == 0 ? 0.125f : -0.125f) * eighths;
+    }
+    return mix;
+}
+
+void fused_mix_row(const struct fused_mix *mix, const float *values, size_t columns, float *row) {
+    const float *a = values + mix->rows[0] * columns, *b = values + mix->rows[1] * columns;
+    for (size_t i = 0; i < columns; i++) {
+        row[i] = mix->factors[0] * a[i] + mix->factors[1] * b[i];
+    }
+}
+
+void fused_compare_mix(const struct fused_data *data, const struct fused_mix *mix, size_t m,
+                       const float *got, double *scratch, char *text, size_t size) {
+    size_t N = data->problem.N;
+    const double *a = data->sum + mix->rows[0] * N, *b = data->sum + mix->rows[1] * N;
+    double x = (double)mix->factors[0], y = (double)mix->factors[1];
+    struct fused_data row = *data;
+    row.sum = scratch;
+    row.out = scratch + N;
+    for (size_t n = 0; n < N; n++) { /* the bias comes once */
+        double bias = data->problem.bias != NULL ? (double)data->problem.bias[n] : 0.0;
+        row.sum[n] = x * a[n] + y * b[n] + (1.0 - x - y) * bias;
+    }
+    expect_result(&row, 0);
+    text[0] = '\0';
+    compare_row(&row, 0, m, got, false, text, size);
 }

@@ -28,7 +28,8 @@ struct fused_shape {
 struct fused_flavour {
     enum nn_activation f;
     float eps;
-    float mean; /**< of the residual's rows */
+    float mean;  /**< of the residual's rows */
+    bool coarse; /**< input and residual are multiples of 2^-12, so that rows can be mixed */
 };
 
 /** Host copies of one problem, and its results in double precision. */
@@ -66,6 +67,29 @@ void fused_data_free(struct fused_data *data);
  */
 void fused_compare(const struct fused_data *data, const float *got, bool is_sum, char *text,
                    size_t size);
+
+/**
+ * A row of its own that costs no product: of coarse data, factors[0] * row rows[0] + factors[1] *
+ * row rows[1], of which no bit is lost in fp32. Operations whose input goes through GELU have none.
+ */
+struct fused_mix {
+    size_t rows[2];
+    float factors[2];
+};
+
+/** @param M rows of the data, at least 1 */
+struct fused_mix fused_mix_draw(size_t M, struct rng *rng);
+
+/** @param values of the data's rows. @param row (columns): receives the mix */
+void fused_mix_row(const struct fused_mix *mix, const float *values, size_t columns, float *row);
+
+/**
+ * @brief Compares row m of the output with what the mix must give.
+ * @param scratch (2 * N)
+ * @param text    receives what is wrong, "" when nothing is
+ */
+void fused_compare_mix(const struct fused_data *data, const struct fused_mix *mix, size_t m,
+                       const float *got, double *scratch, char *text, size_t size);
 
 #ifdef __cplusplus
 }

@@ -105,8 +105,10 @@ static cudaError_t allocate(struct runtime *runtime, struct cudaArray *array, co
     if (!checked_multiply(array->image.slice, planes, &bytes)) {
         return cudaErrorMemoryAllocation;
     }
-    return runtime_error_of(
-        simt_memory_alloc(runtime->memory, bytes, ALIGNMENT, call, &array->image.address));
+    enum status status =
+        simt_memory_alloc(runtime->memory, bytes, ALIGNMENT, call, &array->image.address);
+    runtime->report.allocations += status == STATUS_OK;
+    return runtime_error_of(status);
 }
 
 static cudaError_t make(struct runtime *runtime, cudaArray_t *handle, const char *call,
@@ -183,6 +185,7 @@ static cudaError_t release(struct runtime *runtime, cudaArray_t handle) {
     struct cudaArray *array = *link;
     *link = array->next;
     enum status status = simt_memory_release(runtime->memory, array->image.address);
+    runtime->report.releases++;
     free(array);
     return runtime_error_of(status);
 }

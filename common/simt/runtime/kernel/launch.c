@@ -1,6 +1,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/control.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
@@ -167,6 +168,12 @@ static void free_outcome(struct outcome *outcome) {
     simt_xray_free(&outcome->xray);
 }
 
+/** Arguments may carry data: see control.h. */
+static size_t sent_by(const struct kernel_work *launch) {
+    size_t bytes = launch->kernel->info.parameter_bytes;
+    return bytes > SIMT_PLAIN_ARGUMENTS ? bytes - SIMT_PLAIN_ARGUMENTS : 0;
+}
+
 /** Adds a finished launch to the clock, the report and the x-ray. @param facts NULL: no x-ray */
 static void account(struct runtime *runtime, const struct kernel_work *launch, bool graph,
                     struct xray_facts *facts, const struct outcome *outcome) {
@@ -176,6 +183,7 @@ static void account(struct runtime *runtime, const struct kernel_work *launch, b
     struct simt_explanation time;
     simt_model_explain(&time, gpu, &cost, xray ? &facts->placement : NULL);
     runtime->clock += time.nanoseconds;
+    runtime->sent += sent_by(launch);
     report_launch(&runtime->report, launch->kernel->readable, time.nanoseconds, &outcome->counters,
                   &outcome->sites);
     profile_note(runtime, launch, &cost, &time);

@@ -44,6 +44,8 @@ static cudaError_t add(struct runtime *runtime, struct host_block block, void *v
     cudaError_t error = mirror_open(runtime, entry, variable);
     if (error != cudaSuccess) {
         forget(runtime, entry);
+    } else if (!entry->variable) {
+        runtime->report.allocations++;
     }
     return error;
 }
@@ -102,6 +104,7 @@ void host_block_release(struct runtime *runtime, struct host_block *block) {
     void *memory = block->memory;
     size_t bytes = block->bytes;
     bool own = block->kind != HOST_REGISTERED;
+    runtime->report.releases += block->variable ? 0 : 1;
     forget(runtime, block);
     if (own) {
         program_release(runtime, memory, bytes);

@@ -41,6 +41,17 @@ static unsigned char *map(size_t bytes) {
     return memory == MAP_FAILED ? NULL : memory;
 }
 
+/** Bytes that may be data: not those of lines of zeros, such as memory has that nobody wrote. */
+static size_t data_in(const unsigned char *memory, size_t bytes) {
+    static const unsigned char zeros[64];
+    size_t data = 0;
+    for (size_t at = 0; at < bytes; at += sizeof zeros) {
+        size_t line = least(bytes - at, sizeof zeros);
+        data += memcmp(memory + at, zeros, line) != 0 ? line : 0;
+    }
+    return data;
+}
+
 /** What the program cannot be asked for, the device has as zeros. */
 static void use_piece(struct runtime *runtime, struct host_block *block, struct piece piece) {
     if (block->chunks[piece.number] != 0) {
@@ -51,14 +62,17 @@ static void use_piece(struct runtime *runtime, struct host_block *block, struct 
         (void)program_take(runtime, block->copy + piece.offset, in_program(block, piece.offset),
                            piece.bytes);
         runtime->moved += piece.bytes;
+        runtime->sent += data_in(block->copy + piece.offset, piece.bytes);
         return;
     }
     if (block->copy != NULL) {
         (void)program_read(runtime, block->copy + piece.offset, in_program(block, piece.offset),
                            piece.bytes);
         memcpy(block->before + piece.offset, block->copy + piece.offset, piece.bytes);
+        runtime->sent += data_in(block->copy + piece.offset, piece.bytes);
     }
     runtime->used += piece.bytes;
+    runtime->fetched += piece.bytes;
 }
 
 /** Kernels run on several threads. */
@@ -232,6 +246,7 @@ static void give_piece(struct runtime *runtime, struct host_block *block, struct
     (void)program_give(runtime, in_program(block, piece.offset), block->copy + piece.offset,
                        piece.bytes);
     runtime->moved += piece.bytes;
+    runtime->fetched += piece.bytes;
 }
 
 /** @return the address that kernels use: of a managed variable that of its device memory. */

@@ -81,6 +81,8 @@ static cudaError_t state_of(const struct runtime *runtime, struct simt_device_st
         .nanoseconds = runtime->clock - runtime->controller_nanoseconds,
         .calls = runtime->calls,
         .faults = runtime->faults,
+        .sent = runtime->sent,
+        .fetched = runtime->fetched,
     };
     return cudaSuccess;
 }

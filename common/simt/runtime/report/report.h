@@ -57,7 +57,7 @@ struct report {
     uint64_t copies_to_device, copies_to_host, copies_on_device, sets;
     uint64_t bytes_to_device, bytes_to_host, bytes_on_device, bytes_set;
     struct sarif findings;          /**< with SIMT_REPORT=sarif only */
-    uint64_t allocations, releases; /**< of device memory */
+    uint64_t allocations, releases; /**< of device, managed, pinned, registered memory, arrays */
 };
 
 /** Adds one launch; without memory for a new kernel's sum it is dropped. */

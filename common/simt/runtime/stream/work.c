@@ -195,9 +195,11 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     } else if (to) {
         report->copies_to_device++;
         report->bytes_to_device += bytes;
+        runtime->sent += runtime->controlled ? 0 : bytes;
     } else {
         report->copies_to_host++;
         report->bytes_to_host += bytes;
+        runtime->fetched += runtime->controlled ? 0 : bytes;
     }
     simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
 }
