@@ -22,7 +22,30 @@ GPU_ARCHS = ";".join([
 # nvcc compiles a file for several GPUs in parallel.
 _MOST_THREADS = 4
 
-ArchsInfo = provider(doc = "GPUs to generate code for.", fields = ["options"])
+ArchsInfo = provider(
+    doc = "GPUs to generate code for.",
+    fields = {
+        "options": "Options for nvcc.",
+        "specific_options": "The same for files with instructions of compute_90a.",
+    },
+)
+
+# PTX for compute_90 knows no wgmma. Code for compute_90a runs on GPUs of compute capability 9.0
+# alone, so that a B200 takes what is for an older GPU.
+_SPECIFIC = {"compute_90": "compute_90a"}
+_BELOW = "compute_80"
+
+def _specific(pairs):
+    """The pairs for files with instructions of compute_90a, where simt gets PTX."""
+    changed = [(_SPECIFIC.get(virtual, virtual), [_SPECIFIC.get(code, code) for code in codes]) for virtual, codes in pairs]
+    below = [] if len(pairs) > 1 or changed == pairs else [(_BELOW, [_BELOW])]
+    return below + changed
+
+def _gencode(pairs):
+    options = ["-gencode=arch=%s,code=%s" % (virtual, code) for virtual, codes in pairs for code in codes]
+    if len(pairs) > 1:
+        options.append("--threads=%d" % min(len(pairs), _MOST_THREADS))
+    return options
 
 def _split(label, value):
     """Splits the flag into pairs of a virtual architecture and the list of its codes."""
@@ -41,9 +64,7 @@ def _archs_impl(ctx):
             if codes != [virtual]:
                 fail("--%s: simt runs only PTX, like '%s:%s', not '%s'" %
                      (ctx.label, virtual, virtual, ",".join(codes)))
-    options = ["-gencode=arch=%s,code=%s" % (virtual, code) for virtual, codes in pairs for code in codes]
-    if len(pairs) > 1:
-        options.append("--threads=%d" % min(len(pairs), _MOST_THREADS))
+    options = []
 
     # simt reads the PTX text from the program, so it is not compressed. Otherwise compression makes
     # programs small, and line tables a tenth as large; every driver for CUDA 13 unpacks them.
@@ -52,7 +73,8 @@ def _archs_impl(ctx):
     # The line table of machine code contains the whole PTX: more than half of the compressed size.
     if not ctx.attr.lines and not ctx.build_setting_value:
         options.append("-Xptxas=--suppress-debug-info")
-    return [ArchsInfo(options = options)]
+    specific = _specific(pairs) if ctx.attr.ptx_only else pairs
+    return [ArchsInfo(options = _gencode(pairs) + options, specific_options = _gencode(specific) + options)]
 
 cuda_archs = rule(
     implementation = _archs_impl,

@@ -1,8 +1,8 @@
 """cuda_library: compiles .cu files with nvcc, for C and C++ targets to depend on.
 
 Load it from @rules_cuda//cuda:defs.bzl, the name of the public rules. It has the
-same attributes, so the public rules can replace it; `compile`, for a lab's files, is the only one
-more.
+same attributes, so the public rules can replace it, but for two: `compile`, for a lab's files, and
+`compute_90a`, for files with instructions of that.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -17,7 +17,8 @@ def _arguments(ctx, cc_toolchain, context):
     """The command line of one compilation, after the name of nvcc, but for the files."""
     args = ctx.actions.args()
     args.add_all(_OPTIONS)
-    args.add_all(ctx.attr.archs[ArchsInfo].options)
+    archs = ctx.attr.archs[ArchsInfo]
+    args.add_all(archs.specific_options if ctx.attr.compute_90a else archs.options)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-Xcompiler", "-fPIC")
     if "-Werror" in ctx.fragments.cpp.copts:
@@ -128,6 +129,9 @@ _cuda_library = rule(
             cfg = "host",
         ),
         "compile": attr.label(executable = True, cfg = "target"),
+        "compute_90a": attr.bool(
+            doc = "Whether the files use instructions of compute_90a (wgmma): simt gets PTX for it.",
+        ),
         "_toolkit": attr.label(
             default = "@local_config_cuda//:toolkit.txt",
             allow_single_file = True,
@@ -146,8 +150,8 @@ def cuda_library(target_compatible_with = [], **kwargs):
       target_compatible_with: as everywhere in Bazel.
       **kwargs: srcs (.cu, private .cuh and .h), hdrs, deps (any CcInfo), copts,
         defines (also for targets that depend on it), local_defines, includes, linkopts,
-        alwayslink, compile (a program that starts the compiler: see confined.bzl), and the
-        attributes common to all rules.
+        alwayslink, compile (a program that starts the compiler: see confined.bzl), compute_90a
+        (whether the files use its instructions), and the attributes common to all rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
 

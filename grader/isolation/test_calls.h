@@ -29,6 +29,13 @@ struct made_up_call {
     unsigned took_us; /**< what it takes in fact */
 };
 
+/** bench_test, "copy": of memory of the worker's device. */
+struct copy_call {
+    void *to, *from;
+    size_t bytes;
+    void *stream; /**< a device_stream */
+};
+
 /** death_test, "who". */
 struct who_call {
     size_t bytes; /**< to be taken and kept */

@@ -64,33 +64,43 @@ static enum status create_stream(uint64_t *a, struct error *error) {
     return status;
 }
 
-/* As a process has one loop, it has one of these. */
+/* As a process has one loop, it has one of these: for benches on a stream, and for looks at the
+ * GPU. */
 static struct {
-    struct device_stopwatch *stopwatch;
-    device_stream stream;
-    bool flush;
+    struct device_stopwatch *bench, *settle;
+    device_stream stream; /* of bench */
+    bool flush;           /* likewise */
 } watch;
 
-static enum status find_watch(bool flush, device_stream stream, struct error *error) {
-    if (watch.stopwatch != NULL && watch.flush == flush && watch.stream == stream) {
-        return STATUS_OK;
-    }
-    device_stopwatch_free(watch.stopwatch);
-    watch.flush = flush;
-    watch.stream = stream;
-    return device_stopwatch_create(&watch.stopwatch, flush, stream, error);
+static void forget_bench(void) {
+    device_stopwatch_free(watch.bench);
+    watch.bench = NULL;
 }
 
 static enum status prepare(const uint64_t *a, struct error *error) {
-    TRY(find_watch(a[2] != 0, stream_of(a[1]), error));
-    return device_stopwatch_prepare(watch.stopwatch, error);
+    device_stream stream = stream_of(a[1]);
+    bool flush = a[2] != 0;
+    if (watch.bench == NULL || watch.flush != flush || watch.stream != stream) {
+        forget_bench();
+        watch.flush = flush;
+        watch.stream = stream;
+        TRY(device_stopwatch_create(&watch.bench, flush, stream, error));
+    }
+    return device_stopwatch_prepare(watch.bench, error);
 }
 
 static enum status settle(const uint64_t *a, double *ms, struct error *error) {
-    if (watch.stopwatch == NULL) {
-        TRY(find_watch(false, NULL, error));
+    if (watch.settle == NULL) {
+        TRY(device_stopwatch_create(&watch.settle, false, NULL, error));
     }
-    return device_stopwatch_settle(watch.stopwatch, 1e-3 * (double)a[1], ms, error);
+    return device_stopwatch_settle(watch.settle, 1e-3 * (double)a[1], ms, error);
+}
+
+static void destroy_stream(device_stream stream) {
+    if (stream == watch.stream) {
+        forget_bench();
+    }
+    device_stream_destroy(stream);
 }
 
 /* a: request, to, from or value, bytes, stream. */
@@ -147,7 +157,7 @@ static enum status request(struct message *message, struct error *error) {
     case DEVICE_STREAM_CREATE:
         return create_stream(a, error);
     case DEVICE_STREAM_DESTROY:
-        device_stream_destroy(stream_of(a[1]));
+        destroy_stream(stream_of(a[1]));
         return STATUS_OK;
     case DEVICE_SYNCHRONIZE:
         return device_synchronize(stream_of(a[1]), error);
@@ -213,8 +223,8 @@ static enum status timed(struct benched *b, struct message *message, struct erro
 }
 
 static enum status bench(struct benched *b, struct message *message, struct error *error) {
-    return watch.stopwatch != NULL
-               ? device_stopwatch_run(watch.stopwatch, run_benched, b, &message->ms, error)
+    return watch.bench != NULL
+               ? device_stopwatch_run(watch.bench, run_benched, b, &message->ms, error)
                : error_set(error, STATUS_MISMATCH, "nothing was prepared for a bench");
 }
 

@@ -440,6 +440,13 @@ static int do_limits_of_parent(void) {
     return verdict(prlimit(getppid(), RLIMIT_NOFILE, &limit, NULL) != 0);
 }
 
+/* Another process's, a group's, and that of all that this user runs, under both of its names. */
+static int do_priorities(void) {
+    return verdict(setpriority(PRIO_PROCESS, (id_t)getppid(), 19) != 0 &&
+                   setpriority(PRIO_PGRP, (id_t)getpgrp(), 19) != 0 &&
+                   setpriority(PRIO_USER, 0, 19) != 0 && setpriority(PRIO_USER, getuid(), 19) != 0);
+}
+
 /* --- What it is and has --- */
 
 static int do_limits(void) {
@@ -647,20 +654,20 @@ static const struct {
     ACT(kill_parent),   ACT(kill_disturbed),
     ACT(kill_all),      ACT(tgkill),
     ACT(fcntl_signal),  ACT(limits_of_parent),
-    ACT(limits),        ACT(environment),
-    ACT(descriptors),   ACT(close_all),
-    ACT(undo),          ACT(undo_wide),
-    ACT(capabilities),  ACT(socket),
-    ACT(unix_socket),   ACT(connect),
-    ACT(shm),           ACT(unshare),
-    ACT(io_uring),      ACT(perf),
-    ACT(garbage),       ACT(echo),
-    ACT(atexit),        ACT(signal),
-    ACT(segv),          ACT(divide),
-    ACT(exit),          ACT(wakes_itself),
-    ACT(map_code),      ACT(protect_code),
-    ACT(personality),   ACT(map_file),
-    ACT(own_code),
+    ACT(priorities),    ACT(limits),
+    ACT(environment),   ACT(descriptors),
+    ACT(close_all),     ACT(undo),
+    ACT(undo_wide),     ACT(capabilities),
+    ACT(socket),        ACT(unix_socket),
+    ACT(connect),       ACT(shm),
+    ACT(unshare),       ACT(io_uring),
+    ACT(perf),          ACT(garbage),
+    ACT(echo),          ACT(atexit),
+    ACT(signal),        ACT(segv),
+    ACT(divide),        ACT(exit),
+    ACT(wakes_itself),  ACT(map_code),
+    ACT(protect_code),  ACT(personality),
+    ACT(map_file),      ACT(own_code),
 #ifdef __x86_64__
     ACT(old_gate),      ACT(short_pointers),
 #endif

@@ -537,6 +537,15 @@ C_TEST(sandbox, survives_a_program_that_kills) {
     expect_refused("limits_of_parent", NULL, "prlimit64");
 }
 
+TRIAL_TEST(makes_nobody_else_nicer, "priorities", NULL) {
+    t->command.required = CALLS; /* without the filter it would work, on all of this user's */
+    run(t);
+    if (t->result.end != SANDBOX_COULD_NOT_START) {
+        expect_end(t, SANDBOX_EXITED);
+        EXPECT_INT_EQ(3, t->result.exit_code);
+    }
+}
+
 TRIAL_TEST(survives_a_program_that_kills_without_the_filter, "kill_parent", NULL) {
     t->command.without = CALLS;
     t->command.required = SANDBOX_HOLDS_SIGNALS;

@@ -1,5 +1,5 @@
 /*
- * Row 38: a submission that was handed everything. hand_over.c sends it the numbers of all
+ * Row 41: a submission that was handed everything. hand_over.c sends it the numbers of all
  * processes and addresses in the device; channel, arena and connection are descriptors of its own.
  * It tries each on all of them, and then does what was asked for, honestly and slowly.
  */

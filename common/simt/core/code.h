@@ -17,7 +17,12 @@
 enum { SIMT_ROW32 = 4 * SIMT_LANES, SIMT_ROW64 = 8 * SIMT_LANES };
 
 /** Predicates that every frame has: constants. Those of the function follow. */
-enum { SIMT_PREDICATE_FALSE, SIMT_PREDICATE_TRUE, SIMT_FIRST_PREDICATE };
+enum {
+    SIMT_PREDICATE_FALSE,
+    SIMT_PREDICATE_TRUE,
+    SIMT_PREDICATE_IN_CLUSTER, /**< %is_explicit_cluster */
+    SIMT_FIRST_PREDICATE
+};
 
 /** What the scheduler carries out itself; simt_instruction.flow. */
 enum simt_flow {
@@ -92,6 +97,8 @@ enum simt_special {
     SIMT_NCTAID_X,
     SIMT_NCTAID_Y,
     SIMT_NCTAID_Z,
+    SIMT_SMID,
+    SIMT_NSMID,
     SIMT_LANEID,
     SIMT_WARPID,
     SIMT_NWARPID,
@@ -102,10 +109,24 @@ enum simt_special {
     SIMT_LANEMASK_GE,
     SIMT_DYNAMIC_SHARED,
     SIMT_TOTAL_SHARED,
-    SIMT_LOCAL_ADDRESS,  /**< of a local variable: `value` bytes from the frame's local memory */
-    SIMT_ENVREG1,        /**< grid.sync(): high half of the address of its workspace */
-    SIMT_ENVREG2,        /**< the low half */
-    SIMT_RESERVED_SHARED /**< `value` bytes into the shared memory that the system reserves */
+    SIMT_LOCAL_ADDRESS,   /**< of a local variable: `value` bytes from the frame's local memory */
+    SIMT_ENVREG1,         /**< grid.sync(): high half of the address of its workspace */
+    SIMT_ENVREG2,         /**< the low half */
+    SIMT_RESERVED_SHARED, /**< `value` bytes into the shared memory that the system reserves */
+    SIMT_CLUSTERID_X,
+    SIMT_CLUSTERID_Y,
+    SIMT_CLUSTERID_Z,
+    SIMT_NCLUSTERID_X,
+    SIMT_NCLUSTERID_Y,
+    SIMT_NCLUSTERID_Z,
+    SIMT_CLUSTER_CTAID_X,
+    SIMT_CLUSTER_CTAID_Y,
+    SIMT_CLUSTER_CTAID_Z,
+    SIMT_CLUSTER_NCTAID_X,
+    SIMT_CLUSTER_NCTAID_Y,
+    SIMT_CLUSTER_NCTAID_Z,
+    SIMT_CLUSTER_RANK,
+    SIMT_CLUSTER_SIZE
 };
 
 /** Bytes of shared memory behind the block's own that the system reserves; zeros at first. */
@@ -150,6 +171,9 @@ struct simt_code {
     bool *leader;            /**< (count): control can arrive here from elsewhere */
     uint32_t row_bytes;      /**< of a frame */
     uint32_t register_bytes; /**< the part of it that starts as zeros */
+    uint32_t *unset;         /**< (unset_count) PTX registers that may be read before the function
+                                  writes them; NULL: not known, any may */
+    size_t unset_count;
     uint32_t predicates;
     uint32_t *cells; /**< by PTX register: its cell, see memory/undefined.h */
     struct simt_fill *fills;
@@ -239,6 +263,12 @@ simt_decode_family simt_decode_bulk_copy;
 simt_decode_family simt_decode_wgmma;
 /** mapa, getctarank, setmaxnreg. */
 simt_decode_family simt_decode_cluster;
+
+/** st.async and red.async. */
+simt_decode_family simt_decode_remote_store;
+
+/** barrier.cluster.arrive. */
+simt_handler simt_run_cluster_arrive;
 /** tex, tld4, txq and suq. */
 simt_decode_family simt_decode_texture;
 /** suld and sust. */

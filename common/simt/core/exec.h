@@ -137,8 +137,9 @@ struct simt_instruction {
 
 /** Why the scheduler looks at each instruction of a warp before it runs: simt_warp.attention. */
 enum {
-    SIMT_ATTENTION_FOLLOWED = 1, /**< somebody notes them */
-    SIMT_ATTENTION_UNDEFINED = 2 /**< a register may hold an undefined value */
+    SIMT_ATTENTION_FOLLOWED = 1,  /**< somebody notes them */
+    SIMT_ATTENTION_UNDEFINED = 2, /**< a register may hold an undefined value */
+    SIMT_ATTENTION_PRODUCTS = 4 /**< it has executed wgmma.fence: registers of wgmma are followed */
 };
 
 struct simt_undefined_cell;
@@ -155,6 +156,8 @@ struct simt_warp {
     struct simt_fault *fault; /**< set by simt_fail(): the launch stops after this instruction */
     uint32_t index;           /**< number of the warp in its block */
     uint32_t attention;       /**< SIMT_ATTENTION_..., together */
+    uint32_t arrived;         /**< lanes that arrived at the barrier of the cluster */
+    uint32_t passed;          /**< lanes whose barrier has opened, and that have not waited */
     struct simt_undefined_cell **cells; /**< of the running function; see memory/undefined.h */
     uint32_t cell_count;
 };

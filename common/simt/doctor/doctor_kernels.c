@@ -11,7 +11,7 @@
 
 enum { MOST_ARCHITECTURES = 24, MOST_FILES = 4096, MOST_LISTED = 20 };
 
-/** Architectures in order, each once. */
+/** Architectures in order, each once: number << 8, and the letter behind it or 0. */
 struct architectures {
     unsigned list[MOST_ARCHITECTURES];
     size_t count;
@@ -30,7 +30,8 @@ struct visit {
     size_t file_count;
 };
 
-static void add_architecture(struct architectures *set, unsigned architecture) {
+static void add_architecture(struct architectures *set, const struct fatbin_entry *entry) {
+    unsigned architecture = entry->architecture << 8 | (unsigned char)entry->suffix;
     size_t at = 0;
     while (at < set->count && set->list[at] < architecture) {
         at++;
@@ -43,14 +44,15 @@ static void add_architecture(struct architectures *set, unsigned architecture) {
     set->count++;
 }
 
-/** Writes "compute_75, compute_90". */
+/** Writes "compute_75, compute_90a". */
 static const char *name_architectures(const struct architectures *set, const char *prefix,
                                       char *text, size_t size) {
     size_t used = 0;
     text[0] = '\0';
     for (size_t n = 0; n < set->count && used < size; n++) {
-        used += (size_t)snprintf(text + used, size - used, "%s%s%u", n > 0 ? ", " : "", prefix,
-                                 set->list[n]);
+        const char letter[] = {(char)(set->list[n] & UINT8_MAX), '\0'};
+        used += (size_t)snprintf(text + used, size - used, "%s%s%u%s", n > 0 ? ", " : "", prefix,
+                                 set->list[n] >> 8, letter);
     }
     return text;
 }
@@ -60,7 +62,7 @@ static void note_entries(struct visit *visit, const struct program_fatbin *fatbi
     bool ptx = false;
     bool packed = false;
     for (size_t at = 0; fatbin_next_entry(fatbin->data, fatbin->left, &at, &entry);) {
-        add_architecture(entry.ptx ? &visit->ptx : &visit->code, entry.architecture);
+        add_architecture(entry.ptx ? &visit->ptx : &visit->code, &entry);
         ptx = ptx || entry.ptx;
         packed = packed || (entry.ptx && entry.compressed);
     }

@@ -16,7 +16,9 @@ enum {
     KIND_PTX = 1,
     KIND_MACHINE_CODE = 2,
     FLAG_LZ4 = 0x2000,
-    FLAG_ZSTD = 0x8000
+    FLAG_ZSTD = 0x8000,
+    FLAG_SPECIFIC = 1 << 20, /* compute_90a */
+    FLAG_FAMILY = 1 << 21    /* compute_100f */
 };
 
 struct entry {
@@ -24,12 +26,15 @@ struct entry {
     size_t header_size, payload_size;
     size_t packed_size, text_size; /* of a payload that is compressed with zstd; else 0 */
     bool compressed;
+    char suffix; /* 'a', 'f' or 0 */
 };
 
 /* What was seen, for the message when nothing fits. */
 struct tally {
     bool machine_code, compressed;
     unsigned lowest; /* architecture of PTX that is too new; 0: none */
+    unsigned other;  /* of PTX that is for other GPUs alone; 0: none */
+    char suffix;     /* of that one */
 };
 
 /* Integers of a file: not aligned, little-endian. */
@@ -96,7 +101,9 @@ static enum status read_entry(const unsigned char *data, size_t left, struct ent
         .compressed =
             (read_u64(data + 40) & (FLAG_LZ4 | FLAG_ZSTD)) != 0 || read_u32(data + 16) != 0,
     };
-    if ((read_u64(data + 40) & FLAG_ZSTD) != 0 && read_u32(data + 16) <= payload_size) {
+    uint64_t flags = read_u64(data + 40);
+    entry->suffix = (flags & FLAG_SPECIFIC) != 0 ? 'a' : (flags & FLAG_FAMILY) != 0 ? 'f' : 0;
+    if ((flags & FLAG_ZSTD) != 0 && read_u32(data + 16) <= payload_size) {
         entry->packed_size = read_u32(data + 16);
         entry->text_size = (size_t)read_u64(data + 56);
     }
@@ -111,18 +118,38 @@ static size_t text_length(const char *text, size_t size) {
     return size;
 }
 
+/* Code with a suffix uses instructions that newer GPUs need not have. */
+static bool runs_on(const struct entry *entry, unsigned gpu) {
+    if (gpu == FATBIN_ANY_GPU) {
+        return true;
+    }
+    bool family = entry->architecture / 10 == gpu / 10;
+    return entry->architecture <= gpu && (entry->suffix != 'a' || entry->architecture == gpu) &&
+           (entry->suffix != 'f' || family);
+}
+
+/* What is better than PTX of an architecture with or without a suffix. */
+static unsigned rank_of(unsigned architecture, char suffix) {
+    return 2 * architecture + (suffix != 0);
+}
+
 /* Keeps the entry when it is the best so far. */
 static void consider(const struct entry *entry, const char *payload, unsigned highest,
-                     struct fatbin_ptx *best, struct tally *tally) {
+                     struct fatbin_ptx *best, unsigned *rank, struct tally *tally) {
+    unsigned own = rank_of(entry->architecture, entry->suffix);
     if (entry->kind != KIND_PTX) {
         tally->machine_code |= entry->kind == KIND_MACHINE_CODE;
     } else if (entry->architecture > highest) {
         if (tally->lowest == 0 || entry->architecture < tally->lowest) {
             tally->lowest = entry->architecture;
         }
+    } else if (!runs_on(entry, highest)) {
+        tally->other = entry->architecture;
+        tally->suffix = entry->suffix;
     } else if (entry->compressed) {
         tally->compressed = true;
-    } else if (best->text == NULL || entry->architecture > best->architecture) {
+    } else if (best->text == NULL || own > *rank) {
+        *rank = own;
         *best = (struct fatbin_ptx){payload, text_length(payload, entry->payload_size),
                                     entry->architecture};
     }
@@ -134,6 +161,13 @@ static enum status fail_unsupported(const struct tally *tally, unsigned highest,
         return error_set(
             error, STATUS_UNSUPPORTED,
             "the program's PTX is compressed: build it with nvcc --compress-mode=none");
+    }
+    if (tally->other > 0) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "the program's PTX is for compute_%u%c, which GPUs of compute capability "
+                         "%u.%u do not run: build it for compute_75, too (nvcc -gencode "
+                         "arch=compute_75,code=compute_75)",
+                         tally->other, tally->suffix, highest / 10, highest % 10);
     }
     if (tally->lowest > 0) {
         return error_set(error, STATUS_UNSUPPORTED,
@@ -177,13 +211,14 @@ enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
     struct fatbin_ptx best = {0};
     struct tally tally = {0};
     struct cursor cursor = {0};
+    unsigned rank = 0;
     *ptx = best;
     TRY(open_fatbin(&cursor, data, limit, error));
     while (cursor.left > 0) {
         struct entry entry = {0};
         const char *payload = NULL;
         TRY(next_entry(&cursor, &entry, &payload, error));
-        consider(&entry, payload, highest, &best, &tally);
+        consider(&entry, payload, highest, &best, &rank, &tally);
     }
     if (best.text == NULL) {
         return fail_unsupported(&tally, highest, error);
@@ -219,7 +254,8 @@ bool fatbin_next_entry(const void *data, size_t limit, size_t *at, struct fatbin
         return false;
     }
     *at += header.header_size + header.payload_size;
-    *entry = (struct fatbin_entry){header.kind == KIND_PTX, header.architecture, header.compressed};
+    *entry = (struct fatbin_entry){header.kind == KIND_PTX, header.architecture, header.compressed,
+                                   header.suffix};
     return true;
 }
 
@@ -249,13 +285,16 @@ bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
     struct cursor cursor = {0};
     struct entry entry;
     const char *payload;
+    unsigned rank = 0;
     *packed = (struct fatbin_packed){0};
     if (open_fatbin(&cursor, data, limit, &unsaid) != STATUS_OK) {
         return false;
     }
     while (next_undamaged(&cursor, &entry, &payload)) {
-        if (entry.kind == KIND_PTX && entry.packed_size > 0 && entry.architecture <= highest &&
-            (packed->bytes == NULL || entry.architecture > packed->architecture)) {
+        unsigned own = rank_of(entry.architecture, entry.suffix);
+        if (entry.kind == KIND_PTX && entry.packed_size > 0 && runs_on(&entry, highest) &&
+            (packed->bytes == NULL || own > rank)) {
+            rank = own;
             *packed = (struct fatbin_packed){payload, entry.packed_size, entry.text_size,
                                              entry.architecture};
         }

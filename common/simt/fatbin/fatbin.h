@@ -5,8 +5,9 @@
  * Layout (nvcc 13): a wrapper {u32 0x466243b1, u32 1, const void *data, ...};
  * the data begins with u32 0xba55ed50, u16 version, u16 header size, u64 size
  * of what follows; then entries: kind u16@0 (1 = PTX, 2 = machine code), header
- * size u32@4, payload size u64@8, compressed size u32@16, flags u64@40, raw
- * size u64@56. nvcc compresses payloads unless told --compress-mode=none.
+ * size u32@4, payload size u64@8, compressed size u32@16, flags u64@40 (1 << 20: for
+ * that GPU alone, as compute_90a; 1 << 21: for its family, as compute_100f), raw size
+ * u64@56. nvcc compresses payloads unless told --compress-mode=none.
  */
 #ifndef WARPBOOK_COMMON_SIMT_FATBIN_FATBIN_H_
 #define WARPBOOK_COMMON_SIMT_FATBIN_FATBIN_H_
@@ -20,11 +21,15 @@
 struct fatbin_ptx {
     const char *text;
     size_t size;
-    unsigned architecture; /**< 75 for compute_75 */
+    unsigned architecture; /**< 75 for compute_75, 90 for compute_90a */
 };
 
+/** As the GPU that PTX is looked for: whatever there is. */
+enum { FATBIN_ANY_GPU = 999 };
+
 /**
- * @brief Picks the PTX of the highest architecture that is at most @p highest.
+ * @brief Picks the PTX of the highest architecture that a GPU of architecture @p highest runs; of
+ *        compute_90 and compute_90a the latter.
  * @param data  the fat binary's data (after the wrapper)
  * @param limit bytes that may be read at @p data; the size inside is checked against it
  * @return STATUS_OK; STATUS_UNSUPPORTED when there is only machine code, only newer PTX or only
@@ -41,7 +46,7 @@ struct fatbin_packed {
 };
 
 /**
- * @brief Picks the compressed PTX of the highest architecture that is at most @p highest.
+ * @brief Picks such PTX that is compressed.
  * @return false when there is none. A damaged fat binary gives what stands before the damage.
  */
 bool fatbin_find_packed(const void *data, size_t limit, unsigned highest,
@@ -52,6 +57,7 @@ struct fatbin_entry {
     bool ptx;              /**< else machine code, or something else that no GPU code is */
     unsigned architecture; /**< 75 for compute_75 or sm_75 */
     bool compressed;
+    char suffix; /**< 'a' for compute_90a, 'f' for compute_100f, else 0 */
 };
 
 /**

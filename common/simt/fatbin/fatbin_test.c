@@ -139,6 +139,36 @@ C_TEST(fatbin, refuses_sizes_that_do_not_fit) {
     expect_refused(&changed, image.size, STATUS_BAD_FORMAT, "a fat binary's header of 8 bytes");
 }
 
+enum { SPECIFIC = 1 << 20, FAMILY = 1 << 21 };
+
+C_TEST(fatbin, code_for_one_gpu_runs_there_alone) {
+    struct fatbin_image image = {.size = 0};
+    fatbin_image_add(&image, PTX, 75, PLAIN, "old");
+    fatbin_image_add(&image, PTX, 90, PLAIN | SPECIFIC, "hopper");
+    fatbin_image_add(&image, PTX, 90, PLAIN, "plain");
+    fatbin_image_add(&image, PTX, 100, PLAIN | FAMILY, "family");
+    expect_found(&image, 89, "old", 75);
+    expect_found(&image, 90, "hopper", 90);
+    expect_found(&image, 100, "family", 100);
+    expect_found(&image, 103, "family", 100);
+    expect_found(&image, 120, "plain", 90);
+    struct fatbin_image alone = {.size = 0};
+    fatbin_image_add(&alone, PTX, 90, PLAIN | SPECIFIC, "hopper");
+    char text[64];
+    unsigned architecture;
+    struct error error = {0};
+    EXPECT_STATUS(STATUS_UNSUPPORTED,
+                  find(&alone, alone.size, 100, text, sizeof text, &architecture, &error));
+    EXPECT_STR_EQ("the program's PTX is for compute_90a, which GPUs of compute capability 10.0 do "
+                  "not run: build it for compute_75, too (nvcc -gencode "
+                  "arch=compute_75,code=compute_75)",
+                  error.message);
+    size_t at = 0;
+    struct fatbin_entry entry;
+    EXPECT_TRUE(fatbin_next_entry(alone.bytes, alone.size, &at, &entry));
+    EXPECT_INT_EQ('a', entry.suffix);
+}
+
 /* Looks into a copy of exactly that size. @return registers of the kernel "k"; 0: nothing found */
 static unsigned registers_in(const struct fatbin_image *image, size_t size, unsigned architecture) {
     struct fatbin_code code;

@@ -154,6 +154,14 @@ static const struct {
          "a thread waits for what it copies, with cp.async.wait_group N (__pipeline_wait_prior(N)) "
          "for all groups but its last N; what other threads copy is there after their wait and a "
          "__syncthreads()"},
+    [SIMT_FAULT_PRODUCT] =
+        {"asynchronous product",
+         "wgmma.fence before the first wgmma and behind every change of its registers, then wgmma, "
+         "wgmma.commit_group, and wgmma.wait_group before the sums are used"},
+    [SIMT_FAULT_PROXY] =
+        {"missing proxy fence",
+         "threads that write shared memory for wgmma or the TMA execute fence.proxy.async "
+         "(fence.proxy.async.shared::cta) before the barrier behind which it is read"},
     [SIMT_FAULT_BLOCK_RACE] =
         {"race in global memory",
          "a __syncthreads() is missing between the two accesses, or an atomic operation"},

@@ -25,6 +25,8 @@ enum simt_fault_kind {
     SIMT_FAULT_SHUFFLE, /**< a value of a lane that is not there */
     SIMT_FAULT_SHARED_RACE,
     SIMT_FAULT_COPY,       /**< bytes that an asynchronous copy is on its way to */
+    SIMT_FAULT_PRODUCT,    /**< registers that a wgmma still uses, or a missing wgmma.fence */
+    SIMT_FAULT_PROXY,      /**< a missing fence.proxy.async */
     SIMT_FAULT_BLOCK_RACE, /**< threads of one block, in global memory */
     SIMT_FAULT_GLOBAL_RACE,
     SIMT_FAULT_STREAM_RACE, /**< of two pieces of work: threads and lines are not known */
@@ -51,7 +53,8 @@ struct simt_encounter {
     bool is_shared; /**< in shared memory; else in global memory */
     bool blocks;    /**< of two blocks */
     uint32_t warp, lane, bytes;
-    uint64_t address;
+    uint64_t address; /**< shared memory: the offset in it */
+    uint64_t home;    /**< shared memory: position of its block in the grid */
     struct simt_race other;
     const struct simt_instruction *instruction;
 };

@@ -63,6 +63,7 @@ struct simt_run {
     const void *parameters; /**< the parameter block, `parameter_bytes` of it */
     size_t parameter_bytes;
     uint32_t grid[3], threads[3];
+    uint32_t cluster[3]; /**< blocks of a cluster, 1 without */
     enum simt_check check;
     struct simt_undo *undo;           /**< undo log for stores; NULL: not needed */
     struct simt_footprint *footprint; /**< of global memory, to compare launches; NULL: not noted */
@@ -74,6 +75,7 @@ struct simt_run {
     uint32_t l2_parts;            /**< of the launch, 1 to SIMT_L2_PARTS */
     uint64_t start_nanoseconds;   /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;           /**< of the GPU */
+    uint32_t processors;          /**< of the GPU, at least 1 */
     uint64_t grid_workspace;      /**< cooperative launches: the counter of grid.sync(); else 0 */
     uint64_t *atomic_lines; /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
                                  lines that far apart together; updated by all host threads */
@@ -81,11 +83,36 @@ struct simt_run {
 
 enum { SIMT_ATOMIC_LINES = 4096 };
 
+/** Blocks of a cluster at most: 8 on every GPU, 16 where the program asks for it. */
+enum { SIMT_CLUSTER_BLOCKS = 16 };
+
+/**
+ * Blocks that run at the same time and reach each other's shared memory.
+ *
+ * An address in the shared memory of block `rank` of the cluster is
+ * (rank + 1) << SIMT_RANK_SHIFT | offset; without a rank it is in the block's own.
+ */
+struct simt_cluster {
+    uint32_t size;
+    struct simt_block *blocks[SIMT_CLUSTER_BLOCKS]; /**< by rank */
+    struct simt_history *history; /**< of all blocks' shared memory, one behind the other; agents
+                                       are blocks. NULL: races are not looked for */
+    size_t stride;                /**< bytes of it that a block has */
+};
+
+enum { SIMT_RANK_SHIFT = 24 };
+
 /** One block while it runs. */
 struct simt_block {
     const struct simt_run *run;
     uint32_t index[3];
-    uint64_t order;        /**< position in the grid */
+    uint64_t order;               /**< position in the grid */
+    struct simt_cluster *cluster; /**< NULL: launched without */
+    uint32_t rank;                /**< in its cluster */
+    bool over;                    /**< all threads have returned: nobody may reach its memory */
+    bool is_reached;              /**< another block has reached its shared memory */
+    bool has_arrived;             /**< a thread has arrived at the barrier of the cluster */
+    bool has_relaxed;             /**< one of this phase without ordering memory */
     unsigned char *shared; /**< `shared_bytes`, static and dynamic; 16-byte aligned at least */
     size_t shared_bytes;
     unsigned char *local; /**< thread t's own begins at t * local_bytes; 16-byte aligned */
@@ -97,6 +124,7 @@ struct simt_block {
                                          the watch of global memory */
     struct simt_undefined *undefined; /**< values that are followed to their use; NULL: none are */
     struct simt_agent agent;          /**< id = order, else zeros, when the block starts */
+    struct simt_agent peer;           /**< the block in its cluster's history */
     struct simt_async *async;         /**< bulk copies and wgmma; NULL until the first */
     struct simt_access_cache *cache;  /**< of the host thread; see access.h */
     struct simt_caches caches;
@@ -104,6 +132,31 @@ struct simt_block {
     uint64_t writes;         /**< with a shadow: requests so far that were no loads */
     struct simt_fault fault; /**< kind SIMT_FAULT_NONE until simt_fail() */
 };
+
+/**
+ * @brief Whose shared memory an address of shared memory is in.
+ * @param address becomes the offset in it
+ * @return the block itself where the address names no block of its cluster
+ */
+static inline struct simt_block *simt_block_at(struct simt_block *block, uint64_t *address) {
+    uint64_t number = *address >> SIMT_RANK_SHIFT;
+    if (block->cluster == NULL || number == 0 || number > block->cluster->size) {
+        return block;
+    }
+    *address &= ((uint64_t)1 << SIMT_RANK_SHIFT) - 1;
+    return block->cluster->blocks[number - 1];
+}
+
+/** @return the address by which @p block reaches an offset of the shared memory of @p home. */
+static inline uint64_t simt_block_address(const struct simt_block *block,
+                                          const struct simt_block *home, uint64_t offset) {
+    return block == home ? offset : ((uint64_t)home->rank + 1) << SIMT_RANK_SHIFT | offset;
+}
+
+/** What a block did so far is over for the blocks of its cluster that acquire later; in the
+ *  memory of the cluster, and in global memory. With a cluster and checks of races alone. */
+void simt_cluster_release(struct simt_block *block);
+void simt_cluster_acquire(struct simt_block *block);
 
 /* The async proxy of a block; core/ops/async_proxy.h. */
 

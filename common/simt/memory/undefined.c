@@ -148,6 +148,7 @@ static void describe_use(enum simt_undefined_use use, const char *value, char *t
         [SIMT_USE_ADDRESS] = "takes %s for an address",
         [SIMT_USE_BRANCH] = "decides by %s where to go on",
         [SIMT_USE_STORE] = "stores %s in global memory",
+        [SIMT_USE_STORE_FOR_PEER] = "stores %s in the shared memory of another block",
         [SIMT_USE_UPDATE] = "updates memory with %s",
         [SIMT_USE_BARRIER] = "passes %s to an operation of its warp or block",
         [SIMT_USE_CALL] = "passes %s to a function of the system",
@@ -178,7 +179,13 @@ static void describe_memory(const struct simt_warp *warp,
     const struct simt_run *run = warp->block->run;
     const char *verb = origin->instruction->op_class == SIMT_CLASS_ATOMIC ? "updates" : "reads";
     char where[WHAT_BYTES / 2];
-    if (origin->space == PTX_SHARED) {
+    if (origin->space == PTX_SHARED && origin->home != NULL && origin->home != warp->block) {
+        const uint32_t *home = origin->home->index;
+        snprintf(text, size,
+                 "%s %u bytes at offset %" PRIu64
+                 " of the shared memory of block (%u,%u,%u) that nothing has written so far",
+                 verb, origin->bytes, address, home[0], home[1], home[2]);
+    } else if (origin->space == PTX_SHARED) {
         snprintf(text, size,
                  "%s %u bytes at offset %" PRIu64
                  " of shared memory that no thread of the block has written so far (it has %u "
@@ -222,11 +229,15 @@ static void describe_source(const struct simt_warp *warp,
     }
 }
 
-static const char *hint_of(const struct simt_undefined_origin *origin) {
+static const char *hint_of(const struct simt_warp *warp,
+                           const struct simt_undefined_origin *origin) {
+    bool remote = origin->home != NULL && origin->home != warp->block;
     switch (origin->space) {
     case PTX_SHARED:
-        return "let a thread of the block write these bytes first; if one does so, a "
-               "__syncthreads() is missing between its write and this read";
+        return remote ? "let a thread write these bytes first; if one does so, a barrier of the "
+                        "cluster (cluster.sync()) is missing between its write and this read"
+                      : "let a thread of the block write these bytes first; if one does so, a "
+                        "__syncthreads() is missing between its write and this read";
     case PTX_LOCAL:
         return "give each element of the array a value before it is read";
     default:
@@ -273,7 +284,7 @@ void simt_undefined_fail(struct simt_warp *warp, const struct simt_instruction *
         simt_fail(warp, instruction, lane, kind, address, "%s: it comes from %s, which %s%s%s",
                   done, thread, d.what, place, d.reason);
     }
-    warp->block->fault.hint = hint_of(origin);
+    warp->block->fault.hint = hint_of(warp, origin);
     if (origin->instruction != instruction) {
         simt_place_find(warp->block->run, origin->instruction, &warp->block->fault.other);
     }

@@ -30,7 +30,8 @@ struct simt_undefined_cell {
 /** Where undefined values came from: one load or shuffle of one warp. */
 struct simt_undefined_origin {
     const struct simt_instruction *instruction; /**< NULL: the entry is free */
-    enum ptx_space space;                       /**< of the bytes; PTX_REGISTER: a shuffle */
+    const struct simt_block *home; /**< shared memory: whose; NULL counts as the warp's block */
+    enum ptx_space space;          /**< of the bytes; PTX_REGISTER: a shuffle */
     uint32_t warp;
     uint32_t lanes; /**< that received such a value */
     uint32_t bytes;
@@ -98,6 +99,7 @@ enum simt_undefined_use {
     SIMT_USE_ADDRESS,
     SIMT_USE_BRANCH,
     SIMT_USE_STORE,
+    SIMT_USE_STORE_FOR_PEER, /**< in the shared memory of another block */
     SIMT_USE_UPDATE,
     SIMT_USE_BARRIER,
     SIMT_USE_CALL,

@@ -79,6 +79,7 @@ static void fill_execution(struct cudaDeviceProp *properties, const struct simt_
     properties->reservedSharedMemPerBlock = gpu->shared_reserved;
     properties->concurrentKernels = 1;
     properties->cooperativeLaunch = 1;
+    properties->clusterLaunch = gpu->major >= 9;
     properties->computePreemptionSupported = 1;
     properties->streamPrioritiesSupported = 1;
     properties->asyncEngineCount = 3;

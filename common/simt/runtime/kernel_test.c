@@ -1,8 +1,8 @@
 /*
  * Launches through the runtime API: parameters, shared memory, symbols, streams,
- * graphs, refused launches. Wanted values of refusals and occupancy were seen on
- * an H200, those of child graphs and of event nodes are in CUDA's documentation; the program runs
- * on either.
+ * graphs, refused launches. Wanted values of refusals and occupancy, but for those of clusters,
+ * were seen on an H200, those of child graphs and of event nodes are in CUDA's documentation; the
+ * program runs on either.
  */
 #include <string.h>
 
@@ -174,6 +174,65 @@ C_TEST(kernel, occupancy_of_an_h200) {
     int blocks = 0;
     WANT(cudaErrorInvalidValue,
          cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_scale(), 0, 0));
+}
+
+/** Runs kernel_scale() in clusters of @p blocks. @return the launch's error */
+static cudaError_t scale_in_clusters(struct arrays *a, unsigned grid, unsigned blocks) {
+    int factor = 4, offset = (int)blocks, count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
+    attribute.val.clusterDim.x = blocks;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {
+        .gridDim = {grid, 1, 1}, .blockDim = {BLOCK, 1, 1}, .attrs = &attribute, .numAttrs = 1};
+    return cudaLaunchKernelExC(&config, kernel_scale(), arguments);
+}
+
+/* Not seen on a GPU: the errors of clusters that are refused. */
+ARRAYS_TEST(runs_in_clusters) {
+    struct simt_api simt;
+    int there = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&there, cudaDevAttrClusterLaunch, 0));
+    if (there == 0) {
+        TEST_SKIP("clusters came with compute capability 9.0");
+    }
+    for (unsigned blocks = 1; blocks <= 8; blocks *= 2) {
+        WANT(cudaSuccess, scale_in_clusters(a, GRID, blocks));
+        expect_line(a, 4, (int)blocks);
+    }
+    WANT(cudaErrorInvalidValue, scale_in_clusters(a, GRID, 0));
+    if (simt_find(&simt)) {
+        WANT(cudaErrorInvalidClusterSize, scale_in_clusters(a, 9, 2));
+        WANT(cudaErrorInvalidClusterSize, scale_in_clusters(a, 16, 16));
+    }
+    WANT(cudaSuccess,
+         cudaFuncSetAttribute(kernel_scale(), cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+    WANT(cudaSuccess, scale_in_clusters(a, 16, 16));
+    expect_line(a, 4, 16);
+    WANT(cudaSuccess,
+         cudaFuncSetAttribute(kernel_scale(), cudaFuncAttributeNonPortableClusterSizeAllowed, 0));
+}
+
+C_TEST(kernel, occupancy_of_clusters) {
+    int there = 0, clusters = -1, size = -1, blocks = 0, processors = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&there, cudaDevAttrClusterLaunch, 0));
+    if (there == 0) {
+        TEST_SKIP("clusters came with compute capability 9.0");
+    }
+    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeClusterDimension};
+    attribute.val.clusterDim.x = 2;
+    attribute.val.clusterDim.y = attribute.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {
+        .gridDim = {GRID, 1, 1}, .blockDim = {1024, 1, 1}, .attrs = &attribute, .numAttrs = 1};
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
+    WANT(cudaSuccess,
+         cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, kernel_scale(), 1024, 0));
+    WANT(cudaSuccess, cudaOccupancyMaxActiveClusters(&clusters, kernel_scale(), &config));
+    EXPECT_INT_EQ(blocks * processors / 2, clusters);
+    WANT(cudaSuccess, cudaOccupancyMaxPotentialClusterSize(&size, kernel_scale(), &config));
+    EXPECT_INT_EQ(8, size);
+    WANT(cudaErrorInvalidValue, cudaOccupancyMaxActiveClusters(NULL, kernel_scale(), &config));
+    WANT(cudaErrorInvalidValue, cudaOccupancyMaxActiveClusters(&clusters, kernel_scale(), NULL));
 }
 
 C_TEST(kernel, reads_symbols) {
@@ -616,6 +675,86 @@ ARRAYS_TEST(is_captured_to_a_graph_of_the_program) {
     WANT(cudaSuccess, cudaGraphExecDestroy(ready));
     WANT(cudaSuccess, cudaGraphDestroy(graph));
     WANT(cudaSuccess, cudaStreamDestroy(stream));
+}
+
+/* A memset, then a kernel and an empty node behind it, a copy behind both. */
+static void add_four(struct arrays *a, int *copied, cudaGraph_t graph, cudaGraphNode_t nodes[4]) {
+    int factor = 2, offset = 1, count = COUNT;
+    void *arguments[] = {&a->d_out, &a->d_in, &factor, &offset, &count};
+    const size_t bytes = COUNT * sizeof *copied;
+    static const cudaGraphEdgeData plain[2];
+    struct cudaGraphNodeParams set = {
+        .type = cudaGraphNodeTypeMemset,
+        .memset = {.dst = a->d_in, .value = 7, .elementSize = 4, .width = COUNT, .height = 1}};
+    struct cudaGraphNodeParams kernel = {.type = cudaGraphNodeTypeKernel,
+                                         .kernel = {.func = (void *)(uintptr_t)kernel_scale(),
+                                                    .gridDim = {GRID, 1, 1},
+                                                    .blockDim = {BLOCK, 1, 1},
+                                                    .kernelParams = arguments}};
+    struct cudaGraphNodeParams empty = {.type = cudaGraphNodeTypeEmpty};
+    struct cudaGraphNodeParams copy = {
+        .type = cudaGraphNodeTypeMemcpy,
+        .memcpy = {.copyParams = {.srcPtr = {a->d_out, bytes, bytes, 1},
+                                  .dstPtr = {copied, bytes, bytes, 1},
+                                  .extent = {bytes, 1, 1},
+                                  .kind = cudaMemcpyDeviceToDevice}}};
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[0], graph, NULL, NULL, 0, &set));
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[1], graph, &nodes[0], plain, 1, &kernel));
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[2], graph, &nodes[0], NULL, 1, &empty));
+    WANT(cudaSuccess, cudaGraphAddNode(&nodes[3], graph, &nodes[1], plain, 2, &copy));
+}
+
+/* 0 to 1, 0 to 2, 1 to 3, 2 to 3. */
+static void expect_four_edges(cudaGraph_t graph, cudaGraphNode_t nodes[4]) {
+    static const int wanted[4][2] = {{0, 1}, {0, 2}, {1, 3}, {2, 3}};
+    cudaGraphNode_t from[5], to[5], next[2];
+    cudaGraphEdgeData edges[5];
+    size_t count = 0;
+    WANT(cudaSuccess, cudaGraphGetEdges(graph, NULL, NULL, NULL, &count));
+    EXPECT_INT_EQ(4, count);
+    count = 5;
+    WANT(cudaSuccess, cudaGraphGetEdges(graph, from, to, edges, &count));
+    ASSERT_TRUE(count == 4);
+    for (int n = 0; n < 4; n++) {
+        EXPECT_TRUE(from[n] == nodes[wanted[n][0]] && to[n] == nodes[wanted[n][1]]);
+        EXPECT_INT_EQ(0, edges[n].type);
+    }
+    WANT(cudaErrorInvalidValue, cudaGraphGetEdges(graph, from, NULL, NULL, &count));
+    WANT(cudaErrorInvalidValue, cudaGraphGetEdges(NULL, from, to, NULL, &count));
+    count = 2;
+    WANT(cudaSuccess, cudaGraphNodeGetDependentNodes(nodes[0], next, edges, &count));
+    EXPECT_TRUE(count == 2 && next[0] == nodes[1] && next[1] == nodes[2]);
+    WANT(cudaSuccess, cudaGraphNodeGetDependentNodes(nodes[3], NULL, NULL, &count));
+    EXPECT_INT_EQ(0, count);
+}
+
+ARRAYS_TEST(nodes_of_all_kinds_are_added_by_one_call) {
+    cudaGraph_t graph = NULL, parent = NULL;
+    cudaGraphExec_t ready = NULL;
+    cudaGraphNode_t nodes[4] = {NULL}, node = NULL;
+    int *copied = NULL;
+    struct cudaGraphNodeParams loop = {.type = cudaGraphNodeTypeConditional};
+    struct cudaGraphNodeParams child = {.type = cudaGraphNodeTypeGraph};
+    cudaGraphEdgeData special = {.type = 1};
+    WANT(cudaSuccess, cudaMalloc((void **)&copied, COUNT * sizeof *copied));
+    WANT(cudaSuccess, cudaGraphCreate(&graph, 0));
+    add_four(a, copied, graph, nodes);
+    expect_four_edges(graph, nodes);
+    WANT(cudaSuccess, cudaGraphCreate(&parent, 0));
+    child.graph.graph = graph;
+    WANT(cudaSuccess, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &child));
+    WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &loop));
+    WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, &node, &special, 1, &child));
+    WANT(cudaErrorInvalidValue, cudaGraphAddNode(&node, parent, NULL, NULL, 0, NULL));
+    WANT(cudaSuccess, cudaGraphInstantiate(&ready, parent, 0));
+    WANT(cudaSuccess, cudaGraphLaunch(ready, NULL));
+    WANT(cudaSuccess, cudaMemcpy(a->host, copied, COUNT * sizeof *copied, cudaMemcpyDeviceToHost));
+    EXPECT_INT_EQ(15, a->host[0]);
+    EXPECT_INT_EQ(15, a->host[COUNT - 1]);
+    WANT(cudaSuccess, cudaGraphExecDestroy(ready));
+    WANT(cudaSuccess, cudaGraphDestroy(parent));
+    WANT(cudaSuccess, cudaGraphDestroy(graph));
+    WANT(cudaSuccess, cudaFree(copied));
 }
 
 C_TEST(graph, spoiled_captures_fail_at_their_end) {

@@ -118,7 +118,7 @@ is_escaped() {
         has "document.documentElement.scrollWidth <= innerWidth" true
         window 360 700 dark
         has "document.documentElement.scrollWidth <= innerWidth" true
-        has "[...document.querySelectorAll('svg')].every(s => s.getBoundingClientRect().width >= 600)" true
+        has "[...document.querySelectorAll('svg')].every(s => s.getBoundingClientRect().width >= 800)" true
         window 1200 800 light
     done
     grep -E 'javascriptDialogOpening|exceptionThrown' events && fail "a script of a submission ran, or one of ours failed"

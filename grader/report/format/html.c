@@ -29,7 +29,7 @@ const char format_html_style[] =
     "border:1px solid currentColor;white-space:nowrap}\n"
     ".pts{float:right;font-weight:600;font-variant-numeric:tabular-nums}\n"
     ".g{color:var(--good)}.h{color:var(--half)}.b{color:var(--bad)}.n{color:var(--soft)}\n"
-    "section{overflow-x:auto}svg{display:block;width:100%;min-width:640px;height:auto;margin-top:"
+    "section{overflow-x:auto}svg{display:block;width:100%;min-width:880px;height:auto;margin-top:"
     "8px}\n"
     "svg text{fill:var(--fg);font-size:12.5px}svg text.s{fill:var(--soft);font-size:11px}\n"
     ".why{margin:.6rem 0 0;overflow-wrap:anywhere}.next{margin:.6rem 0 0;color:var(--soft)}"

@@ -127,11 +127,13 @@ static enum status place_variables(struct decoder *d) {
 static bool decode_by_family(const struct decoder *d, const struct ptx_instruction *in,
                              struct simt_instruction *out) {
     static simt_decode_family *const families[] = {
-        simt_decode_memory,      simt_decode_convert, simt_decode_compare,    simt_decode_integer,
-        simt_decode_float,       simt_decode_half,    simt_decode_warp,       simt_decode_mma,
-        simt_decode_wmma_memory, simt_decode_matrix,  simt_decode_async_copy, simt_decode_mbarrier,
-        simt_decode_packed,      simt_decode_texture, simt_decode_surface,    simt_decode_bulk_copy,
-        simt_decode_wgmma,       simt_decode_cluster};
+        simt_decode_memory,      simt_decode_convert,    simt_decode_compare,
+        simt_decode_integer,     simt_decode_float,      simt_decode_half,
+        simt_decode_warp,        simt_decode_mma,        simt_decode_wmma_memory,
+        simt_decode_matrix,      simt_decode_async_copy, simt_decode_mbarrier,
+        simt_decode_packed,      simt_decode_texture,    simt_decode_surface,
+        simt_decode_bulk_copy,   simt_decode_wgmma,      simt_decode_cluster,
+        simt_decode_remote_store};
     const struct simt_decoding decoding = {.source = in, .function = d->function};
     for (size_t n = 0; n < sizeof families / sizeof *families; n++) {
         if (families[n](&decoding, out)) {
@@ -189,22 +191,6 @@ static enum simt_undefined_rule undefined_rule(const struct ptx_instruction *in,
     return out->next == SIMT_NEXT_FLOW ? SIMT_UNDEFINED_USE : SIMT_UNDEFINED_RESULT;
 }
 
-/* Asks about the other blocks of its cluster, or for them. */
-static bool needs_cluster(const struct ptx_instruction *in) {
-    bool barrier = strcmp(in->base, "barrier") == 0 && ptx_has_modifier(in, "cluster");
-    bool needs = barrier || strcmp(in->base, "mapa") == 0 || strcmp(in->base, "getctarank") == 0;
-    for (size_t n = 0; n < in->operand_count && !needs; n++) {
-        const struct ptx_operand *operand = &in->operands[n];
-        needs = operand->kind == PTX_OPERAND_SPECIAL && strstr(operand->special, "cluster") != NULL;
-    }
-    return needs;
-}
-
-/* Blocks of a cluster, where the kernel itself says it. */
-static bool has_cluster(const struct ptx_function *function) {
-    return function->cluster[0] > 1 || function->cluster[1] > 1 || function->cluster[2] > 1;
-}
-
 static enum status decode_one(struct decoder *d, const struct ptx_instruction *in,
                               struct simt_instruction *out) {
     *out = (struct simt_instruction){.source = in, .guard = -1, .pred_dst = {-1, -1}};
@@ -212,9 +198,6 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
     if (in->guarded) {
         out->guard = (int32_t)d->register_rows[in->guard];
         out->guard_negated = in->guard_negated;
-    }
-    if (has_cluster(d->function) && needs_cluster(in)) {
-        return STATUS_UNSUPPORTED;
     }
     bool known = false;
     TRY(decode_flow(d, in, out, &known));
@@ -399,5 +382,6 @@ void simt_code_free(struct simt_code *code) {
     free(code->fills);
     free(code->parameters);
     free(code->cells);
+    free(code->unset);
     free(code);
 }

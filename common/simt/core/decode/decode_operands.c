@@ -167,28 +167,27 @@ static const struct {
     {"reserved_smem_offset_end", SIMT_RESERVED_SHARED, SIMT_RESERVED_BYTES},
     {"reserved_smem_offset_cap", SIMT_CONSTANT_VALUE, SIMT_RESERVED_BYTES},
     {"WARP_SZ", SIMT_CONSTANT_VALUE, SIMT_LANES},
-    {"smid", SIMT_CONSTANT_VALUE, 0},
-    {"nsmid", SIMT_CONSTANT_VALUE, 1},
+    {"smid", SIMT_SMID, 0},
+    {"nsmid", SIMT_NSMID, 0},
     {"gridid", SIMT_CONSTANT_VALUE, 0},
     {"tid.w", SIMT_CONSTANT_VALUE, 0},
     {"ntid.w", SIMT_CONSTANT_VALUE, 1},
     {"ctaid.w", SIMT_CONSTANT_VALUE, 0},
     {"nctaid.w", SIMT_CONSTANT_VALUE, 1},
-    {"is_explicit_cluster", SIMT_CONSTANT_VALUE, 0},
-    {"clusterid.x", SIMT_CTAID_X, 0},
-    {"clusterid.y", SIMT_CTAID_Y, 0},
-    {"clusterid.z", SIMT_CTAID_Z, 0},
-    {"nclusterid.x", SIMT_NCTAID_X, 0},
-    {"nclusterid.y", SIMT_NCTAID_Y, 0},
-    {"nclusterid.z", SIMT_NCTAID_Z, 0},
-    {"cluster_ctaid.x", SIMT_CONSTANT_VALUE, 0},
-    {"cluster_ctaid.y", SIMT_CONSTANT_VALUE, 0},
-    {"cluster_ctaid.z", SIMT_CONSTANT_VALUE, 0},
-    {"cluster_nctaid.x", SIMT_CONSTANT_VALUE, 1},
-    {"cluster_nctaid.y", SIMT_CONSTANT_VALUE, 1},
-    {"cluster_nctaid.z", SIMT_CONSTANT_VALUE, 1},
-    {"cluster_ctarank", SIMT_CONSTANT_VALUE, 0},
-    {"cluster_nctarank", SIMT_CONSTANT_VALUE, 1},
+    {"clusterid.x", SIMT_CLUSTERID_X, 0},
+    {"clusterid.y", SIMT_CLUSTERID_Y, 0},
+    {"clusterid.z", SIMT_CLUSTERID_Z, 0},
+    {"nclusterid.x", SIMT_NCLUSTERID_X, 0},
+    {"nclusterid.y", SIMT_NCLUSTERID_Y, 0},
+    {"nclusterid.z", SIMT_NCLUSTERID_Z, 0},
+    {"cluster_ctaid.x", SIMT_CLUSTER_CTAID_X, 0},
+    {"cluster_ctaid.y", SIMT_CLUSTER_CTAID_Y, 0},
+    {"cluster_ctaid.z", SIMT_CLUSTER_CTAID_Z, 0},
+    {"cluster_nctaid.x", SIMT_CLUSTER_NCTAID_X, 0},
+    {"cluster_nctaid.y", SIMT_CLUSTER_NCTAID_Y, 0},
+    {"cluster_nctaid.z", SIMT_CLUSTER_NCTAID_Z, 0},
+    {"cluster_ctarank", SIMT_CLUSTER_RANK, 0},
+    {"cluster_nctarank", SIMT_CLUSTER_SIZE, 0},
 };
 
 static enum status special_row(struct decoder *d, const char *name, bool wide, uint32_t *offset) {
@@ -296,6 +295,11 @@ static enum status add_source(struct decoder *d, const struct ptx_operand *opera
         }
         return decode_constant(d, wide, immediate_bits(operand, wide), slot);
     case PTX_OPERAND_SPECIAL:
+        if (ptx_has_modifier(d->source, "pred")) {
+            *slot = SIMT_PREDICATE_IN_CLUSTER;
+            return strcmp(operand->special, "is_explicit_cluster") == 0 ? STATUS_OK
+                                                                        : STATUS_UNSUPPORTED;
+        }
         return special_row(d, operand->special, wide, slot);
     case PTX_OPERAND_SYMBOL:
         return symbol_row(d, operand->symbol, operand->offset, wide, slot);

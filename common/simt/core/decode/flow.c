@@ -64,18 +64,13 @@ static enum status decode_call(struct decoder *d, const struct ptx_instruction *
                : list_parameters(d, &in->operands[2], &call->arguments, &call->argument_count);
 }
 
-static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
-    (void)warp;
-    (void)i;
-}
-
 static enum simt_barrier_mode reduction_of(const struct ptx_instruction *in) {
     return ptx_has_modifier(in, "popc")  ? SIMT_BARRIER_POPC
            : ptx_has_modifier(in, "and") ? SIMT_BARRIER_AND
                                          : SIMT_BARRIER_OR;
 }
 
-/* barrier.cluster.arrive and .wait, of a cluster of one block: its threads meet at the latter. */
+/* barrier.cluster.arrive and .wait: simt_cluster_barrier_open(). */
 static enum status decode_cluster_barrier(struct decoder *d, const struct ptx_instruction *in,
                                           struct simt_instruction *out) {
     bool waits = ptx_has_modifier(in, "wait");
@@ -86,7 +81,7 @@ static enum status decode_cluster_barrier(struct decoder *d, const struct ptx_in
     if (!waits) {
         out->next = SIMT_NEXT_PC;
         out->flow = SIMT_FLOW_NONE;
-        out->run = run_nothing;
+        out->run = simt_run_cluster_arrive;
         return ptx_has_modifier(in, "arrive") ? STATUS_OK : STATUS_UNSUPPORTED;
     }
     out->src_count = 1;

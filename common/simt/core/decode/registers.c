@@ -235,8 +235,20 @@ static size_t limit_of(const struct ptx_function *function) {
     return limit < MOST_REGISTERS ? limit : MOST_REGISTERS;
 }
 
-static size_t estimate(struct liveness *l, bool *moves) {
+/* What is live where the function begins may be read before it is written. */
+static void list_unset(const struct liveness *l, struct simt_code *code) {
+    size_t registers = code->function->register_count;
+    code->unset = calloc(registers + 1, sizeof *code->unset);
+    for (uint32_t n = 0; n < registers && code->unset != NULL; n++) {
+        if (has(l->in, n)) {
+            code->unset[code->unset_count++] = n;
+        }
+    }
+}
+
+static size_t estimate(struct liveness *l, struct simt_code *code, bool *moves) {
     size_t plain = solve(l) + ADDED;
+    list_unset(l, code);
     for (size_t b = 0; b < l->blocks.count; b++) {
         hoist(l, b, moves);
     }
@@ -257,7 +269,7 @@ enum status simt_estimate_registers(struct simt_code *code) {
         status = STATUS_OUT_OF_MEMORY;
     }
     if (status == STATUS_OK) {
-        size_t registers = estimate(&l, moves);
+        size_t registers = estimate(&l, code, moves);
         code->estimated_registers = (uint32_t)(registers < limit ? registers : limit);
     } else if (status == STATUS_UNSUPPORTED) { /* too large to judge: surely uses all it gets */
         code->estimated_registers = (uint32_t)limit;

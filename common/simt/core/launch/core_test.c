@@ -306,3 +306,55 @@ LAUNCH_TEST(core, launches_of_impossible_sizes_are_refused, CORE_PTX) {
     EXPECT_STATUS(STATUS_NOT_FOUND, simt_launch_run(&launch, &t->counters, &t->fault, &error));
     EXPECT_TRUE(strstr(error.message, "absent") != NULL);
 }
+
+/* A register that is read before it is written is zero in every block, though blocks follow one
+ * another in the same frames; lanes that do not write it keep the zero. */
+C_TEST(core, registers_are_zeros_in_every_block) {
+    static const char text[] =
+        ".version 8.0\n.target sm_75\n.address_size 64\n"
+        ".visible .entry k(.param .u64 out) {\n"
+        ".reg .pred %p<2>;\n.reg .b32 %r<6>;\n.reg .b64 %a<4>;\n"
+        "ld.param.u64 %a0, [out];\nmov.u32 %r0, %tid.x;\nmov.u32 %r1, %ctaid.x;\n"
+        "mad.lo.u32 %r2, %r1, 64, %r0;\nmul.wide.u32 %a1, %r2, 4;\nadd.u64 %a2, %a0, %a1;\n"
+        "setp.lt.u32 %p0, %r0, 40;\n@%p0 bra DONE;\n"
+        "add.u32 %r3, %r3, 5;\nadd.u64 %a3, %a3, 7;\n"
+        "DONE:\ncvt.u32.u64 %r4, %a3;\nadd.u32 %r5, %r3, %r4;\n"
+        "st.global.u32 [%a2], %r5;\nmov.u32 %r3, 1000;\nmov.u64 %a3, 1000;\nret;\n}\n";
+    enum { BLOCKS = 5, THREADS = 64 };
+    struct launch_testing t;
+    if (launch_testing_open_text(&t, text)) {
+        uint64_t out = launch_testing_upload(&t, NULL, BLOCKS * THREADS * sizeof(uint32_t));
+        if (run_clean(&t, "k", BLOCKS, THREADS, &out)) {
+            const uint32_t *got = launch_testing_result(&t, out);
+            for (int n = 0; n < BLOCKS * THREADS; n++) {
+                EXPECT_INT_EQ(n % THREADS < 40 ? 0 : 12, got[n]);
+            }
+        }
+    }
+    launch_testing_close(&t);
+}
+
+/* Blocks go to one multiprocessor after the other; the answer is the same on all host threads. */
+C_TEST(core, each_block_knows_its_multiprocessor) {
+    static const char text[] =
+        ".version 8.0\n.target sm_75\n.address_size 64\n"
+        ".visible .entry k(.param .u64 out) {\n.reg .b32 %r<5>;\n.reg .b64 %a<3>;\n"
+        "ld.param.u64 %a0, [out];\nmov.u32 %r1, %ctaid.x;\nmul.wide.u32 %a1, %r1, 4;\n"
+        "add.u64 %a2, %a0, %a1;\nmov.u32 %r2, %smid;\nmov.u32 %r3, %nsmid;\n"
+        "mad.lo.u32 %r4, %r3, 100, %r2;\nst.global.u32 [%a2], %r4;\nret;\n}\n";
+    enum { BLOCKS = 9, PROCESSORS = 4 };
+    for (int threads = 1; threads <= 4; threads *= 2) {
+        struct launch_testing t;
+        if (launch_testing_open_text(&t, text)) {
+            uint64_t out = launch_testing_upload(&t, NULL, BLOCKS * sizeof(uint32_t));
+            launch_testing_run_clean(&t, LAUNCH(.kernel = "k", .grid = {BLOCKS}, .threads = {1},
+                                                .processors = PROCESSORS, .parameters = &out,
+                                                .host_threads = threads));
+            const uint32_t *got = launch_testing_result(&t, out);
+            for (int n = 0; n < BLOCKS; n++) {
+                EXPECT_INT_EQ(100 * PROCESSORS + n % PROCESSORS, got[n]);
+            }
+        }
+        launch_testing_close(&t);
+    }
+}

@@ -7,6 +7,7 @@
 
 #include "common/base/checked.h"
 #include "common/simt/core/launch/module.h"
+#include "common/simt/core/schedule/gang.h"
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
@@ -17,9 +18,10 @@ enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
 struct crew {
     struct simt_block_shape shape;
     uint64_t blocks;
-    uint64_t at_a_time;         /* blocks that a host thread takes */
-    atomic_uint_fast64_t next;  /* block to take */
-    atomic_uint_fast64_t worst; /* lowest block with a fault so far; later blocks do not matter */
+    uint64_t gangs;             /* clusters, or blocks where there are none */
+    uint64_t at_a_time;         /* gangs that a host thread takes */
+    atomic_uint_fast64_t next;  /* gang to take */
+    atomic_uint_fast64_t worst; /* lowest gang with a fault so far; later ones do not matter */
     atomic_uint members;        /* host threads that have come */
     uint32_t site_count;        /* 0: no counts by site */
     struct simt_global_shadow *shadow; /* NULL: races in global memory are not looked for */
@@ -63,12 +65,40 @@ static enum status check_launch(const struct simt_launch *launch, const struct s
     return STATUS_OK;
 }
 
-/* Keeps the fault of the lowest block: which one that is does not depend on the host threads. */
-static void note_fault(struct crew *crew, const struct simt_fault *fault) {
+/* Blocks of a cluster: what the launch says, else the kernel. @return whether there are clusters */
+static bool find_cluster(const struct simt_launch *launch, const struct simt_kernel *kernel,
+                         uint32_t cluster[3]) {
+    const uint32_t *said = launch->cluster[0] > 0 ? launch->cluster : kernel->function->cluster;
+    for (int axis = 0; axis < 3; axis++) {
+        cluster[axis] = said[0] > 0 && said[axis] > 1 ? said[axis] : 1;
+    }
+    return said[0] > 0;
+}
+
+static enum status check_cluster(const struct simt_launch *launch, const struct simt_kernel *kernel,
+                                 struct error *error) {
+    uint32_t cluster[3];
+    uint64_t blocks = 1;
+    (void)find_cluster(launch, kernel, cluster);
+    for (int axis = 0; axis < 3; axis++) {
+        blocks = cluster[axis] > SIMT_CLUSTER_BLOCKS ? UINT32_MAX : blocks * cluster[axis];
+        if (blocks > SIMT_CLUSTER_BLOCKS || launch->grid[axis] % cluster[axis] != 0) {
+            return error_set(error, STATUS_INVALID_ARGUMENT,
+                             "%s: clusters of %ux%ux%u blocks in a grid of %ux%ux%u: a cluster has "
+                             "at most %d, and the grid is a multiple of it",
+                             launch->kernel, cluster[0], cluster[1], cluster[2], launch->grid[0],
+                             launch->grid[1], launch->grid[2], SIMT_CLUSTER_BLOCKS);
+        }
+    }
+    return STATUS_OK;
+}
+
+/* Keeps the fault of the lowest gang: which one that is does not depend on the host threads. */
+static void note_fault(struct crew *crew, const struct simt_fault *fault, uint64_t gang) {
     pthread_mutex_lock(&crew->lock);
-    if (crew->fault.kind == SIMT_FAULT_NONE || fault->order < crew->fault.order) {
+    if (crew->fault.kind == SIMT_FAULT_NONE || gang < atomic_load(&crew->worst)) {
         crew->fault = *fault;
-        atomic_store(&crew->worst, fault->order);
+        atomic_store(&crew->worst, gang);
     }
     pthread_mutex_unlock(&crew->lock);
 }
@@ -102,45 +132,49 @@ static struct simt_watch *watch_of(const struct crew *crew, uint32_t member) {
 }
 
 /* Neighbours mostly work on neighbouring bytes: a host thread takes some blocks at a time. */
-static uint64_t blocks_at_a_time(uint64_t blocks, uint64_t host_threads) {
+static uint64_t gangs_at_a_time(uint64_t gangs, uint64_t host_threads) {
     enum { MOST = 32, TURNS = 8 };
-    uint64_t each = blocks / (host_threads * TURNS);
+    uint64_t each = gangs / (host_threads * TURNS);
     return each < 1 ? 1 : each < MOST ? each : MOST;
 }
 
-/* A block is finished. @param costs NULL: not wanted */
-static enum status end_block(struct simt_block_run *block, struct simt_block_costs *costs) {
-    const struct simt_counters *own = simt_block_end(block);
-    return costs == NULL || simt_block_costs_note(costs, block->block.order, own)
-               ? STATUS_OK
-               : STATUS_OUT_OF_MEMORY;
+/* A gang is finished. @param costs NULL: not wanted */
+static enum status end_gang(struct simt_gang *gang, struct simt_block_costs *costs) {
+    for (uint32_t rank = 0; rank < gang->size; rank++) {
+        const struct simt_counters *own = simt_block_end(gang->blocks[rank]);
+        if (costs != NULL && !simt_block_costs_note(costs, gang->blocks[rank]->block.order, own)) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    return STATUS_OK;
 }
 
 /* What a host thread works with. */
 struct member {
     struct simt_block_counts counts;
     struct simt_block_costs costs;
-    struct simt_block_run *block;
+    struct simt_gang *gang;
 };
 
-/* Runs some blocks, but none after one with a fault. */
+/* Runs some gangs, but none after one with a fault. */
 static enum status run_some(struct crew *crew, struct member *member, uint64_t first,
                             uint64_t end) {
-    struct simt_block_run *block = member->block;
-    for (uint64_t order = first; order < end && order <= atomic_load(&crew->worst); order++) {
-        TRY(simt_block_begin(block, order));
-        while (!simt_block_go(block)) {
+    struct simt_gang *gang = member->gang;
+    for (uint64_t number = first; number < end && number <= atomic_load(&crew->worst); number++) {
+        TRY(simt_gang_begin(gang, number));
+        while (!simt_gang_go(gang, false)) {
         }
-        if (block->block.fault.kind != SIMT_FAULT_NONE) {
-            note_fault(crew, &block->block.fault);
-            simt_block_run_on(block);
+        struct simt_block_run *faulty = simt_gang_faulty(gang);
+        if (faulty != NULL) {
+            note_fault(crew, &faulty->block.fault, number);
+            simt_block_run_on(faulty);
         }
-        TRY(end_block(block, crew->costs != NULL ? &member->costs : NULL));
+        TRY(end_gang(gang, crew->costs != NULL ? &member->costs : NULL));
     }
     return STATUS_OK;
 }
 
-/* Runs blocks until none is left. The caller frees what `member` holds, on failure too. */
+/* Runs gangs until none is left. The caller frees what `member` holds, on failure too. */
 static enum status run_until_none_left(struct crew *crew, struct member *member) {
     struct simt_block_counts *counts = &member->counts;
     if (crew->costs != NULL && !simt_block_costs_begin(&member->costs, crew->blocks)) {
@@ -157,13 +191,13 @@ static enum status run_until_none_left(struct crew *crew, struct member *member)
         simt_xray_free(counts->xray);
         return STATUS_OUT_OF_MEMORY;
     }
-    TRY(simt_block_create(&member->block, &crew->shape, counts));
+    TRY(simt_gang_create(&member->gang, &crew->shape, counts));
     for (;;) {
         uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
-        if (first >= crew->blocks || first > atomic_load(&crew->worst)) {
+        if (first >= crew->gangs || first > atomic_load(&crew->worst)) {
             return STATUS_OK;
         }
-        uint64_t left = crew->blocks - first;
+        uint64_t left = crew->gangs - first;
         TRY(run_some(crew, member, first,
                      first + (left < crew->at_a_time ? left : crew->at_a_time)));
     }
@@ -179,7 +213,7 @@ static void *work(void *argument) {
                    .xray = crew->xray != NULL ? &xray : NULL,
                    .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))}};
     enum status status = run_until_none_left(crew, &member);
-    simt_block_free(member.block);
+    simt_gang_free(member.gang);
     if (status != STATUS_OK) {
         note_status(crew, status);
     }
@@ -190,28 +224,29 @@ static void *work(void *argument) {
     return NULL;
 }
 
-/* Starts all blocks, then gives each a turn until all have finished or one has a fault. */
-static enum status take_turns(struct crew *crew, struct simt_block_run **blocks) {
+/* Starts all gangs, then gives each a turn until all have finished or one has a fault. */
+static enum status take_turns(struct crew *crew, struct simt_gang **gangs) {
     const struct simt_block_counts counts = {.counters = &crew->counters,
                                              .sites = crew->sites,
                                              .xray = crew->xray,
                                              .watch = watch_of(crew, 0)};
-    for (uint64_t n = 0; n < crew->blocks; n++) {
-        TRY(simt_block_create(&blocks[n], &crew->shape, &counts));
-        TRY(simt_block_begin(blocks[n], n));
+    for (uint64_t n = 0; n < crew->gangs; n++) {
+        TRY(simt_gang_create(&gangs[n], &crew->shape, &counts));
+        TRY(simt_gang_begin(gangs[n], n));
     }
-    uint64_t left = crew->blocks;
+    uint64_t left = crew->gangs;
     while (left > 0 && crew->fault.kind == SIMT_FAULT_NONE) {
-        for (uint64_t n = 0; n < crew->blocks; n++) {
-            if (blocks[n] == NULL || !simt_block_resume(blocks[n])) {
+        for (uint64_t n = 0; n < crew->gangs; n++) {
+            if (gangs[n] == NULL || !simt_gang_go(gangs[n], true)) {
                 continue;
             }
-            if (blocks[n]->block.fault.kind != SIMT_FAULT_NONE) {
-                note_fault(crew, &blocks[n]->block.fault);
+            const struct simt_block_run *faulty = simt_gang_faulty(gangs[n]);
+            if (faulty != NULL) {
+                note_fault(crew, &faulty->block.fault, n);
             }
-            TRY(end_block(blocks[n], crew->costs));
-            simt_block_free(blocks[n]);
-            blocks[n] = NULL;
+            TRY(end_gang(gangs[n], crew->costs));
+            simt_gang_free(gangs[n]);
+            gangs[n] = NULL;
             left--;
         }
     }
@@ -220,12 +255,12 @@ static enum status take_turns(struct crew *crew, struct simt_block_run **blocks)
 
 /* A cooperative grid: all blocks are resident at the same time. */
 static void work_together(struct crew *crew) {
-    struct simt_block_run **blocks = calloc(crew->blocks, sizeof *blocks);
-    crew->status = blocks != NULL ? take_turns(crew, blocks) : STATUS_OUT_OF_MEMORY;
-    for (uint64_t n = 0; blocks != NULL && n < crew->blocks; n++) {
-        simt_block_free(blocks[n]);
+    struct simt_gang **gangs = calloc(crew->gangs, sizeof *gangs);
+    crew->status = gangs != NULL ? take_turns(crew, gangs) : STATUS_OUT_OF_MEMORY;
+    for (uint64_t n = 0; gangs != NULL && n < crew->gangs; n++) {
+        simt_gang_free(gangs[n]);
     }
-    free(blocks);
+    free(gangs);
 }
 
 static void work_in_parallel(struct crew *crew, uint32_t host_threads) {
@@ -307,10 +342,10 @@ static void forget_touches(struct simt_l2 *l2) {
 
 /* How many host threads a launch gets. Blocks whose results depend on their order run alone. */
 static uint32_t count_host_threads(const struct simt_launch *launch,
-                                   const struct simt_kernel *kernel, uint64_t blocks) {
+                                   const struct simt_kernel *kernel, uint64_t gangs) {
     uint64_t threads = launch->host_threads > 1 ? (uint64_t)launch->host_threads : 1;
     threads = threads < SIMT_MOST_HOST_THREADS ? threads : SIMT_MOST_HOST_THREADS;
-    threads = threads < blocks ? threads : blocks;
+    threads = threads < gangs ? threads : gangs;
     return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
 }
 
@@ -328,7 +363,7 @@ static bool begin_costs(struct crew *crew) {
 /* Clears what an earlier attempt left. @return host threads that race detection can serve */
 static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_threads) {
     crew->next = 0;
-    crew->at_a_time = blocks_at_a_time(crew->blocks, host_threads);
+    crew->at_a_time = gangs_at_a_time(crew->gangs, host_threads);
     crew->worst = UINT64_MAX;
     crew->members = 0;
     crew->counters = (struct simt_counters){0};
@@ -403,7 +438,7 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
 static enum status run_blocks(struct crew *crew, struct simt_run *run,
                               const struct simt_launch *launch, const struct simt_kernel *kernel) {
     pthread_mutex_init(&crew->lock, NULL);
-    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->blocks))) {
+    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->gangs))) {
         forget_touches(run->l2);
         try_to_run(crew, run, launch, 1);
     }
@@ -461,6 +496,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .footprint = launch->footprint,
         .start_nanoseconds = launch->start_nanoseconds,
         .clock_khz = launch->clock_khz > 0 ? launch->clock_khz : 1000000,
+        .processors = launch->processors > 0 ? launch->processors : 1,
         .l1_bytes = launch->l1_bytes,
         .l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL,
         .l2_parts = parts_of(launch, blocks),
@@ -494,6 +530,7 @@ static struct simt_block_shape make_shape(const struct simt_run *run,
         .code = kernel->code,
         .shared_bytes = shared_of(launch, kernel),
         .reserves_shared = kernel->reserves_shared,
+        .has_async_reads = kernel->has_async_reads,
         .dynamic_shared_bytes = launch->dynamic_shared_bytes,
         .local_bytes = kernel->local_bytes + extra_stack(run, kernel),
         .instruction_limit = launch->instruction_limit,
@@ -520,18 +557,22 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     *fault = (struct simt_fault){0};
     TRY(simt_module_kernel(launch->module, launch->kernel, &kernel, error));
     TRY(check_launch(launch, kernel, &crew.blocks, error));
+    TRY(check_cluster(launch, kernel, error));
     TRY(simt_sites_prepare(launch->sites, launch->module, kernel, error));
     TRY(simt_xray_prepare(launch->xray, kernel, error));
     crew.xray = launch->xray;
     crew.costs = launch->costs;
     simt_memory_launched(launch->module->memory);
     struct simt_run run = make_run(launch, kernel, crew.blocks);
+    bool is_cluster = find_cluster(launch, kernel, run.cluster);
     enum status status = take_workspace(launch, &run.grid_workspace);
     if (status != STATUS_OK) {
         free(run.atomic_lines);
         return error_set(error, status, "%s: no memory for a cooperative launch", launch->kernel);
     }
     crew.shape = make_shape(&run, launch, kernel);
+    crew.shape.is_cluster = is_cluster;
+    crew.gangs = crew.blocks / ((uint64_t)run.cluster[0] * run.cluster[1] * run.cluster[2]);
     crew.shadow = (launch->check & SIMT_CHECK_RACES) != 0 ? launch->global_shadow : NULL;
     status = take_sites(&crew, launch, kernel);
     if (status == STATUS_OK) {

@@ -46,6 +46,7 @@ struct simt_kernel_info {
     size_t static_shared_bytes, local_bytes, constant_bytes, parameter_bytes;
     uint32_t registers; /**< 32-bit registers a thread: an estimate from live PTX registers */
     uint32_t max_threads;
+    uint32_t cluster[3]; /**< that the kernel has in every launch; 0: the launch says it */
     size_t parameter_count;
     const size_t *parameter_offsets; /**< of each parameter in the block; lives with the module */
     const size_t *parameter_sizes;
@@ -74,6 +75,7 @@ struct simt_launch {
     const struct simt_textures *textures; /**< texture and surface objects; NULL: none */
     const char *kernel;
     uint32_t grid[3], threads[3];
+    uint32_t cluster[3]; /**< blocks of a cluster; 0: what the kernel says, or no clusters */
     size_t dynamic_shared_bytes;
     const void *parameters; /**< parameter block, laid out as the kernel declares it */
     bool cooperative;       /**< all blocks are resident at the same time */
@@ -85,11 +87,12 @@ struct simt_launch {
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
     uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;         /**< of the GPU; 0: not known, then a gigahertz */
-    size_t stack_bytes; /**< of a thread, for functions that call themselves: 0 counts as 1024,
-                             the default of cudaLimitStackSize */
-    size_t l1_bytes;    /**< share of L1 that a block has: L1 and shared memory of a multiprocessor
-                           less what its blocks take as shared memory, over those blocks; 0: no L1 */
-    size_t l2_bytes;    /**< of the GPU; 0: no L2, then every sector comes from device memory */
+    size_t stack_bytes;  /**< of a thread, for functions that call themselves: 0 counts as 1024,
+                              the default of cudaLimitStackSize */
+    size_t l1_bytes;     /**< share of L1 that a block has: L1 and shared memory of a multiprocessor
+                            less what its blocks take as shared memory, over those blocks; 0: no L1 */
+    size_t l2_bytes;     /**< of the GPU; 0: no L2, then every sector comes from device memory */
+    uint32_t processors; /**< of the GPU: multiprocessors; 0: not known, then one */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
     struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
     uint64_t seed;            /**< draws the warps whose chains are followed */
@@ -104,7 +107,7 @@ struct simt_launch {
  * @param counters receives the counts of this launch; zeros when there is a fault
  * @param fault    kind is SIMT_FAULT_NONE, or the first fault in block order
  * @return STATUS_OK (also when a fault was found), STATUS_OUT_OF_MEMORY, STATUS_UNSUPPORTED,
- *         STATUS_NOT_FOUND, STATUS_INVALID_ARGUMENT (sizes of grid or block)
+ *         STATUS_NOT_FOUND, STATUS_INVALID_ARGUMENT (sizes of grid, cluster or block)
  */
 MUST_CHECK enum status simt_launch_run(const struct simt_launch *launch,
                                        struct simt_counters *counters, struct simt_fault *fault,

@@ -79,6 +79,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .global_shadow = t->shadow,
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
         .instruction_limit = launch->limit > 0 ? launch->limit : 4000000,
+        .processors = launch->processors,
         .seed = launch->seed,
         .costs = launch->costs,
         .sites = launch->sites,
@@ -87,6 +88,7 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
     for (int axis = 0; axis < 3; axis++) {
         l.grid[axis] = launch->grid[axis] > 0 ? launch->grid[axis] : 1;
         l.threads[axis] = launch->threads[axis] > 0 ? launch->threads[axis] : 1;
+        l.cluster[axis] = launch->cluster[axis];
     }
     enum status status = simt_launch_run(&l, &t->counters, &t->fault, &error);
     if (status != STATUS_OK) {

@@ -31,12 +31,14 @@ struct launch_testing {
 struct testing_launch {
     const char *kernel;
     uint32_t grid[3], threads[3];
+    uint32_t cluster[3];                  /**< 0: what the kernel says */
     size_t shared;                        /**< bytes of dynamic shared memory */
     bool cooperative;                     /**< all blocks are there at the same time */
     bool bounds_only;                     /**< SIMT_CHECK_BOUNDS in place of full checks */
     const void *parameters;               /**< laid out as the kernel declares them */
     const struct simt_textures *textures; /**< NULL: none */
     int host_threads;                     /**< 0 counts as 1 */
+    uint32_t processors;                  /**< of the GPU; 0 counts as 1 */
     uint64_t limit;                 /**< warp instructions of a block; 0 counts as four millions */
     uint64_t seed;                  /**< draws the warps that are followed */
     struct simt_block_costs *costs; /**< receives what blocks cost; NULL: not wanted */

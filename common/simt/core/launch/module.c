@@ -261,6 +261,18 @@ static void link_calls(const struct build *b) {
     }
 }
 
+static bool has_async_reads(const struct simt_code *code) {
+    for (size_t n = 0; n < code->function->instruction_count; n++) {
+        const struct ptx_instruction *in = &code->function->instructions[n];
+        bool stores = strcmp(in->base, "cp") == 0 && ptx_has_modifier(in, "bulk") &&
+                      ptx_has_modifier(in, "shared::cta");
+        if (stores || strcmp(in->base, "wgmma") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_atomics(const struct simt_code *code) {
     for (size_t n = 0; n < code->count; n++) {
         if (code->instructions[n].op_class == SIMT_CLASS_ATOMIC) {
@@ -314,6 +326,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
+        kernel->has_async_reads = kernel->has_async_reads || has_async_reads(kernel->codes[n]);
         kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;
     }
     kernel->code = kernel->codes[0];
@@ -409,6 +422,8 @@ enum status simt_kernel_info(struct simt_module *module, const char *name,
         .parameter_bytes = kernel->function->parameter_bytes,
         .registers = most_registers(kernel),
         .max_threads = most_threads(kernel->function),
+        .cluster = {kernel->function->cluster[0], kernel->function->cluster[1],
+                    kernel->function->cluster[2]},
         .parameter_count = kernel->function->parameter_count,
         .parameter_offsets = kernel->parameter_offsets,
         .parameter_sizes = kernel->parameter_sizes,

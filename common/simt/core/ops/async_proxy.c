@@ -19,8 +19,9 @@ struct simt_async {
     size_t count, capacity;
     uint32_t groups[MOST_THREADS]; /* bulk groups that a thread has committed */
     struct warpgroup_step steps[MOST_WARPGROUPS][HISTORY];
-    uint64_t done[MOST_WARPGROUPS * WARPGROUP];  /* wgmma of a warp */
-    uint32_t waits[MOST_WARPGROUPS * WARPGROUP]; /* mbarrier of a warp's last vain wait + 1 */
+    uint64_t done[MOST_WARPGROUPS * WARPGROUP];      /* wgmma of a warp */
+    uint32_t committed[MOST_WARPGROUPS * WARPGROUP]; /* groups of wgmma of a warp */
+    uint32_t waits[MOST_WARPGROUPS * WARPGROUP];     /* mbarrier of a warp's last vain wait + 1 */
     struct simt_warp *warps[MOST_WARPGROUPS * WARPGROUP];
 };
 
@@ -44,11 +45,12 @@ void simt_async_reset(struct simt_async *async) {
         memset(async->groups, 0, sizeof async->groups);
         memset(async->done, 0, sizeof async->done);
         memset(async->waits, 0, sizeof async->waits);
+        memset(async->committed, 0, sizeof async->committed);
         memset(async->warps, 0, sizeof async->warps);
     }
 }
 
-enum status async_proxy_start(struct simt_block *block, const struct bulk_copy *copy) {
+static enum status add(struct simt_block *block, const struct bulk_copy *copy) {
     struct simt_async *async = proxy_of(block);
     if (async == NULL) {
         return STATUS_OUT_OF_MEMORY;
@@ -66,6 +68,33 @@ enum status async_proxy_start(struct simt_block *block, const struct bulk_copy *
     return STATUS_OK;
 }
 
+/* The copy's home has returned. */
+static bool fail_over(const struct bulk_copy *copy, const char *when) {
+    const uint32_t *home = copy->home->index;
+    simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_FREED, copy->shared,
+              "copies %u bytes to offset %u of the shared memory of block (%u,%u,%u), all of whose "
+              "threads have returned%s",
+              copy->bytes, copy->shared, home[0], home[1], home[2], when);
+    copy->warp->block->fault.hint =
+        "a block must not return while others of its cluster copy to its shared memory: it waits "
+        "for their mbarrier, or all end with a barrier of the cluster (cluster.sync())";
+    return false;
+}
+
+bool async_proxy_start(const struct bulk_copy *copy) {
+    struct simt_block *own = copy->warp->block;
+    bool load = copy->direction == BULK_LOAD;
+    if (load && copy->home->over) {
+        return fail_over(copy, "");
+    }
+    if (add(load ? copy->home : own, copy) != STATUS_OK) {
+        simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_UNSUPPORTED, 0,
+                  "out of memory for bulk copies");
+        return false;
+    }
+    return true;
+}
+
 static uint32_t thread_of(const struct bulk_copy *copy) {
     return copy->warp->index * SIMT_LANES + copy->lane;
 }
@@ -75,26 +104,30 @@ static bool carry_out(struct simt_async *async, size_t n) {
     const struct bulk_copy copy = async->copies[n];
     async->count--;
     memmove(&async->copies[n], &async->copies[n + 1], (async->count - n) * sizeof *async->copies);
+    if (copy.flight != 0) {
+        simt_flights_end(copy.home->shadow, copy.flight);
+    }
+    if (copy.source_flight != 0) {
+        simt_flights_end(copy.warp->block->shadow, copy.source_flight);
+    }
     if (!bulk_copy_run(&copy)) {
         return false;
     }
     if (copy.direction == BULK_LOAD) {
-        mbarrier_complete(copy.warp, copy.instruction, copy.lane, copy.barrier, copy.bytes);
+        mbarrier_complete(&copy);
     }
-    return copy.warp->fault == NULL;
+    return copy.warp->block->fault.kind == SIMT_FAULT_NONE;
 }
 
 bool async_proxy_load(struct simt_block *block, uint32_t barrier) {
     struct simt_async *async = block->async;
-    for (size_t n = 0; async != NULL && n < async->count;) {
+    for (size_t n = 0; async != NULL && n < async->count; n++) {
         const struct bulk_copy *copy = &async->copies[n];
-        if (copy->direction != BULK_LOAD || copy->barrier != barrier) {
-            n++;
-        } else if (!carry_out(async, n)) {
-            return false;
+        if (copy->direction == BULK_LOAD && copy->barrier == barrier) {
+            return carry_out(async, n);
         }
     }
-    return true;
+    return false;
 }
 
 enum status async_proxy_commit(struct simt_block *block, uint32_t thread) {
@@ -166,6 +199,29 @@ bool async_proxy_step(struct simt_warp *warp, const struct warpgroup_step *step)
     return false;
 }
 
+void async_proxy_follow_product(struct simt_warp *warp, struct simt_flight *flight) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL) {
+        flight->group = async->committed[warp->index] + 1;
+        simt_flights_begin(warp->block->shadow, flight);
+    }
+}
+
+void async_proxy_commit_products(struct simt_warp *warp) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL) {
+        async->committed[warp->index]++;
+    }
+}
+
+void async_proxy_wait_for_products(struct simt_warp *warp, uint32_t pending) {
+    struct simt_async *async = proxy_of(warp->block);
+    if (async != NULL && warp->block->shadow != NULL && async->committed[warp->index] > pending) {
+        simt_flights_end_products(warp->block->shadow, warp->block, warp->index,
+                                  async->committed[warp->index] - pending);
+    }
+}
+
 void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier) {
     struct simt_async *async = proxy_of(warp->block);
     if (async != NULL) {
@@ -203,6 +259,12 @@ static void check_warpgroups(struct simt_async *async) {
 
 void simt_async_finish(struct simt_block *block) {
     struct simt_async *async = block->async;
+    for (size_t n = 0; async != NULL && n < async->count; n++) {
+        if (async->copies[n].warp->block != block) {
+            fail_over(&async->copies[n], " without having waited for them");
+            return;
+        }
+    }
     while (async != NULL && async->count > 0 && carry_out(async, 0)) {
     }
     if (async != NULL && block->fault.kind == SIMT_FAULT_NONE) {

@@ -14,10 +14,14 @@
 #include <stdint.h>
 
 #include "common/simt/core/exec.h"
+#include "common/simt/memory/access/access.h"
 #include "common/simt/memory/run.h"
 #include "common/simt/tensor_map/tensor_map.h"
 
 enum bulk_direction { BULK_LOAD, BULK_STORE };
+
+/** Bytes that st.async and red.async carry. */
+enum { BULK_VALUE_BYTES = 16 };
 
 /** One bulk copy by one thread. */
 struct bulk_copy {
@@ -25,22 +29,31 @@ struct bulk_copy {
     struct simt_warp *warp;
     uint32_t lane;
     enum bulk_direction direction;
-    bool tensor;      /**< a box of a tensor; else `bytes` bytes in a row */
-    uint32_t shared;  /**< offset in the block's shared memory */
-    uint64_t global;  /**< without a tensor: the address */
-    uint32_t bytes;   /**< in shared memory */
-    uint64_t before;  /**< digest of those bytes of shared memory when the copy began */
-    uint32_t barrier; /**< load: offset of the mbarrier that receives the bytes */
-    uint32_t group;   /**< store: number of its group among its thread's; 0: not committed */
+    struct simt_block *home; /**< whose shared memory it is */
+    bool tensor;             /**< a box of a tensor; else `bytes` bytes in a row */
+    bool counted;            /**< in sectors of global memory: once of a multicast */
+    bool from_shared;        /**< load: from the thread's own block, at offset `global` */
+    bool from_value;         /**< load: the bytes are `value` */
+    bool reduces;            /**< `reduction` puts the bytes together with those that are there */
+    struct simt_reduction reduction;
+    uint32_t shared;        /**< offset in the shared memory of `home` */
+    uint64_t global;        /**< without a tensor: the address */
+    uint32_t bytes;         /**< in shared memory */
+    uint64_t flight;        /**< number of those bytes' flight (shadow.h); 0: none */
+    uint64_t source_flight; /**< from_shared: of the bytes that are copied */
+    uint32_t barrier;       /**< load: offset of the mbarrier that receives the bytes, in `home` */
+    uint32_t group;         /**< store: number of its group among its thread's; 0: not committed */
     int32_t place[TENSOR_DIMENSIONS]; /**< of the box */
     struct tensor_map map;
+    unsigned char value[BULK_VALUE_BYTES];
 };
 
-/** @return STATUS_OK or STATUS_OUT_OF_MEMORY; the copy is pending. */
-MUST_CHECK enum status async_proxy_start(struct simt_block *block, const struct bulk_copy *copy);
+/** The copy is pending: a load for its home, a store for its own block. @return false after a
+ *  fault */
+bool async_proxy_start(const struct bulk_copy *copy);
 
-/** Carries out the loads that complete at the mbarrier at @p barrier of shared memory.
- *  @return false after a fault */
+/** Carries out the first load that completes at the mbarrier at @p barrier of shared memory.
+ *  @return false: there is none, or a fault */
 bool async_proxy_load(struct simt_block *block, uint32_t barrier);
 
 /** Closes the bulk group of a thread. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
@@ -63,15 +76,22 @@ struct warpgroup_step {
  */
 bool async_proxy_step(struct simt_warp *warp, const struct warpgroup_step *step);
 
+/** A wgmma of a warp reads shared memory until the warp has waited for the group that it commits
+ *  next. */
+void async_proxy_follow_product(struct simt_warp *warp, struct simt_flight *flight);
+
+/** wgmma.commit_group and wgmma.wait_group of a warp. */
+void async_proxy_commit_products(struct simt_warp *warp);
+void async_proxy_wait_for_products(struct simt_warp *warp, uint32_t pending);
+
 /** A warp's wait for a phase of the mbarrier at @p barrier was in vain. */
 void async_proxy_note_wait(struct simt_warp *warp, uint32_t barrier);
 
 /** Moves the bytes of a copy; bulk_copy.c. @return false after a fault */
 bool bulk_copy_run(const struct bulk_copy *copy);
 
-/** Bytes of a bulk load have come to the mbarrier at @p barrier of shared memory; mbarrier.c. */
-void mbarrier_complete(struct simt_warp *warp, const struct simt_instruction *instruction,
-                       uint32_t lane, uint32_t barrier, uint32_t bytes);
+/** The bytes of a load have come to its mbarrier; mbarrier.c. */
+void mbarrier_complete(const struct bulk_copy *copy);
 
 /** Says what the mbarrier at @p barrier of shared memory waits for; mbarrier.c. */
 void mbarrier_explain(const struct simt_block *block, uint32_t barrier, char *text, size_t size);

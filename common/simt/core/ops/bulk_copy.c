@@ -14,10 +14,15 @@
 
 enum { CHUNK = 16 };
 
-/* detail: 0 enum form, 1 flags, 2 the source that is the mbarrier or size, 3 dimensions. */
+/* detail: 0 enum form, 1 flags, 2 the source that is the mbarrier, 3 dimensions. */
 enum { FORM, FLAGS, SECOND, DIMENSIONS };
-enum form { FORM_LOAD, FORM_STORE, FORM_TENSOR_LOAD, FORM_TENSOR_STORE };
-enum { FLAG_NARROW_FIRST = 1, FLAG_NARROW_SECOND = 2, FLAG_NARROW_BARRIER = 4 };
+enum form { FORM_LOAD, FORM_STORE, FORM_TENSOR_LOAD, FORM_TENSOR_STORE, FORM_TO_PEER };
+enum {
+    FLAG_NARROW_FIRST = 1,
+    FLAG_NARROW_SECOND = 2,
+    FLAG_NARROW_BARRIER = 4,
+    FLAG_MULTICAST = 8 /* the source behind the mbarrier is a mask of blocks */
+};
 
 /* Pieces of one size on their way to or from one space, at most one a lane. */
 struct pieces {
@@ -51,6 +56,8 @@ static bool flush(struct pieces *p) {
     for (uint32_t n = 0; n < p->count; n++) {
         if (host[n] != NULL && p->access.kind == SIMT_READ) {
             memcpy(p->data[n], host[n], p->access.bytes);
+        } else if (host[n] != NULL && p->copy->reduces) {
+            simt_reduce(&p->copy->reduction, host[n], p->data[n], p->access.bytes);
         } else if (host[n] != NULL) {
             memcpy(host[n], p->data[n], p->access.bytes);
         }
@@ -74,7 +81,10 @@ static bool move_row(const struct bulk_copy *copy, enum ptx_space space, enum si
                      uint64_t address, uint32_t bytes, enum tensor_swizzle swizzle,
                      unsigned char *buffer) {
     struct pieces p = {.copy = copy,
-                       .access = {.space = space, .kind = kind, .counted = space == PTX_GLOBAL}};
+                       .access = {.space = space,
+                                  .kind = kind,
+                                  .counted = space == PTX_GLOBAL && copy->counted,
+                                  .async = true}};
     for (uint32_t at = 0; at < bytes; at += CHUNK) {
         uint64_t to = address + at;
         to = space == PTX_SHARED ? tensor_swizzled((uint32_t)to, swizzle) : to;
@@ -141,6 +151,11 @@ static bool move_elements(const struct bulk_copy *copy, struct pieces *p, const 
     return flush(p);
 }
 
+/* By which the copy's thread reaches its place in shared memory. */
+static uint64_t shared_address(const struct bulk_copy *copy) {
+    return simt_block_address(copy->warp->block, copy->home, copy->shared);
+}
+
 /* Goes through the rows of a box. */
 static bool move_box(const struct bulk_copy *copy) {
     const struct tensor_map *map = &copy->map;
@@ -159,8 +174,9 @@ static bool move_box(const struct bulk_copy *copy) {
         struct pieces p = {.copy = copy,
                            .access = {.space = PTX_GLOBAL,
                                       .kind = load ? SIMT_READ : SIMT_WRITE,
-                                      .counted = true}};
-        uint32_t shared = copy->shared + n * row_bytes;
+                                      .counted = copy->counted,
+                                      .async = true}};
+        uint64_t shared = shared_address(copy) + n * row_bytes;
         enum tensor_swizzle swizzle = (enum tensor_swizzle)map->swizzle;
         bool done =
             load ? move_elements(copy, &p, place, buffer) &&
@@ -181,8 +197,9 @@ static bool move_bytes(const struct bulk_copy *copy) {
     for (uint32_t at = 0; at < copy->bytes; at += MOST) {
         uint32_t bytes = copy->bytes - at < MOST ? copy->bytes - at : MOST;
         uint64_t from = load ? copy->global + at : copy->shared + at;
-        uint64_t to = load ? copy->shared + at : copy->global + at;
-        if (!move_row(copy, load ? PTX_GLOBAL : PTX_SHARED, SIMT_READ, from, bytes,
+        uint64_t to = load ? shared_address(copy) + at : copy->global + at;
+        bool global = load && !copy->from_shared;
+        if (!move_row(copy, global ? PTX_GLOBAL : PTX_SHARED, SIMT_READ, from, bytes,
                       TENSOR_SWIZZLE_NONE, buffer) ||
             !move_row(copy, load ? PTX_SHARED : PTX_GLOBAL, SIMT_WRITE, to, bytes,
                       TENSOR_SWIZZLE_NONE, buffer)) {
@@ -192,41 +209,14 @@ static bool move_bytes(const struct bulk_copy *copy) {
     return true;
 }
 
-/* What the copy's bytes of shared memory are, in short; 0: not looked at. */
-static uint64_t digest(const struct bulk_copy *copy) {
-    const struct simt_block *block = copy->warp->block;
-    bool inside =
-        copy->shared <= block->shared_bytes && copy->bytes <= block->shared_bytes - copy->shared;
-    uint64_t sum = 1, word;
-    if (!inside || (block->run->check & SIMT_CHECK_COPIES) == 0) {
-        return 0;
-    }
-    for (uint32_t at = 0; at + sizeof word <= copy->bytes; at += sizeof word) {
-        memcpy(&word, block->shared + copy->shared + at, sizeof word);
-        sum = (sum ^ word) * 0x100000001b3u;
-        sum ^= sum >> 29;
-    }
-    return sum | 1;
-}
-
-/* Nobody may change the bytes that a store reads or a load writes until it has been waited for. */
-static bool check_unchanged(const struct bulk_copy *copy) {
-    if (digest(copy) == copy->before) {
-        return true;
-    }
-    simt_fail(copy->warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, copy->shared,
-              copy->direction == BULK_LOAD
-                  ? "copies %u bytes to address %u of shared memory, which a thread has written "
-                    "after the copy began and before its mbarrier was waited for"
-                  : "stores %u bytes from address %u of shared memory, which a thread has "
-                    "overwritten before cp.async.bulk.wait_group said that they are read",
-              copy->bytes, copy->shared);
-    return false;
-}
-
 bool bulk_copy_run(const struct bulk_copy *copy) {
-    if (!check_unchanged(copy)) {
-        return false;
+    if (copy->from_value) {
+        unsigned char value[BULK_VALUE_BYTES];
+        memcpy(value, copy->value, sizeof value);
+        enum simt_access_kind kind = copy->reduces ? SIMT_ATOMIC : SIMT_WRITE;
+        struct pieces p = {.copy = copy,
+                           .access = {.space = PTX_SHARED, .kind = kind, .async = true}};
+        return add(&p, shared_address(copy), copy->bytes, value) && flush(&p);
     }
     return copy->tensor ? move_box(copy) : move_bytes(copy);
 }
@@ -303,50 +293,141 @@ static bool check_bytes(struct simt_warp *warp, const struct bulk_copy *copy) {
     return false;
 }
 
+static bool is_load(enum form form) {
+    return form == FORM_LOAD || form == FORM_TENSOR_LOAD || form == FORM_TO_PEER;
+}
+
+/* A box and its place. */
+static bool read_box(struct simt_warp *warp, struct bulk_copy *copy, bool load) {
+    const struct simt_instruction *i = copy->instruction;
+    const uint32_t *sources = simt_sources(i);
+    uint32_t dimensions = i->detail[DIMENSIONS], at = load ? 2 : 1;
+    for (uint32_t d = 0; d < dimensions; d++) {
+        copy->place[d] = simt_row(warp, sources[at + d])->s32[copy->lane];
+    }
+    uint64_t map = load ? address_of(warp, i, 1, 1, FLAG_NARROW_SECOND, copy->lane)
+                        : address_of(warp, i, 0, 0, FLAG_NARROW_FIRST, copy->lane);
+    if (!read_map(warp, i, map, copy) || !check_box(warp, copy)) {
+        return false;
+    }
+    copy->bytes = tensor_map_bytes(&copy->map);
+    return true;
+}
+
+/* Where the copy lies in shared memory. */
+static void find_shared(struct simt_warp *warp, struct bulk_copy *copy, bool load) {
+    const struct simt_instruction *i = copy->instruction;
+    uint32_t source = copy->tensor ? 1 + i->detail[DIMENSIONS] : 1;
+    uint64_t address = load ? address_of(warp, i, 0, 0, FLAG_NARROW_FIRST, copy->lane)
+                            : address_of(warp, i, source, 1, FLAG_NARROW_SECOND, copy->lane);
+    copy->home = load ? simt_block_at(warp->block, &address) : warp->block;
+    copy->shared = (uint32_t)address;
+}
+
+/* The mbarrier at which a load completes, which lies where the bytes go. */
+static bool find_barrier(struct simt_warp *warp, struct bulk_copy *copy) {
+    const struct simt_instruction *i = copy->instruction;
+    uint64_t address = address_of(warp, i, i->detail[SECOND], copy->tensor ? 2 : 3,
+                                  FLAG_NARROW_BARRIER, copy->lane);
+    bool together = simt_block_at(warp->block, &address) == copy->home;
+    copy->barrier = (uint32_t)address;
+    if (!together) {
+        simt_fail(warp, i, copy->lane, SIMT_FAULT_BARRIER, address,
+                  "copies to the shared memory of one block of the cluster and names an mbarrier "
+                  "in that of another");
+    }
+    return together;
+}
+
+/* Nothing else may use the bytes meanwhile. @return false after a fault */
+static bool follow(struct bulk_copy *copy, struct simt_block *home, uint64_t offset,
+                   enum simt_flight_kind kind, uint64_t *number) {
+    struct simt_warp *warp = copy->warp;
+    const struct simt_flight flight = {.kind = kind,
+                                       .begin = offset,
+                                       .end = offset + copy->bytes,
+                                       .instruction = copy->instruction,
+                                       .block = warp->block,
+                                       .thread = warp->index * SIMT_LANES + copy->lane};
+    char text[1000];
+    if (home->shadow == NULL || (home->run->check & SIMT_CHECK_COPIES) == 0) {
+        return true;
+    }
+    const struct simt_flight *other =
+        simt_flights_find(home->shadow, offset, flight.end, kind == SIMT_FLIGHT_LOAD);
+    if (other == NULL) {
+        *number = simt_flights_begin(home->shadow, &flight);
+        return true;
+    }
+    simt_flight_text(warp, flight.thread, other, text, sizeof text);
+    simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_COPY, offset,
+              "copies %u bytes %s offset %llu of shared memory, %s", copy->bytes,
+              kind == SIMT_FLIGHT_LOAD ? "to" : "from", (unsigned long long)offset, text);
+    warp->block->fault.hint = SIMT_FLIGHT_HINT;
+    simt_place_find(warp->block->run, other->instruction, &warp->block->fault.other);
+    return false;
+}
+
+/* The copy is on its way. */
+static bool begin(struct bulk_copy *copy) {
+    bool load = copy->direction == BULK_LOAD;
+    return follow(copy, copy->home, copy->shared, load ? SIMT_FLIGHT_LOAD : SIMT_FLIGHT_STORE,
+                  &copy->flight) &&
+           (!copy->from_shared || follow(copy, copy->warp->block, copy->global, SIMT_FLIGHT_STORE,
+                                         &copy->source_flight)) &&
+           async_proxy_start(copy);
+}
+
+/* One copy for each block of the mask. */
+static bool begin_multicast(struct simt_warp *warp, struct bulk_copy *copy) {
+    const struct simt_instruction *i = copy->instruction;
+    const struct simt_cluster *cluster = warp->block->cluster;
+    uint32_t mask = simt_row(warp, simt_sources(i)[i->detail[SECOND] + 1])->u32[copy->lane];
+    uint32_t size = cluster != NULL ? cluster->size : 1;
+    mask &= UINT16_MAX;
+    if (mask == 0 || mask >> size != 0) {
+        simt_fail(warp, i, copy->lane, SIMT_FAULT_BARRIER, 0,
+                  "copies to the blocks 0x%04x of its cluster (a bit a block), which has %u", mask,
+                  size);
+        return false;
+    }
+    for (; mask != 0; mask &= mask - 1) {
+        copy->home = cluster != NULL ? cluster->blocks[__builtin_ctz(mask)] : warp->block;
+        if (!begin(copy)) {
+            return false;
+        }
+        copy->counted = false;
+    }
+    return true;
+}
+
 /* The copy of one thread begins. */
 static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane) {
     enum form form = (enum form)i->detail[FORM];
-    bool load = form == FORM_LOAD || form == FORM_TENSOR_LOAD;
-    bool tensor = form == FORM_TENSOR_LOAD || form == FORM_TENSOR_STORE;
-    uint32_t second = i->detail[SECOND];
+    bool load = is_load(form);
     struct bulk_copy copy = {.instruction = i,
                              .warp = warp,
                              .lane = lane,
                              .direction = load ? BULK_LOAD : BULK_STORE,
-                             .tensor = tensor};
-    uint64_t first = address_of(warp, i, 0, 0, FLAG_NARROW_FIRST, lane);
-    if (tensor) {
-        const uint32_t *sources = simt_sources(i);
-        uint32_t dimensions = i->detail[DIMENSIONS], at = load ? 2 : 1;
-        for (uint32_t d = 0; d < dimensions; d++) {
-            copy.place[d] = simt_row(warp, sources[at + d])->s32[lane];
-        }
-        uint64_t other =
-            address_of(warp, i, load ? 1 : 1 + dimensions, 1, FLAG_NARROW_SECOND, lane);
-        copy.shared = (uint32_t)(load ? first : other);
-        if (!read_map(warp, i, load ? other : first, &copy) || !check_box(warp, &copy)) {
-            return false;
-        }
-        copy.bytes = tensor_map_bytes(&copy.map);
-    } else {
-        uint64_t other = address_of(warp, i, 1, 1, FLAG_NARROW_SECOND, lane);
-        copy.shared = (uint32_t)(load ? first : other);
-        copy.global = load ? other : first;
+                             .counted = true,
+                             .from_shared = form == FORM_TO_PEER,
+                             .tensor = form == FORM_TENSOR_LOAD || form == FORM_TENSOR_STORE};
+    find_shared(warp, &copy, load);
+    if (copy.tensor && !read_box(warp, &copy, load)) {
+        return false;
+    }
+    if (!copy.tensor) {
+        copy.global = load ? address_of(warp, i, 1, 1, FLAG_NARROW_SECOND, lane)
+                           : address_of(warp, i, 0, 0, FLAG_NARROW_FIRST, lane);
         copy.bytes = simt_row(warp, simt_sources(i)[2])->u32[lane];
         if (!check_bytes(warp, &copy)) {
             return false;
         }
     }
-    if (load) {
-        uint32_t operand = tensor ? 2 : 3;
-        copy.barrier = (uint32_t)address_of(warp, i, second, operand, FLAG_NARROW_BARRIER, lane);
-    }
-    copy.before = digest(&copy);
-    if (async_proxy_start(warp->block, &copy) != STATUS_OK) {
-        simt_fail(warp, i, lane, SIMT_FAULT_UNSUPPORTED, 0, "out of memory for bulk copies");
+    if (load && !find_barrier(warp, &copy)) {
         return false;
     }
-    return true;
+    return (i->detail[FLAGS] & FLAG_MULTICAST) != 0 ? begin_multicast(warp, &copy) : begin(&copy);
 }
 
 static void run_start(struct simt_warp *warp, const struct simt_instruction *i) {
@@ -418,6 +499,7 @@ static bool is_known(const struct ptx_instruction *in) {
                                         "global",
                                         "tile",
                                         "mbarrier::complete_tx::bytes",
+                                        "multicast::cluster",
                                         "bulk_group",
                                         "L2::cache_hint",
                                         NULL};
@@ -429,21 +511,30 @@ static bool is_known(const struct ptx_instruction *in) {
     return true;
 }
 
+static enum form form_of(const struct ptx_instruction *in) {
+    bool tensor = ptx_has_modifier(in, "tensor");
+    if (ptx_has_modifier(in, "bulk_group")) {
+        return tensor ? FORM_TENSOR_STORE : FORM_STORE;
+    }
+    return tensor ? FORM_TENSOR_LOAD : ptx_has_modifier(in, "global") ? FORM_LOAD : FORM_TO_PEER;
+}
+
 static bool decode_copy(const struct simt_decoding *decoding, struct simt_instruction *out) {
     const struct ptx_instruction *in = decoding->source;
     bool tensor = ptx_has_modifier(in, "tensor");
-    bool store = ptx_has_modifier(in, "bulk_group");
+    enum form form = form_of(in);
+    bool store = !is_load(form), multicast = ptx_has_modifier(in, "multicast::cluster");
     uint32_t dimensions = tensor ? dimensions_of(in) : 0;
-    size_t operands =
-        (tensor ? 2u : 3u) + (store ? 0u : 1u) + (ptx_has_modifier(in, "L2::cache_hint") ? 1u : 0u);
+    size_t operands = (tensor ? 2u : 3u) + (store ? 0u : 1u) + (multicast ? 1u : 0u) +
+                      (ptx_has_modifier(in, "L2::cache_hint") ? 1u : 0u);
     const struct ptx_operand *map = &in->operands[store ? 0 : 1];
-    if (!is_known(in) || !ptx_has_modifier(in, "global") || in->operand_count != operands ||
+    if (!is_known(in) || in->operand_count != operands ||
+        (multicast && (store || form == FORM_TO_PEER)) ||
         (tensor && (dimensions == 0 || map->element_count != 1 ||
                     map->elements[0].element_count != dimensions))) {
         return false;
     }
-    out->detail[FORM] =
-        tensor ? (store ? FORM_TENSOR_STORE : FORM_TENSOR_LOAD) : (store ? FORM_STORE : FORM_LOAD);
+    out->detail[FORM] = form;
     out->detail[DIMENSIONS] = dimensions;
     out->detail[SECOND] = tensor ? 2 + dimensions : 3;
     uint32_t flags = simt_lane_address_is_narrow(decoding, 0) ? FLAG_NARROW_FIRST : 0;
@@ -451,8 +542,8 @@ static bool decode_copy(const struct simt_decoding *decoding, struct simt_instru
     if (!store && simt_lane_address_is_narrow(decoding, tensor ? 2 : 3)) {
         flags |= FLAG_NARROW_BARRIER;
     }
-    out->detail[FLAGS] = flags;
-    out->op_class = SIMT_CLASS_GLOBAL;
+    out->detail[FLAGS] = flags | (multicast ? (uint32_t)FLAG_MULTICAST : 0);
+    out->op_class = form == FORM_TO_PEER ? SIMT_CLASS_SHARED : SIMT_CLASS_GLOBAL;
     out->run = run_start;
     return true;
 }

@@ -1,43 +1,73 @@
 /*
- * Clusters of one block, and setmaxnreg.
+ * Clusters, and setmaxnreg.
  *
- * A block is its own cluster: the address of a shared variable in block 0 of it is the variable's
- * own. setmaxnreg has no effect on a model whose registers are not allocated; its number is
- * checked.
+ * Addresses in the shared memory of a cluster's blocks: struct simt_cluster. setmaxnreg has no
+ * effect on a model whose registers are not allocated; its number is checked.
  */
 #include <string.h>
 
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/memory/run.h"
 
 enum { FEWEST_REGISTERS = 24, MOST_REGISTERS = 256 };
 enum { WIDE };
 
 /* mapa d, a, b: the address of a in block b of the cluster. */
 static void run_map(struct simt_warp *warp, const struct simt_instruction *i) {
+    const struct simt_cluster *cluster = warp->block->cluster;
     const union simt_row *from = simt_row(warp, i->src[0]);
     const union simt_row *block = simt_row(warp, i->src[1]);
     union simt_row *to = simt_row(warp, i->dst[0]);
+    uint32_t size = cluster != NULL ? cluster->size : 1;
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
-        uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        if (block->u32[lane] != 0) {
-            simt_fail(warp, i, lane, SIMT_FAULT_OUT_OF_BOUNDS, block->u32[lane],
-                      "asks for an address in block %u of its cluster, which has one block",
-                      block->u32[lane]);
+        uint32_t lane = (uint32_t)__builtin_ctz(rest), rank = block->u32[lane];
+        if (rank >= size) {
+            simt_fail(warp, i, lane, SIMT_FAULT_OUT_OF_BOUNDS, rank,
+                      "asks for an address in block %u of its cluster, which has %u block%s", rank,
+                      size, size == 1 ? "" : "s");
             return;
         }
+        uint64_t place = cluster != NULL ? ((uint64_t)rank + 1) << SIMT_RANK_SHIFT : 0;
+        uint64_t offset = ((uint64_t)1 << SIMT_RANK_SHIFT) - 1;
         if (i->detail[WIDE] != 0) {
-            to->u64[lane] = from->u64[lane];
+            to->u64[lane] = (from->u64[lane] & (~(uint64_t)UINT32_MAX | offset)) | place;
         } else {
-            to->u32[lane] = from->u32[lane];
+            to->u32[lane] = (uint32_t)((from->u32[lane] & offset) | place);
         }
     }
 }
 
+/* getctarank d, a: the block of the cluster that an address is in. */
 static void run_rank(struct simt_warp *warp, const struct simt_instruction *i) {
+    const union simt_row *from = simt_row(warp, i->src[0]);
     union simt_row *to = simt_row(warp, i->dst[0]);
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
-        to->u32[__builtin_ctz(rest)] = 0;
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        uint64_t address = i->detail[WIDE] != 0 ? from->u64[lane] & UINT32_MAX : from->u32[lane];
+        to->u32[lane] = simt_block_at(warp->block, &address)->rank;
+    }
+}
+
+void simt_run_cluster_arrive(struct simt_warp *warp, const struct simt_instruction *i) {
+    struct simt_block *block = warp->block;
+    uint32_t again = warp->mask & (warp->arrived | warp->passed);
+    if (again != 0) {
+        simt_fail(warp, i, (uint32_t)__builtin_ctz(again), SIMT_FAULT_BARRIER, 0,
+                  "arrives at the barrier of its cluster (barrier.cluster.arrive) again, without "
+                  "having waited (barrier.cluster.wait) since the last time");
+        block->fault.hint = "every thread of every block of the cluster arrives at its barrier and "
+                            "then waits, as often as the others: cluster.sync() does both";
+        return;
+    }
+    warp->arrived |= warp->mask;
+    block->has_arrived = true;
+    block->writes++;
+    if (ptx_has_modifier(i->source, "relaxed")) {
+        block->has_relaxed = true;
+    } else if (block->shadow != NULL) {
+        simt_shadow_release(block->shadow, warp->index);
+        simt_cluster_release(block);
     }
 }
 

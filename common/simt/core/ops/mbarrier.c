@@ -72,15 +72,16 @@ static bool fail(struct simt_warp *warp, const struct simt_instruction *i, uint3
     return false;
 }
 
-/* Ends the phase when nothing is missing; that orders earlier accesses before later ones. */
-static void settle(struct simt_warp *warp, struct object *object) {
+/* Ends the phase of an object of block `home` when nothing is missing; that orders the block's
+ * earlier accesses before later ones. */
+static void settle(const struct simt_block *home, struct object *object) {
     if (object->missing > 0 || object->bytes != 0) {
         return;
     }
     object->missing = object->all;
     object->parity ^= 1;
-    if (warp->block->shadow != NULL) {
-        simt_shadow_barrier(warp->block->shadow);
+    if (home->shadow != NULL) {
+        simt_shadow_barrier(home->shadow);
     }
 }
 
@@ -94,7 +95,7 @@ static bool add_bytes(struct simt_warp *warp, const struct simt_instruction *i, 
 }
 
 static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
-                   struct object *object) {
+                   const struct simt_block *home, struct object *object) {
     uint32_t flags = i->detail[FLAGS];
     uint32_t number = (flags & FLAG_COUNT) != 0 ? simt_row(warp, i->src[1])->u32[lane] : 1;
     if ((flags & FLAG_EXPECT) != 0) {
@@ -112,13 +113,13 @@ static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uin
         return fail(warp, i, lane, "completes a phase with an arrival that says it does not",
                     number);
     }
-    settle(warp, object);
+    settle(home, object);
     return true;
 }
 
-/* One lane's operation on the object at `place`. */
+/* One lane's operation on the object at `place`, in the shared memory of block `home`. */
 static bool operate(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
-                    unsigned char *place) {
+                    const struct simt_block *home, unsigned char *place) {
     uint64_t word;
     memcpy(&word, place, sizeof word);
     struct object object = unpack(word);
@@ -131,18 +132,18 @@ static bool operate(struct simt_warp *warp, const struct simt_instruction *i, ui
                fail(warp, i, lane, "an mbarrier counts 1 to 2^20 - 1 arrivals", count);
         break;
     case OP_ARRIVE:
-        fine = arrive(warp, i, lane, &object);
+        fine = arrive(warp, i, lane, home, &object);
         break;
     case OP_EXPECT:
         fine = add_bytes(warp, i, lane, &object, count);
         break;
     case OP_COMPLETE:
         fine = add_bytes(warp, i, lane, &object, -(int64_t)count);
-        settle(warp, &object);
+        settle(home, &object);
         break;
     case OP_COPY_ARRIVE: /* the copies have come; without .noinc the count went up before */
         if ((i->detail[FLAGS] & FLAG_NO_INCREMENT) != 0) {
-            fine = arrive(warp, i, lane, &object);
+            fine = arrive(warp, i, lane, home, &object);
         }
         break;
     case OP_INVALIDATE:
@@ -157,38 +158,58 @@ static bool operate(struct simt_warp *warp, const struct simt_instruction *i, ui
     return fine;
 }
 
-static bool resolve(struct simt_warp *warp, const struct simt_instruction *i,
-                    unsigned char *host[SIMT_LANES]) {
-    struct simt_access access = {.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
-                                 .kind = i->detail[OPERATION] == OP_INIT ? SIMT_WRITE : SIMT_ATOMIC,
-                                 .bytes = 8,
-                                 .counted = true};
+/* Where the lanes' objects lie. */
+struct places {
+    struct simt_access access;
+    unsigned char *host[SIMT_LANES];
+};
+
+static bool resolve(struct simt_warp *warp, const struct simt_instruction *i, struct places *p) {
+    p->access =
+        (struct simt_access){.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
+                             .kind = i->detail[OPERATION] == OP_INIT ? SIMT_WRITE : SIMT_ATOMIC,
+                             .bytes = 8,
+                             .counted = true};
     simt_lane_addresses(warp, i->src[0], (i->detail[FLAGS] & FLAG_NARROW) != 0, i->immediate,
-                        access.addresses);
-    return simt_access_resolve(warp, i, &access, host);
+                        p->access.addresses);
+    return simt_access_resolve(warp, i, &p->access, p->host);
+}
+
+/* Whose shared memory the object of a lane is in. */
+static struct simt_block *home_of(const struct simt_warp *warp, const struct places *p,
+                                  uint32_t lane) {
+    enum { GENERIC_SHIFT = 56 };
+    uint64_t address = p->access.addresses[lane] & (((uint64_t)1 << GENERIC_SHIFT) - 1);
+    return simt_block_at(warp->block, &address);
 }
 
 static void run_operation(struct simt_warp *warp, const struct simt_instruction *i) {
-    unsigned char *host[SIMT_LANES];
+    struct places p;
     if (i->detail[OPERATION] == OP_COPY_ARRIVE) {
         simt_lane_wait_for_copies(warp, SIMT_COPIES_ALL);
     }
-    if (warp->fault != NULL || !resolve(warp, i, host)) {
+    if (warp->fault != NULL || !resolve(warp, i, &p)) {
         return;
     }
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        if (host[lane] != NULL && !operate(warp, i, lane, host[lane])) {
+        const struct simt_block *home = home_of(warp, &p, lane);
+        if (home != warp->block && warp->block->shadow != NULL) {
+            simt_cluster_release(warp->block);
+        }
+        if (p.host[lane] != NULL && !operate(warp, i, lane, home, p.host[lane])) {
             return;
         }
     }
 }
 
-void mbarrier_complete(struct simt_warp *warp, const struct simt_instruction *instruction,
-                       uint32_t lane, uint32_t barrier, uint32_t bytes) {
+void mbarrier_complete(const struct bulk_copy *copy) {
+    struct simt_warp *warp = copy->warp;
+    const struct simt_instruction *instruction = copy->instruction;
+    uint32_t lane = copy->lane;
     unsigned char *host[SIMT_LANES];
     struct simt_access access = {.space = PTX_SHARED, .kind = SIMT_ATOMIC, .bytes = 8};
-    access.addresses[lane] = barrier;
+    access.addresses[lane] = simt_block_address(warp->block, copy->home, copy->barrier);
     if (!simt_lane_resolve(warp, instruction, &access, (uint32_t)1 << lane, host) ||
         host[lane] == NULL) {
         return;
@@ -196,8 +217,11 @@ void mbarrier_complete(struct simt_warp *warp, const struct simt_instruction *in
     uint64_t word;
     memcpy(&word, host[lane], sizeof word);
     struct object object = unpack(word);
-    if (add_bytes(warp, instruction, lane, &object, -(int64_t)bytes)) {
-        settle(warp, &object);
+    if (copy->home != warp->block && warp->block->shadow != NULL) {
+        simt_cluster_release(warp->block);
+    }
+    if (add_bytes(warp, instruction, lane, &object, -(int64_t)copy->bytes)) {
+        settle(copy->home, &object);
         word = pack(&object);
         memcpy(host[lane], &word, sizeof word);
     }
@@ -220,14 +244,17 @@ static bool is_own(const struct simt_block *block, const unsigned char *place) {
     return place >= block->shared && place < block->shared + block->shared_bytes;
 }
 
-/* Copies that have been on their way to this mbarrier come now: somebody waits for them. */
-static bool fetch(struct simt_warp *warp, const unsigned char *place) {
-    const struct simt_block *block = warp->block;
-    if (block->async == NULL || !is_own(block, place)) {
-        return true;
+/* Copies that have been on their way to this mbarrier come now, as many as its phase needs:
+ * somebody waits for them. @return false after a fault */
+static bool fetch(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
+                  const unsigned char *place) {
+    struct simt_block *block = warp->block;
+    uint32_t barrier = (uint32_t)(place - block->shared);
+    while (is_own(block, place) && !is_over(warp, i, lane, place) &&
+           async_proxy_load(block, barrier)) {
     }
-    if (!async_proxy_load(warp->block, (uint32_t)(place - block->shared))) {
-        warp->fault = &warp->block->fault;
+    if (block->fault.kind != SIMT_FAULT_NONE) {
+        warp->fault = &block->fault;
         return false;
     }
     return true;
@@ -251,20 +278,26 @@ void mbarrier_explain(const struct simt_block *block, uint32_t barrier, char *te
 }
 
 static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
-    unsigned char *host[SIMT_LANES];
+    struct places p;
+    unsigned char **host = p.host;
+    uint64_t writes = warp->block->writes;
     uint32_t over = 0;
-    if (!resolve(warp, i, host)) {
+    if (!resolve(warp, i, &p)) {
         return;
     }
+    warp->block->writes = writes; /* waiting changes nothing */
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
-        if (!is_over(warp, i, lane, host[lane]) && !fetch(warp, host[lane])) {
+        if (!fetch(warp, i, lane, host[lane])) {
             return;
         }
         if (!is_over(warp, i, lane, host[lane]) && is_own(warp->block, host[lane])) {
             async_proxy_note_wait(warp, (uint32_t)(host[lane] - warp->block->shared));
         }
         over |= is_over(warp, i, lane, host[lane]) ? (uint32_t)1 << lane : 0;
+    }
+    if (over != 0 && warp->block->shadow != NULL) {
+        simt_cluster_acquire(warp->block);
     }
     uint32_t *predicate = &warp->predicates[i->pred_dst[0]];
     *predicate = (*predicate & ~warp->mask) | over;

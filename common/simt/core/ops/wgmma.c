@@ -45,6 +45,11 @@ static uint32_t byte_of(uint32_t word, uint32_t n) {
     return word >> 8 * n & 0xff;
 }
 
+static bool is_checked(const struct simt_warp *warp) {
+    const struct simt_block *block = warp->block;
+    return block->shadow != NULL && (block->run->check & SIMT_CHECK_COPIES) != 0;
+}
+
 /* A descriptor of a matrix in shared memory. */
 struct descriptor {
     uint32_t start, leading, stride; /* bytes */
@@ -52,8 +57,7 @@ struct descriptor {
     enum tensor_swizzle swizzle;
 };
 
-static bool read_descriptor(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
-                            struct descriptor *d) {
+static void unpack_descriptor(uint64_t bits, struct descriptor *d) {
     static const enum tensor_swizzle swizzles[] = {TENSOR_SWIZZLE_NONE, TENSOR_SWIZZLE_128,
                                                    TENSOR_SWIZZLE_64, TENSOR_SWIZZLE_32};
     d->start = (uint32_t)(bits & 0x3fff) << 4;
@@ -61,6 +65,11 @@ static bool read_descriptor(struct simt_warp *warp, const struct simt_instructio
     d->stride = (uint32_t)(bits >> 32 & 0x3fff) << 4;
     d->swizzle = swizzles[bits >> 62];
     d->width = (uint32_t)CHUNK << d->swizzle;
+}
+
+static bool read_descriptor(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
+                            struct descriptor *d) {
+    unpack_descriptor(bits, d);
     if ((bits >> 49 & 7) != 0) {
         simt_fail(
             warp, i, 0, SIMT_FAULT_UNSUPPORTED, 0,
@@ -101,23 +110,54 @@ static uint64_t element_of(const unsigned char *chunk, uint32_t n, uint32_t byte
     return bits;
 }
 
+/* In a flight: format, transposed, first row, rows, k, from the lowest byte on. */
+static void pack_part(const struct part *part, struct simt_flight *flight) {
+    flight->shape = (uint64_t)part->format | (uint64_t)part->transposed << 8 |
+                    (uint64_t)part->first << 16 | (uint64_t)part->rows << 32 |
+                    (uint64_t)part->k << 48;
+}
+
+static void unpack_part(const struct simt_flight *flight, struct part *part) {
+    uint64_t shape = flight->shape;
+    *part = (struct part){.format = (enum tile_format)(shape & UINT8_MAX),
+                          .transposed = (shape >> 8 & 1) != 0,
+                          .first = (uint32_t)(shape >> 16) & UINT16_MAX,
+                          .rows = (uint32_t)(shape >> 32) & UINT16_MAX,
+                          .k = (uint32_t)(shape >> 48)};
+    unpack_descriptor(flight->descriptor, &part->d);
+}
+
+/* Its chunks: line by line, `across` of them. */
+struct grid {
+    uint32_t lines, across, first_line, first_chunk;
+};
+
+static struct grid grid_of(const struct part *part) {
+    uint32_t each = CHUNK / (tile_bits(part->format) / 8);
+    return (struct grid){.lines = part->transposed ? part->k : part->rows,
+                         .across = part->transposed ? part->rows / each : K_BYTES / CHUNK,
+                         .first_chunk = part->transposed ? part->first / each : 0,
+                         .first_line = part->transposed ? 0 : part->first};
+}
+
+static uint32_t address_in(const struct part *part, const struct grid *grid, uint32_t n) {
+    return chunk_address(&part->d, part->transposed, grid->first_line + n / grid->across,
+                         grid->first_chunk + n % grid->across);
+}
+
 /* Reads the elements; `to` (k, rows) gets them by k. */
 static bool read_part(struct simt_warp *warp, const struct simt_instruction *i,
                       const struct part *part, uint64_t *to) {
     uint32_t bytes = tile_bits(part->format) / 8, each = CHUNK / bytes;
-    uint32_t lines = part->transposed ? part->k : part->rows;
-    uint32_t across = part->transposed ? part->rows / each : K_BYTES / CHUNK;
-    uint32_t first_chunk = part->transposed ? part->first / each : 0;
-    uint32_t first_line = part->transposed ? 0 : part->first;
-    for (uint32_t base = 0; base < lines * across; base += SIMT_LANES) {
-        struct simt_access access = {.space = PTX_SHARED, .kind = SIMT_READ, .bytes = CHUNK};
+    const struct grid grid = grid_of(part);
+    uint32_t across = grid.across, all = grid.lines * across;
+    for (uint32_t base = 0; base < all; base += SIMT_LANES) {
+        struct simt_access access = {
+            .space = PTX_SHARED, .kind = SIMT_READ, .bytes = CHUNK, .async = true};
         unsigned char *host[SIMT_LANES];
-        uint32_t count = lines * across - base;
-        count = count < SIMT_LANES ? count : SIMT_LANES;
+        uint32_t count = all - base < SIMT_LANES ? all - base : SIMT_LANES;
         for (uint32_t n = 0; n < count; n++) {
-            access.addresses[n] =
-                chunk_address(&part->d, part->transposed, first_line + (base + n) / across,
-                              first_chunk + (base + n) % across);
+            access.addresses[n] = address_in(part, &grid, base + n);
         }
         uint32_t lanes = count == SIMT_LANES ? UINT32_MAX : ((uint32_t)1 << count) - 1;
         if (!simt_lane_resolve(warp, i, &access, lanes, host)) {
@@ -136,12 +176,50 @@ static bool read_part(struct simt_warp *warp, const struct simt_instruction *i,
     return true;
 }
 
+/* Whether a matrix that is read has one of the bytes from begin to end. */
+static bool covers(const struct simt_flight *flight, uint64_t begin, uint64_t end) {
+    struct part part;
+    unpack_part(flight, &part);
+    const struct grid grid = grid_of(&part);
+    for (uint32_t n = 0; n < grid.lines * grid.across; n++) {
+        uint32_t at = address_in(&part, &grid, n);
+        if (at < end && begin < at + CHUNK) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Until the warp has waited nobody may write what it reads. */
+static void follow(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
+                   const struct part *part) {
+    struct simt_flight flight = {.kind = SIMT_FLIGHT_PRODUCT,
+                                 .begin = UINT64_MAX,
+                                 .instruction = i,
+                                 .block = warp->block,
+                                 .thread = warp->index * SIMT_LANES,
+                                 .covers = covers,
+                                 .descriptor = bits};
+    const struct grid grid = grid_of(part);
+    if (!is_checked(warp)) {
+        return;
+    }
+    for (uint32_t n = 0; n < grid.lines * grid.across; n++) {
+        uint32_t at = address_in(part, &grid, n);
+        flight.begin = at < flight.begin ? at : flight.begin;
+        flight.end = at + CHUNK > flight.end ? at + CHUNK : flight.end;
+    }
+    pack_part(part, &flight);
+    async_proxy_follow_product(warp, &flight);
+}
+
 static bool fetch(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
                   struct part *part, double *values) {
     uint64_t elements[MOST_N * MOST_K];
     if (!read_descriptor(warp, i, bits, &part->d) || !read_part(warp, i, part, elements)) {
         return false;
     }
+    follow(warp, i, bits, part);
     tile_decode(part->format, elements, (size_t)part->rows * part->k, values);
     return true;
 }
@@ -262,9 +340,18 @@ static bool fetch_a(struct simt_warp *warp, const struct simt_instruction *i,
     return true;
 }
 
+static bool check_fence(struct simt_warp *warp, const struct simt_instruction *i) {
+    if (!is_checked(warp) || (warp->attention & SIMT_ATTENTION_PRODUCTS) != 0) {
+        return true;
+    }
+    simt_fail(warp, i, 0, SIMT_FAULT_PRODUCT, 0,
+              "executes a wgmma, and no wgmma.fence before the first one");
+    return false;
+}
+
 static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     double a[ROWS * MOST_K], b[MOST_N * MOST_K], c[ROWS * MOST_N] = {0};
-    if (!simt_lane_require_all(warp, i)) {
+    if (!simt_lane_require_all(warp, i) || !check_fence(warp, i)) {
         return;
     }
     const struct sources s = sources_of(i);
@@ -293,9 +380,22 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     scatter(warp, s.d, s.d_count, format, (flags & FLAG_SATURATE) != 0, n, c);
 }
 
-/* fence, commit_group, wait_group: products are there as soon as they are asked for. */
-static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
-    (void)simt_lane_require_all(warp, i);
+static void run_fence(struct simt_warp *warp, const struct simt_instruction *i) {
+    if (simt_lane_require_all(warp, i) && is_checked(warp)) {
+        warp->attention |= SIMT_ATTENTION_PRODUCTS;
+    }
+}
+
+static void run_commit(struct simt_warp *warp, const struct simt_instruction *i) {
+    if (simt_lane_require_all(warp, i)) {
+        async_proxy_commit_products(warp);
+    }
+}
+
+static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
+    if (simt_lane_require_all(warp, i)) {
+        async_proxy_wait_for_products(warp, (uint32_t)i->immediate);
+    }
 }
 
 struct form {
@@ -414,11 +514,16 @@ bool simt_decode_wgmma(const struct simt_decoding *decoding, struct simt_instruc
     if (strcmp(in->base, "wgmma") != 0) {
         return false;
     }
-    if (ptx_has_modifier(in, "fence") || ptx_has_modifier(in, "commit_group") ||
-        ptx_has_modifier(in, "wait_group")) {
+    if (ptx_has_modifier(in, "fence") || ptx_has_modifier(in, "commit_group")) {
         simt_lane_synchronise(out);
-        out->run = run_nothing;
+        out->run = ptx_has_modifier(in, "fence") ? run_fence : run_commit;
         return true;
+    }
+    if (ptx_has_modifier(in, "wait_group")) {
+        simt_lane_synchronise(out);
+        out->run = run_wait;
+        out->immediate = in->operand_count == 1 ? (int64_t)in->operands[0].bits : 0;
+        return in->operand_count == 1 && in->operands[0].kind == PTX_OPERAND_IMMEDIATE;
     }
     return ptx_has_modifier(in, "mma_async") && !ptx_has_modifier(in, "sp") &&
            decode_product(in, out);

@@ -404,25 +404,3 @@ C_TEST(wgmma, faults) {
     expect_fault(p, 4, (uint64_t)3 << 49, SIMT_FAULT_UNSUPPORTED, "base offset 3");
     expect_fault(p, 4, 0x3f00, SIMT_FAULT_OUT_OF_BOUNDS, "shared");
 }
-
-/* A kernel with clusters of two blocks that asks for its rank. */
-C_TEST(wgmma, clusters_of_two_are_refused) {
-    static const char text[] = ".version 8.5\n.target sm_90a\n.address_size 64\n"
-                               ".visible .entry pair() .reqnctapercluster %s {\n.reg .b32 %%r;\n"
-                               "mov.u32 %%r, %%cluster_ctarank;\nret;\n}\n";
-    char kernel[512];
-    struct launch_testing t = {0};
-    snprintf(kernel, sizeof kernel, text, "1");
-    EXPECT_TRUE(launch_testing_open_text(&t, kernel) &&
-                launch_testing_block_clean(&t, "pair", 32, NULL));
-    launch_testing_close(&t);
-    t = (struct launch_testing){0};
-    snprintf(kernel, sizeof kernel, text, "2");
-    if (launch_testing_open_text(&t, kernel)) {
-        const struct simt_kernel *pair = NULL;
-        struct error error;
-        enum status status = simt_module_kernel(t.module, "pair", &pair, &error);
-        EXPECT_STATUS(STATUS_UNSUPPORTED, status);
-    }
-    launch_testing_close(&t);
-}

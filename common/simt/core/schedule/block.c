@@ -39,7 +39,8 @@ static void begin_caches(struct simt_block *block) {
     }
 }
 
-static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *watch) {
+static enum status alloc_memories(struct simt_block_run *b, const struct simt_block_shape *shape,
+                                  struct simt_watch *watch) {
     size_t shared = (b->block.shared_bytes + 63) / 64 * 64 + 64;
     size_t local = b->block.local_bytes * b->warp_count * SIMT_LANES + 64;
     b->block.shared = aligned_alloc(64, shared);
@@ -58,8 +59,11 @@ static enum status alloc_memories(struct simt_block_run *b, struct simt_watch *w
         }
     }
     if ((check & SIMT_CHECK_ACCESSES) != 0) {
-        const struct simt_shadow_size size = {
-            .shared_bytes = b->block.shared_bytes, .local_bytes = local, .warps = b->warp_count};
+        bool follows = shape->has_async_reads && (check & SIMT_CHECK_COPIES) != 0;
+        const struct simt_shadow_size size = {.shared_bytes = b->block.shared_bytes,
+                                              .local_bytes = local,
+                                              .warps = b->warp_count,
+                                              .has_async_reads = follows};
         TRY(simt_shadow_create(&b->block.shadow, &size, watch));
     }
     b->block.cache = simt_access_cache_create();
@@ -86,7 +90,7 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     b->all = counts->counters;
     b->block.sites = counts->sites;
     b->block.xray = counts->xray;
-    return alloc_memories(b, counts->watch);
+    return alloc_memories(b, shape, counts->watch);
 }
 
 void simt_block_free(struct simt_block_run *b) {
@@ -95,6 +99,7 @@ void simt_block_free(struct simt_block_run *b) {
     }
     for (uint32_t n = 0; n < b->warp_count && b->warps != NULL; n++) {
         simt_warp_finish(&b->warps[n]);
+        simt_frame_free(b->warps[n].spare);
     }
     simt_access_cache_free(b->block.cache);
     simt_l1_free(b->block.caches.l1);
@@ -119,6 +124,13 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.fault.race.raced = false;
     b->block.returned = 0;
     b->block.writes = 0;
+    b->block.peer = (struct simt_agent){.id = (uint32_t)order};
+    b->block.over = false;
+    b->block.is_reached = false;
+    b->block.has_arrived = false;
+    b->block.has_relaxed = false;
+    b->last = NULL;
+    b->last_instruction = NULL;
     b->own = (struct simt_counters){0};
     b->instructions = 0;
     b->turn_instructions = 0;
@@ -194,7 +206,7 @@ static void open_barrier(struct simt_block_run *b, uint32_t id) {
 /* Opens every barrier that has its threads. @return true when one opened */
 static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
     bool opened = false;
-    for (uint32_t id = 0; id < SIMT_BARRIERS; id++) {
+    for (uint32_t id = 0; id < SIMT_CLUSTER_BARRIER; id++) {
         uint32_t wanted;
         uint32_t waiting = count_waiting(b, id, &wanted);
         uint32_t here = waiting * SIMT_LANES + b->barriers[id].arrived;
@@ -215,10 +227,26 @@ static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
     return opened;
 }
 
-/* All warps wait, and no barrier has its threads. */
-static void fail_stuck(struct simt_block_run *b) {
+static void fail_at_cluster_barrier(struct simt_warp_run *w) {
+    uint32_t lane = (uint32_t)__builtin_ctz(w->warp.members);
+    bool arrived = (w->warp.members & ~(w->warp.arrived | w->warp.passed)) == 0;
+    simt_fail(&w->warp, w->barrier_at, lane, SIMT_FAULT_BARRIER, 0,
+              arrived ? "waits at the barrier of its cluster (barrier.cluster.wait) for threads "
+                        "that wait elsewhere and have not arrived (barrier.cluster.arrive): they "
+                        "wait for each other for ever"
+                      : "waits at the barrier of its cluster (barrier.cluster.wait), at which it "
+                        "has not arrived (barrier.cluster.arrive)");
+    w->warp.block->fault.hint = "every thread of every block of the cluster arrives at its barrier "
+                                "and then waits, as often as the others: cluster.sync() does both";
+}
+
+void simt_block_fail_stuck(struct simt_block_run *b) {
     for (uint32_t n = 0; n < b->warp_count; n++) {
         struct simt_warp_run *w = &b->warps[n];
+        if (w->state == SIMT_WARP_AT_BARRIER && w->barrier == SIMT_CLUSTER_BARRIER) {
+            fail_at_cluster_barrier(w);
+            return;
+        }
         if (w->state == SIMT_WARP_AT_BARRIER) {
             char wanted[32] = "all threads";
             if (w->barrier_count > 0) {
@@ -236,7 +264,7 @@ static void fail_stuck(struct simt_block_run *b) {
     }
 }
 
-bool simt_block_go(struct simt_block_run *b) {
+enum simt_turn simt_block_turn(struct simt_block_run *b) {
     uint32_t alive = 0;
     bool progress = false;
     for (uint32_t n = 0; n < b->warp_count && b->block.fault.kind == SIMT_FAULT_NONE; n++) {
@@ -247,18 +275,25 @@ bool simt_block_go(struct simt_block_run *b) {
         }
         alive += w->state != SIMT_WARP_DONE;
     }
-    simt_stall_check(b);
+    if (b->block.cluster == NULL) {
+        simt_stall_check(&b, 1);
+    }
     if (alive == 0 && b->block.fault.kind == SIMT_FAULT_NONE) {
         simt_async_finish(&b->block);
     }
     if (b->block.fault.kind != SIMT_FAULT_NONE || alive == 0) {
+        return SIMT_TURN_OVER;
+    }
+    return open_barriers(b, alive) || progress ? SIMT_TURN_GOES_ON : SIMT_TURN_WAITS;
+}
+
+bool simt_block_go(struct simt_block_run *b) {
+    enum simt_turn turn = simt_block_turn(b);
+    if (turn != SIMT_TURN_OVER && !simt_cluster_barrier_open(&b, 1) && turn == SIMT_TURN_WAITS) {
+        simt_block_fail_stuck(b);
         return true;
     }
-    if (!open_barriers(b, alive) && !progress) {
-        fail_stuck(b);
-        return true;
-    }
-    return false;
+    return turn == SIMT_TURN_OVER;
 }
 
 void simt_block_run_on(struct simt_block_run *b) {

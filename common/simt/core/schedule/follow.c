@@ -23,5 +23,8 @@ bool simt_warp_attend(struct simt_warp_run *w, const struct simt_fragment *f, ui
     if ((w->warp.attention & SIMT_ATTENTION_FOLLOWED) != 0) {
         note(w, f->frame->code, f->pc, active);
     }
+    if ((w->warp.attention & SIMT_ATTENTION_PRODUCTS) != 0 && !simt_products_step(w, f, active)) {
+        return false;
+    }
     return (w->warp.attention & SIMT_ATTENTION_UNDEFINED) == 0 || simt_undefined_step(w, f, active);
 }

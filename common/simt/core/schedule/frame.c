@@ -1,4 +1,5 @@
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/simt/core/schedule/warp.h"
 
@@ -13,7 +14,7 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
                               const struct simt_frame *frame, const struct simt_fill *fill,
                               uint32_t lane) {
     const struct simt_run *run = b->block.run;
-    uint32_t thread = w->warp.index * SIMT_LANES + lane;
+    uint32_t thread = w->warp.index * SIMT_LANES + lane, axis;
     switch ((enum simt_special)fill->special) {
     case SIMT_CONSTANT_VALUE:
         return fill->value;
@@ -35,6 +36,10 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
     case SIMT_NCTAID_Y:
     case SIMT_NCTAID_Z:
         return run->grid[fill->special - SIMT_NCTAID_X];
+    case SIMT_SMID: /* as placement.h has it, where blocks end in their order */
+        return b->block.order % run->processors;
+    case SIMT_NSMID:
+        return run->processors;
     case SIMT_LANEID:
         return lane;
     case SIMT_WARPID:
@@ -59,12 +64,55 @@ static uint64_t special_value(const struct simt_block_run *b, const struct simt_
         return frame->local_base + fill->value;
     case SIMT_RESERVED_SHARED:
         return b->block.shared_bytes - SIMT_RESERVED_BYTES + fill->value;
+    case SIMT_CLUSTERID_X:
+    case SIMT_CLUSTERID_Y:
+    case SIMT_CLUSTERID_Z:
+        axis = fill->special - SIMT_CLUSTERID_X;
+        return b->block.index[axis] / run->cluster[axis];
+    case SIMT_NCLUSTERID_X:
+    case SIMT_NCLUSTERID_Y:
+    case SIMT_NCLUSTERID_Z:
+        axis = fill->special - SIMT_NCLUSTERID_X;
+        return run->grid[axis] / run->cluster[axis];
+    case SIMT_CLUSTER_CTAID_X:
+    case SIMT_CLUSTER_CTAID_Y:
+    case SIMT_CLUSTER_CTAID_Z:
+        axis = fill->special - SIMT_CLUSTER_CTAID_X;
+        return b->block.index[axis] % run->cluster[axis];
+    case SIMT_CLUSTER_NCTAID_X:
+    case SIMT_CLUSTER_NCTAID_Y:
+    case SIMT_CLUSTER_NCTAID_Z:
+        return run->cluster[fill->special - SIMT_CLUSTER_NCTAID_X];
+    case SIMT_CLUSTER_RANK:
+        return b->block.rank;
+    case SIMT_CLUSTER_SIZE:
+        return b->block.cluster != NULL ? b->block.cluster->size : 1;
     case SIMT_ENVREG1:
         return run->grid_workspace >> 32;
     case SIMT_ENVREG2:
         return run->grid_workspace & UINT32_MAX;
     }
     return 0;
+}
+
+/* Differs from block to block of one launch. */
+static bool differs_by_block(enum simt_special special) {
+    switch (special) {
+    case SIMT_CTAID_X:
+    case SIMT_CTAID_Y:
+    case SIMT_CTAID_Z:
+    case SIMT_SMID:
+    case SIMT_CLUSTERID_X:
+    case SIMT_CLUSTERID_Y:
+    case SIMT_CLUSTERID_Z:
+    case SIMT_CLUSTER_CTAID_X:
+    case SIMT_CLUSTER_CTAID_Y:
+    case SIMT_CLUSTER_CTAID_Z:
+    case SIMT_CLUSTER_RANK:
+        return true;
+    default:
+        return false;
+    }
 }
 
 static bool differs_by_lane(enum simt_special special) {
@@ -102,10 +150,14 @@ static void fill_row_alike(union simt_row *row, bool wide, uint64_t value) {
     }
 }
 
+/* @param all else those alone that another block fills in another way */
 static void fill_rows(const struct simt_block_run *b, const struct simt_warp_run *w,
-                      struct simt_frame *frame) {
+                      struct simt_frame *frame, bool all) {
     for (size_t n = 0; n < frame->code->fill_count; n++) {
         const struct simt_fill *fill = &frame->code->fills[n];
+        if (!all && !differs_by_block((enum simt_special)fill->special)) {
+            continue;
+        }
         union simt_row *row = (union simt_row *)(void *)(frame->rows + fill->offset);
         if (!differs_by_lane((enum simt_special)fill->special)) {
             fill_row_alike(row, fill->wide, special_value(b, w, frame, fill, 0));
@@ -149,6 +201,11 @@ bool simt_frame_fits(const struct simt_run *run, const struct simt_code *code,
     return !recursive || (used <= run->stack_bytes && caller->depth < MAX_DEPTH);
 }
 
+static void set_constant_predicates(const struct simt_block_run *block, struct simt_frame *frame) {
+    frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
+    frame->predicates[SIMT_PREDICATE_IN_CLUSTER] = block->block.cluster != NULL ? UINT32_MAX : 0;
+}
+
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller) {
@@ -165,8 +222,36 @@ struct simt_frame *simt_frame_create(const struct simt_block_run *block,
     frame->code = code;
     frame->depth = caller != NULL ? caller->depth + 1 : 0;
     frame->local_base = caller != NULL ? caller->local_base + stack_of(caller->code) : 0;
-    frame->predicates[SIMT_PREDICATE_TRUE] = UINT32_MAX;
-    fill_rows(block, warp, frame);
+    set_constant_predicates(block, frame);
+    fill_rows(block, warp, frame, true);
+    return frame;
+}
+
+/* Registers are zeros at first, where a function can see what they were. */
+static void clear_registers(struct simt_frame *frame) {
+    const struct simt_code *code = frame->code;
+    if (code->unset == NULL || code->call_count > 0) {
+        memset(frame->rows, 0, code->register_bytes);
+        return;
+    }
+    for (size_t n = 0; n < code->unset_count; n++) {
+        size_t size = ptx_type_size(code->function->registers[code->unset[n]].type);
+        uint32_t cell = code->cells[code->unset[n]];
+        if (cell < code->row_bytes / SIMT_ROW32) { /* no predicate */
+            size_t lane = size > 8 ? 16 : size == 8 ? 8 : 4;
+            memset(frame->rows + (size_t)cell * SIMT_ROW32, 0, lane * SIMT_LANES);
+        }
+    }
+}
+
+struct simt_frame *simt_frame_renew(const struct simt_block_run *block,
+                                    const struct simt_warp_run *warp, struct simt_frame *frame) {
+    free(frame->cells);
+    frame->cells = NULL;
+    memset(frame->predicates, 0, frame->code->predicates * sizeof *frame->predicates);
+    set_constant_predicates(block, frame);
+    clear_registers(frame);
+    fill_rows(block, warp, frame, false);
     return frame;
 }
 

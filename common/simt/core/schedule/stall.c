@@ -57,6 +57,7 @@ static uint64_t state_of(const struct simt_block_run *b) {
     for (uint32_t n = 0; n < b->warp_count; n++) {
         const struct simt_warp_run *w = &b->warps[n];
         sum = mix(sum, w->warp.carry);
+        sum = mix(sum, (uint64_t)w->warp.arrived << 32 | w->warp.passed);
         for (uint32_t k = 0; k < w->fragment_count; k++) {
             for (const struct simt_frame *f = w->fragments[k].frame; f != NULL; f = f->caller) {
                 sum = mix_bytes(sum, f->rows, f->code->row_bytes);
@@ -119,34 +120,40 @@ static bool reads_host(const struct simt_block_run *b, const struct simt_warp_ru
     return false;
 }
 
-/* Fails the first warp that runs, at its loop. */
-static void fail_endless(struct simt_block_run *b, const char *why) {
-    for (uint32_t n = 0; n < b->warp_count; n++) {
-        struct simt_warp_run *w = &b->warps[n];
-        if (w->state != SIMT_WARP_RUNS || w->fragment_count == 0) {
-            continue;
+/* Fails a warp that runs, at its loop. */
+static void fail_warp(struct simt_block_run *b, uint32_t n, const char *why) {
+    struct simt_warp_run *w = &b->warps[n];
+    const struct simt_fragment *f = &w->fragments[0];
+    const struct simt_instruction *at =
+        w->loop.code != NULL ? head_of(&w->loop) : &f->frame->code->instructions[f->pc];
+    struct simt_allocation host;
+    bool waits = reads_host(b, w, f, &host);
+    char where[256] = "";
+    simt_async_explain(&b->block, n, where, sizeof where);
+    if (waits) {
+        snprintf(where, sizeof where, "; the loop reads memory of the host (%s, %zu bytes)",
+                 host.what, host.bytes);
+    }
+    simt_fail(&w->warp, at, (uint32_t)__builtin_ctz(f->mask), SIMT_FAULT_ENDLESS, 0,
+              "runs in this loop without an end: after %llu warp instructions of its block %s%s",
+              (unsigned long long)b->instructions, why, where);
+    if (waits) {
+        b->block.fault.hint = "simt runs a kernel to its end before the host goes on: a kernel "
+                              "cannot wait for what the host writes while it runs, as it can "
+                              "on a GPU";
+    }
+}
+
+/* The first warp that runs. */
+static void fail_endless(struct simt_block_run *const *blocks, uint32_t count, const char *why) {
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t n = 0; n < blocks[k]->warp_count; n++) {
+            const struct simt_warp_run *w = &blocks[k]->warps[n];
+            if (w->state == SIMT_WARP_RUNS && w->fragment_count > 0) {
+                fail_warp(blocks[k], n, why);
+                return;
+            }
         }
-        const struct simt_fragment *f = &w->fragments[0];
-        const struct simt_instruction *at =
-            w->loop.code != NULL ? head_of(&w->loop) : &f->frame->code->instructions[f->pc];
-        struct simt_allocation host;
-        bool waits = reads_host(b, w, f, &host);
-        char where[256] = "";
-        simt_async_explain(&b->block, n, where, sizeof where);
-        if (waits) {
-            snprintf(where, sizeof where, "; the loop reads memory of the host (%s, %zu bytes)",
-                     host.what, host.bytes);
-        }
-        simt_fail(
-            &w->warp, at, (uint32_t)__builtin_ctz(f->mask), SIMT_FAULT_ENDLESS, 0,
-            "runs in this loop without an end: after %llu warp instructions of its block %s%s",
-            (unsigned long long)b->instructions, why, where);
-        if (waits) {
-            b->block.fault.hint = "simt runs a kernel to its end before the host goes on: a kernel "
-                                  "cannot wait for what the host writes while it runs, as it can "
-                                  "on a GPU";
-        }
-        return;
     }
 }
 
@@ -168,54 +175,92 @@ static bool passes(struct simt_block_run *b, uint64_t used, uint64_t limit, bool
     return used > limit;
 }
 
-/* Ends a block at the limit; far earlier where it writes nothing. */
-static void check_limit(struct simt_block_run *b) {
-    uint64_t limit = b->instruction_limit;
-    if (limit == 0) {
-        return;
+/* What all blocks did so far. */
+struct activity {
+    uint64_t writes, barriers, instructions;
+};
+
+static struct activity activity_of(struct simt_block_run *const *blocks, uint32_t count) {
+    struct activity sum = {0};
+    for (uint32_t k = 0; k < count; k++) {
+        sum.writes += blocks[k]->block.writes;
+        sum.barriers += blocks[k]->block.counters->barriers;
+        sum.instructions += blocks[k]->instructions;
     }
-    if (passes(b, b->instructions, limit, &b->is_near_limit)) {
-        fail_endless(b, "it has not ended; SIMT_INSTRUCTION_LIMIT sets how many it may take");
-    } else if (is_alone(b) &&
-               passes(b, b->instructions - b->stall.since, limit / 4, &b->stall.is_near_limit)) {
-        fail_endless(b, "it has not ended, and the last quarter of SIMT_INSTRUCTION_LIMIT wrote "
-                        "nothing");
-    }
+    return sum;
+}
+
+static void watch(struct simt_stall *s, const struct activity *now) {
+    *s = (struct simt_stall){
+        .writes = now->writes, .barriers = now->barriers, .since = now->instructions, .next = 1};
 }
 
 void simt_stall_begin(struct simt_block_run *b) {
-    b->stall = (struct simt_stall){.writes = b->block.writes,
-                                   .barriers = b->block.counters->barriers,
-                                   .since = b->instructions,
-                                   .next = 1};
+    const struct activity none = activity_of(&b, 1);
+    watch(&b->stall, &none);
 }
 
-/* @return true when the block is in a state in which it was before */
-static bool repeats(struct simt_block_run *b) {
-    struct simt_stall *s = &b->stall;
-    uint64_t places = places_of(b);
-    if (s->rounds++ > 0 && places == s->places && state_of(b) == s->state) {
+/* Ends blocks at the limit; far earlier where they write nothing. */
+static void check_limit(struct simt_block_run *const *blocks, uint32_t count,
+                        const struct activity *now) {
+    struct simt_block_run *first = blocks[0];
+    uint64_t limit = first->instruction_limit, quiet = now->instructions - first->stall.since;
+    for (uint32_t k = 0; k < count && limit != 0; k++) {
+        if (passes(blocks[k], blocks[k]->instructions, limit, &blocks[k]->is_near_limit)) {
+            fail_endless(&blocks[k], 1,
+                         "it has not ended; SIMT_INSTRUCTION_LIMIT sets how many it may take");
+            return;
+        }
+    }
+    if (limit != 0 && is_alone(first) &&
+        passes(first, quiet, limit / 4 * count, &first->stall.is_near_limit)) {
+        fail_endless(blocks, count,
+                     "it has not ended, and the last quarter of SIMT_INSTRUCTION_LIMIT wrote "
+                     "nothing");
+    }
+}
+
+/* @return true when the blocks are in a state in which they were before */
+static bool repeats(struct simt_block_run *const *blocks, uint32_t count) {
+    struct simt_stall *s = &blocks[0]->stall;
+    uint64_t places = 0, state = 0;
+    bool keeps = s->rounds + 1 == s->next;
+    for (uint32_t k = 0; k < count; k++) {
+        places = mix(places, places_of(blocks[k]));
+    }
+    bool may_repeat = s->rounds++ > 0 && places == s->places;
+    for (uint32_t k = 0; k < count && (may_repeat || keeps); k++) {
+        state = mix(state, state_of(blocks[k]));
+    }
+    if (may_repeat && state == s->state) {
         return true;
     }
-    if (s->rounds == s->next) {
+    if (keeps) {
         s->next *= 2;
         s->places = places;
-        s->state = state_of(b);
-        forget_loops(b);
+        s->state = state;
+        for (uint32_t k = 0; k < count; k++) {
+            forget_loops(blocks[k]);
+        }
     }
     return false;
 }
 
-void simt_stall_check(struct simt_block_run *b) {
-    const struct simt_stall *s = &b->stall;
-    if (b->block.fault.kind != SIMT_FAULT_NONE) {
+void simt_stall_check(struct simt_block_run *const *blocks, uint32_t count) {
+    struct simt_stall *s = &blocks[0]->stall;
+    const struct activity now = activity_of(blocks, count);
+    for (uint32_t k = 0; k < count; k++) {
+        if (blocks[k]->block.fault.kind != SIMT_FAULT_NONE) {
+            return;
+        }
+    }
+    if (s->writes != now.writes || s->barriers != now.barriers) {
+        watch(s, &now);
+    } else if (now.instructions - s->since > (uint64_t)QUIET_INSTRUCTIONS * count &&
+               is_alone(blocks[0]) && repeats(blocks, count)) {
+        fail_endless(blocks, count,
+                     "everything is as it was before, and nothing has been written since");
         return;
     }
-    if (s->writes != b->block.writes || s->barriers != b->block.counters->barriers) {
-        simt_stall_begin(b);
-    } else if (b->instructions - s->since > QUIET_INSTRUCTIONS && is_alone(b) && repeats(b)) {
-        fail_endless(b, "everything is as it was before, and nothing has been written since");
-        return;
-    }
-    check_limit(b);
+    check_limit(blocks, count, &now);
 }

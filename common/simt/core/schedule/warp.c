@@ -22,9 +22,11 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     uint32_t threads = run->threads[0] * run->threads[1] * run->threads[2];
     uint32_t left = threads - index * SIMT_LANES;
     uint32_t members = left >= SIMT_LANES ? UINT32_MAX : ((uint32_t)1 << left) - 1;
+    struct simt_frame *spare = w->spare;
     *w = (struct simt_warp_run){.warp = {.block = &block->block, .index = index}};
     w->warp.members = members;
-    struct simt_frame *frame = simt_frame_create(block, w, block->code, NULL);
+    struct simt_frame *frame = spare != NULL ? simt_frame_renew(block, w, spare)
+                                             : simt_frame_create(block, w, block->code, NULL);
     if (frame == NULL) {
         w->state = SIMT_WARP_DONE;
         return STATUS_OUT_OF_MEMORY;
@@ -45,12 +47,14 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     return STATUS_OK;
 }
 
-/* Frees a frame that no lane is in any more. */
-static void drop_lanes(struct simt_frame *frame, uint32_t lanes) {
+/* Frees frames that no lane is in any more; that of the kernel serves the next block. */
+static void drop_lanes(struct simt_warp_run *w, struct simt_frame *frame, uint32_t lanes) {
     while (frame != NULL) {
         struct simt_frame *caller = frame->caller;
         frame->lanes &= ~lanes;
-        if (frame->lanes == 0) {
+        if (frame->lanes == 0 && caller == NULL) {
+            w->spare = frame;
+        } else if (frame->lanes == 0) {
             simt_frame_free(frame);
         }
         frame = caller;
@@ -60,8 +64,10 @@ static void drop_lanes(struct simt_frame *frame, uint32_t lanes) {
 void simt_warp_finish(struct simt_warp_run *w) {
     while (w->fragment_count > 0) {
         const struct simt_fragment *f = &w->fragments[--w->fragment_count];
-        drop_lanes(f->frame, f->mask);
+        drop_lanes(w, f->frame, f->mask);
     }
+    simt_products_free(w->products);
+    w->products = NULL;
     w->state = SIMT_WARP_DONE;
 }
 
@@ -464,7 +470,8 @@ static void wake(struct simt_warp_run *w) {
     }
 }
 
-static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t lanes, bool exits) {
+static enum go leave(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                     uint32_t lanes, bool exits) {
     struct simt_frame *frame = f->frame;
     if (lanes == 0) {
         f->pc++;
@@ -473,8 +480,10 @@ static enum go leave(struct simt_warp_run *w, struct simt_fragment *f, uint32_t 
     if (exits || frame->caller == NULL) {
         w->warp.members &= ~lanes;
         w->warp.block->returned += (uint32_t)__builtin_popcount(lanes);
+        b->last = w;
+        b->last_instruction = &f->frame->code->instructions[f->pc];
         remove_lanes(w, f, lanes);
-        drop_lanes(frame, lanes);
+        drop_lanes(w, frame, lanes);
         wake(w);
         return GO_PICK;
     }
@@ -603,7 +612,7 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
         return call(b, w, f, i, active);
     case SIMT_FLOW_RETURN:
     case SIMT_FLOW_EXIT:
-        return leave(w, f, active, i->flow == SIMT_FLOW_EXIT);
+        return leave(b, w, f, active, i->flow == SIMT_FLOW_EXIT);
     case SIMT_FLOW_BARRIER:
         if (active != 0) {
             return barrier(b, w, f, i, active);

@@ -67,6 +67,8 @@ enum simt_warp_state {
     SIMT_WARP_DONE
 };
 
+struct simt_products;
+
 struct simt_warp_run {
     struct simt_warp warp;
     struct simt_fragment fragments[SIMT_LANES];
@@ -80,10 +82,12 @@ struct simt_warp_run {
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
     struct simt_clock_wait wait;
-    uint64_t machine; /**< machine instructions so far */
+    uint64_t machine;               /**< machine instructions so far */
+    struct simt_products *products; /**< registers of wgmma; NULL: none so far */
+    struct simt_frame *spare;       /**< the kernel's frame while no lane is in it; NULL: none */
 };
 
-enum { SIMT_BARRIERS = SIMT_CLUSTER_BARRIER + 1 };
+enum { SIMT_BARRIERS = SIMT_CLUSTER_BARRIER };
 
 /** What bar.arrive left at a barrier. */
 struct simt_barrier {
@@ -115,6 +119,8 @@ struct simt_block_run {
     uint64_t instruction_limit; /**< 0: none */
     uint64_t seed;              /**< see simt_timeline_follows() */
     bool is_near_limit;         /**< loops are asked for */
+    struct simt_warp_run *last; /**< whose threads returned last so far; NULL: none did */
+    const struct simt_instruction *last_instruction; /**< by which they did */
     struct simt_stall stall;
     size_t dynamic_shared_bytes;
     bool reserves_shared;
@@ -125,7 +131,7 @@ struct simt_block_run {
 /** Starts a warp at the beginning of the kernel. */
 MUST_CHECK enum status simt_warp_start(struct simt_block_run *block, uint32_t index);
 
-/** Frees the warp's frames. */
+/** Ends the warp where it is, and frees its frames but for `spare`. */
 void simt_warp_finish(struct simt_warp_run *warp);
 
 /** Runs a warp until it waits, is done, the block failed, or @p budget instructions are used up. */
@@ -142,6 +148,13 @@ bool simt_warp_attend(struct simt_warp_run *warp, const struct simt_fragment *fr
 /** The part of it for undefined values. */
 bool simt_undefined_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
                          uint32_t active);
+
+/** The part of it for registers of wgmma (products.c). @return false after a fault */
+bool simt_products_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
+                        uint32_t active);
+
+/** Frees what is known of them; NULL is allowed. */
+void simt_products_free(struct simt_products *products);
 
 /** Before lanes @p active of a fragment call a function of the system.
  *  @return false after a fault: an argument is undefined */
@@ -170,6 +183,10 @@ void simt_clock_read(struct simt_block_run *block, struct simt_warp_run *warp,
 struct simt_frame *simt_frame_create(const struct simt_block_run *block,
                                      const struct simt_warp_run *warp, const struct simt_code *code,
                                      struct simt_frame *caller);
+
+/** Makes a frame of a warp's kernel that of the same warp of another block. @return it */
+struct simt_frame *simt_frame_renew(const struct simt_block_run *block,
+                                    const struct simt_warp_run *warp, struct simt_frame *frame);
 
 /** @return what a call of a function takes of a thread's stack: its arrays, and an estimate for
  * where to return to. */
@@ -209,7 +226,9 @@ struct simt_block_shape {
     bool reserves_shared; /**< the last SIMT_RESERVED_BYTES of it are the system's */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     uint64_t instruction_limit;
-    uint64_t seed; /**< draws the warps that are followed */
+    uint64_t seed;        /**< draws the warps that are followed */
+    bool is_cluster;      /**< launched in clusters, of run->cluster blocks */
+    bool has_async_reads; /**< bulk copies or wgmma read shared memory */
 };
 
 /** Counters and race detection of the blocks of one host thread. */
@@ -231,8 +250,29 @@ void simt_block_free(struct simt_block_run *block);
 /** Starts block number @p order of the grid. @return STATUS_OK or STATUS_OUT_OF_MEMORY */
 MUST_CHECK enum status simt_block_begin(struct simt_block_run *block, uint64_t order);
 
+/** How a block's turn ended. */
+enum simt_turn {
+    SIMT_TURN_GOES_ON,
+    SIMT_TURN_WAITS, /**< all its warps wait for other blocks, or for ever */
+    SIMT_TURN_OVER   /**< all threads have exited, or block.fault is set */
+};
+
+/** Lets each warp of the block run for a while. */
+enum simt_turn simt_block_turn(struct simt_block_run *block);
+
+/** All warps wait, and nobody will open their barriers: fails the block. */
+void simt_block_fail_stuck(struct simt_block_run *block);
+
 /**
- * @brief Runs the block for a while.
+ * @brief Opens the barrier of a cluster when all its threads have arrived, and lets warps that wait
+ *        at it go on.
+ * @param blocks (count) of the cluster; a block without one is a cluster of its own
+ * @return true when a warp goes on
+ */
+bool simt_cluster_barrier_open(struct simt_block_run *const *blocks, uint32_t count);
+
+/**
+ * @brief Runs the block, which is in no cluster, for a while.
  * @return true when it is finished: all threads have exited, or block.fault is set
  */
 bool simt_block_go(struct simt_block_run *block);
@@ -248,12 +288,12 @@ void simt_block_run_on(struct simt_block_run *block);
 void simt_stall_begin(struct simt_block_run *block);
 
 /**
- * @brief Ends a block that never ends: when it is in the same state again without having written
- *        anything in between, or when it has taken too many instructions.
+ * @brief Ends blocks that run together and never end: when they are in the same state again without
+ *        having written anything in between, or when one has taken too many instructions.
  *
- * For each round of all warps' turns. Fails the block.
+ * For each round of all warps' turns. Fails a block.
  */
-void simt_stall_check(struct simt_block_run *block);
+void simt_stall_check(struct simt_block_run *const *blocks, uint32_t count);
 
 /** The same after other blocks of this host thread have run. */
 bool simt_block_resume(struct simt_block_run *block);

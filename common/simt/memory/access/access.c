@@ -30,9 +30,10 @@ static bool find_space(const char *modifier, enum ptx_space *space) {
     static const struct {
         const char *name;
         enum ptx_space space;
-    } spaces[] = {{"global", PTX_GLOBAL},     {"shared", PTX_SHARED}, {"shared::cta", PTX_SHARED},
-                  {"local", PTX_LOCAL},       {"const", PTX_CONST},   {"param", PTX_PARAM},
-                  {"param::entry", PTX_PARAM}};
+    } spaces[] = {{"global", PTX_GLOBAL},      {"shared", PTX_SHARED},
+                  {"shared::cta", PTX_SHARED}, {"shared::cluster", PTX_SHARED},
+                  {"local", PTX_LOCAL},        {"const", PTX_CONST},
+                  {"param", PTX_PARAM},        {"param::entry", PTX_PARAM}};
     for (size_t n = 0; n < sizeof spaces / sizeof *spaces; n++) {
         if (strcmp(modifier, spaces[n].name) == 0) {
             *space = spaces[n].space;
@@ -226,11 +227,21 @@ static bool decode_convert_address(const struct simt_decoding *decoding,
     return true;
 }
 
+/* Addresses in the shared memory of other blocks of the cluster are in shared::cluster alone. */
+static bool is_foreign(const struct simt_warp *warp, const struct simt_instruction *in,
+                       uint64_t generic) {
+    uint64_t address = generic & (((uint64_t)1 << 56) - 1);
+    return generic >> 56 == SIMT_SHARED_WINDOW >> 56 &&
+           !ptx_has_modifier(in->source, "shared::cluster") &&
+           simt_block_at(warp->block, &address) != warp->block;
+}
+
 static void is_in_space(struct simt_warp *warp, const struct simt_instruction *in) {
     const uint64_t *from = simt_row(warp, in->src[0])->u64;
     uint32_t inside = 0;
     for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        inside |= (uint32_t)(from[n] >> 56 == (uint64_t)in->immediate) << n;
+        bool is = from[n] >> 56 == (uint64_t)in->immediate && !is_foreign(warp, in, from[n]);
+        inside |= (uint32_t)is << n;
     }
     uint32_t *predicate = &warp->predicates[in->pred_dst[0]];
     *predicate = (*predicate & ~warp->mask) | (inside & warp->mask);
@@ -265,6 +276,18 @@ static void do_nothing(struct simt_warp *warp, const struct simt_instruction *in
     (void)in;
 }
 
+/* What the threads of a cluster have written is there for the async proxy from here on: whose it is
+ * and what orders them is not followed. */
+static void fence_proxy(struct simt_warp *warp, const struct simt_instruction *in) {
+    struct simt_block *block = warp->block;
+    const struct simt_cluster *cluster = block->cluster;
+    (void)in;
+    for (uint32_t n = 0; block->shadow != NULL && n < (cluster != NULL ? cluster->size : 1); n++) {
+        struct simt_block *one = cluster != NULL ? cluster->blocks[n] : block;
+        one->shadow->proxy_fences++;
+    }
+}
+
 static void fence(struct simt_warp *warp, const struct simt_instruction *in) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
     simt_sync_release(warp, in->detail[0]);
@@ -273,7 +296,8 @@ static void fence(struct simt_warp *warp, const struct simt_instruction *in) {
 
 static bool decode_fence(const struct ptx_instruction *source, struct simt_instruction *out) {
     out->detail[0] = simt_sync_flags(source);
-    out->run = fence;
+    out->run = ptx_has_modifier(source, "proxy") && ptx_has_modifier(source, "async") ? fence_proxy
+                                                                                      : fence;
     out->op_class = SIMT_CLASS_OTHER;
     return true;
 }

@@ -49,6 +49,7 @@ struct simt_access {
     uint32_t bytes; /**< of one lane, 1 to 32; also the alignment it must have */
     bool strong;    /**< volatile, relaxed, acquire, release: never part of a race */
     bool counted;   /**< as a request, with sectors or wavefronts */
+    bool async;     /**< by the async proxy: bulk copies, wgmma */
     uint64_t addresses[SIMT_LANES]; /**< active lanes only: in the space, or generic */
 };
 
@@ -64,5 +65,45 @@ struct simt_access {
  */
 bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *instruction,
                          const struct simt_access *access, unsigned char *host[SIMT_LANES]);
+
+/** What to try where the async proxy is disturbed. */
+#define SIMT_FLIGHT_HINT                                                                   \
+    "bulk copies and wgmma run beside the threads: wait for the mbarrier's phase (of the " \
+    "right parity) before a stage is read, and for wgmma.wait_group or "                   \
+    "cp.async.bulk.wait_group before it is written again"
+
+/** Says what the async proxy does with some bytes, after "writes ... bytes ..., ".
+ *  @param thread of @p warp 's block, that disturbs it */
+void simt_flight_text(const struct simt_warp *warp, uint32_t thread,
+                      const struct simt_flight *flight, char *text, size_t size);
+
+/** An operation of red, on elements of a type. */
+struct simt_reduction {
+    uint8_t operation, type;
+};
+
+/** @return whether a modifier names such an operation. */
+bool simt_reduction_names(const char *modifier);
+
+/** Finds the operation that an instruction names. @return false: there is none for that type */
+bool simt_reduction_find(const struct ptx_instruction *source, enum ptx_type type,
+                         struct simt_reduction *reduction);
+
+/** A number for simt_instruction.detail, never 0; and back. */
+uint32_t simt_reduction_pack(const struct simt_reduction *reduction);
+struct simt_reduction simt_reduction_unpack(uint32_t packed);
+
+/** Puts the elements of @p bytes bytes at @p with together with those at @p at. Elements are
+ *  updated one after another, each at once. */
+void simt_reduce(const struct simt_reduction *reduction, unsigned char *at,
+                 const unsigned char *with, size_t bytes);
+
+/**
+ * @brief A block returns by @p instruction of @p warp, and @p race is an access of another block
+ *        to its shared memory that nothing orders before that: simt_fail().
+ * @param offset of the access in the shared memory of the warp's block
+ */
+void simt_access_race_at_end(struct simt_warp *warp, const struct simt_instruction *instruction,
+                             uint64_t offset, const struct simt_race *race);
 
 #endif

@@ -3,6 +3,8 @@
  */
 #include "common/simt/memory/access/decode_memory.h"
 
+enum { EIGHT = 8 }; /* lanes of SIMT_SHAPE_EIGHTS that lie side by side */
+
 /* Loads stay inside the checked range: inactive lanes read the first active lane's address. */
 #define DEFINE_LOAD(name, type)                     \
     SIMT_HOT type name(const unsigned char *from) { \
@@ -24,6 +26,13 @@ SIMT_HOT void gather32(const struct simt_request *request, const unsigned char *
             uint32_t value = load_u32(from);
             for (size_t n = 0; n < SIMT_LANES; n++) {
                 row[n] = value;
+            }
+            return;
+        }
+        if (request->pattern->shape == SIMT_SHAPE_EIGHTS && request->space != PTX_LOCAL &&
+            request->bytes == 4) {
+            for (size_t n = 0; n < SIMT_LANES; n += EIGHT) {
+                memcpy(row + n, from + request->relative[n], EIGHT * sizeof *row);
             }
             return;
         }
@@ -118,6 +127,13 @@ static void move_store32(const struct simt_request *request) {
     if (count == 1 && request->pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
         request->space != PTX_LOCAL) {
         memcpy(request->host, simt_row(request->warp, in->src[1])->u32, 4 * SIMT_LANES);
+        return;
+    }
+    if (count == 1 && request->pattern->shape == SIMT_SHAPE_EIGHTS && request->space != PTX_LOCAL) {
+        const uint32_t *row = simt_row(request->warp, in->src[1])->u32;
+        for (size_t n = 0; n < SIMT_LANES; n += EIGHT) {
+            memcpy(request->host + request->relative[n], row + n, EIGHT * sizeof *row);
+        }
         return;
     }
     for (uint32_t e = 0; e < count; e++) {
@@ -253,6 +269,9 @@ void simt_sync_release(struct simt_warp *warp, uint32_t flags) {
     if ((flags & SIMT_RELEASES_DEVICE) != 0 && block->shadow->watch != NULL) {
         simt_history_release(block->shadow->watch->blocks, &block->agent);
     }
+    if ((flags & SIMT_RELEASES_DEVICE) != 0 && block->cluster != NULL) {
+        simt_cluster_release(block);
+    }
 }
 
 void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
@@ -263,6 +282,9 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     simt_shadow_acquire(block->shadow, warp->index);
     if (block->shadow->watch != NULL) {
         simt_history_acquire(block->shadow->watch->blocks, &block->agent);
+    }
+    if (block->cluster != NULL) {
+        simt_cluster_acquire(block);
     }
 }
 

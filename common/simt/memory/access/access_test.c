@@ -91,7 +91,7 @@ static void fill(struct harness *h, struct rng *rng, uint64_t global) {
     }
 }
 
-enum pattern { RANDOM, ASCENDING, SAME, DISTINCT, PATTERNS };
+enum pattern { RANDOM, ASCENDING, SAME, DISTINCT, EIGHTS, PATTERNS };
 
 /* Aligned offsets of the lanes; distinct ones where a store must not meet another. */
 static void choose_offsets(struct rng *rng, enum pattern pattern, size_t bytes, uint32_t size,
@@ -101,6 +101,8 @@ static void choose_offsets(struct rng *rng, enum pattern pattern, size_t bytes, 
         size_t slot = pattern == RANDOM ? rng_below(rng, slots) : 0;
         if (pattern == ASCENDING || pattern == DISTINCT) {
             slot = pattern == ASCENDING ? n : (n * 7 + 3) % 32;
+        } else if (pattern == EIGHTS) { /* eight by eight, the last eight first */
+            slot = 32 - 8 * (n / 8 + 1) + n % 8;
         }
         offsets[n] = (uint32_t)(slot % slots) * size;
     }
@@ -366,7 +368,7 @@ HARNESS_TEST(access, modifiers_that_change_nothing_are_accepted, SIMT_CHECK_BOUN
 }
 
 HARNESS_TEST(access, unknown_forms_are_refused, SIMT_CHECK_BOUNDS) {
-    static const char *const opcodes[] = {"ld.global.frob.u32", "ld.shared::cluster.u32",
+    static const char *const opcodes[] = {"ld.global.frob.u32", "ld.shared::grid.u32",
                                           "ld.global",          "ld.global.v4.u32",
                                           "ldmatrix.u32",       "ld.global.pred"};
     struct harness_instruction in;

@@ -318,3 +318,46 @@ bool simt_decode_atomic(const struct ptx_instruction *source, const struct simt_
     instruction->flops = form->type >= PTX_F16 && operation == OP_ADD ? (uint8_t)form->count : 0;
     return true;
 }
+
+bool simt_reduction_names(const char *modifier) {
+    for (size_t n = 0; n < OP_COUNT; n++) {
+        if (strcmp(modifier, operation_names[n]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool simt_reduction_find(const struct ptx_instruction *source, enum ptx_type type,
+                         struct simt_reduction *reduction) {
+    const struct simt_memory_form form = {.type = type, .count = 1};
+    enum operation operation;
+    if (!find_operation(source, &operation) || operation >= OP_EXCH) {
+        return false;
+    }
+    *reduction = (struct simt_reduction){(uint8_t)operation, (uint8_t)type};
+    return is_known(operation, &form, true);
+}
+
+enum { REDUCTION_TYPE_SHIFT = 8, REDUCTION_IS_SET = 1 << 16 };
+
+uint32_t simt_reduction_pack(const struct simt_reduction *reduction) {
+    return reduction->operation | (uint32_t)reduction->type << REDUCTION_TYPE_SHIFT |
+           REDUCTION_IS_SET;
+}
+
+struct simt_reduction simt_reduction_unpack(uint32_t packed) {
+    return (struct simt_reduction){(uint8_t)packed, (uint8_t)(packed >> REDUCTION_TYPE_SHIFT)};
+}
+
+void simt_reduce(const struct simt_reduction *reduction, unsigned char *at,
+                 const unsigned char *with, size_t bytes) {
+    struct update update = {.operation = (enum operation)reduction->operation,
+                            .type = (enum ptx_type)reduction->type};
+    size_t size = ptx_type_size(update.type);
+    for (size_t done = 0; done + size <= bytes; done += size) {
+        update.b = 0;
+        memcpy(&update.b, with + done, size);
+        update_shared_by_threads(at + done, &update, (uint32_t)size);
+    }
+}

@@ -15,7 +15,8 @@ enum {
     WORD_SHIFT = 2,
     BANKS = 32,
     ROW_BYTES = 4 * BANKS, /* bytes of one wavefront */
-    MAX_WORDS = 8
+    MAX_WORDS = 8,
+    EIGHTH_LANES = 0x01010100 /* but for the first */
 };
 
 /* Lanes whose value equals the given one. */
@@ -189,11 +190,13 @@ static enum simt_shape shape_of(const struct simt_pattern *pattern,
     if (pattern->low == 0 && pattern->high == 0) {
         return SIMT_SHAPE_SAME;
     }
-    bool contiguous = key->mask == UINT32_MAX;
-    for (int32_t n = 0; n < SIMT_LANES; n++) {
-        contiguous = contiguous && pattern->relative[n] == n * (int32_t)key->bytes;
+    uint32_t breaks = 0; /* lanes that do not follow the one before them */
+    for (uint32_t n = 1; n < SIMT_LANES; n++) {
+        int64_t step = (int64_t)pattern->relative[n] - pattern->relative[n - 1];
+        breaks |= (uint32_t)(step != key->bytes) << n;
     }
-    return contiguous ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_OTHER;
+    bool eights = key->mask == UINT32_MAX && (breaks & ~(uint32_t)EIGHTH_LANES) == 0;
+    return !eights ? SIMT_SHAPE_OTHER : breaks == 0 ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_EIGHTS;
 }
 
 static void find_extremes(struct simt_pattern *pattern) {
@@ -213,7 +216,8 @@ void simt_pattern_build(struct simt_pattern *pattern) {
     find_extremes(pattern);
     pattern->shape = (uint8_t)shape_of(pattern, &key);
     pattern->leaders = 0;
-    pattern->has_words = false;
+    memset(pattern->lines, 0, sizeof pattern->lines);
+    pattern->words_state = 0;
     pattern->cost = 0;
     pattern->least = 0;
     switch (key.cost) {
@@ -255,8 +259,10 @@ static uint64_t count_lines(const struct tally *t) {
     uint64_t lines = 0;
     for (uint32_t sector = 0; sector < 4; sector++) {
         if (t->pattern->uses[sector] > 0) {
-            lines += t->pattern->uses[sector] *
-                     simt_pattern_lines(t->pattern, 32 * sector + t->key.phase);
+            uint8_t *each = &t->pattern->lines[sector];
+            *each = *each > 0 ? *each
+                              : (uint8_t)simt_pattern_lines(t->pattern, 32 * sector + t->key.phase);
+            lines += t->pattern->uses[sector] * *each;
         }
     }
     return lines;

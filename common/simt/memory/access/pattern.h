@@ -19,8 +19,17 @@ enum simt_cost { SIMT_COST_NONE, SIMT_COST_SECTORS, SIMT_COST_WAVEFRONTS, SIMT_C
 
 enum simt_shape {
     SIMT_SHAPE_OTHER,
+    SIMT_SHAPE_EIGHTS,     /**< all 32 lanes; of each eighth lane and the seven behind it each
+                                directly after the previous one */
     SIMT_SHAPE_CONTIGUOUS, /**< all 32 lanes, each directly after the previous one */
     SIMT_SHAPE_SAME        /**< all active lanes at one address */
+};
+
+/** What is known of simt_pattern.words. */
+enum simt_words_state {
+    SIMT_WORDS_SET = 1,    /**< they are those of this pattern */
+    SIMT_WORDS_WHOLE = 2,  /**< they are whole */
+    SIMT_WORDS_PUT_OFF = 4 /**< a read of them may be put off */
 };
 
 /** What most requests look at comes first, in one line of the CPU's cache. */
@@ -34,12 +43,14 @@ struct simt_pattern {
     uint8_t misalignment;         /**< the low bits of all of `relative` or-ed */
     uint8_t shape;                /**< enum simt_shape */
     bool listed;                  /**< among those that were used since they were counted last */
-    bool has_words;               /**< `words` are those of this pattern */
+    uint8_t words_state;          /**< enum simt_words_state, together */
     int32_t relative[SIMT_LANES]; /**< bytes from the first active lane; 0 for inactive ones */
     struct simt_word_map *words;  /**< full checks: set when they are asked for */
     uint32_t leaders;             /**< see simt_pattern_leaders(); 0: not worked out yet */
     uint32_t cost;                /**< sectors or wavefronts */
     uint32_t least;               /**< the same if the addresses lay side by side */
+    uint8_t lines[4];             /**< of global requests, by sector of the first address in its
+                                       line; 0: not worked out yet */
     int32_t sectors[SIMT_LANES];  /**< (cost): which, from that of the first address; of global
                                        requests only */
 };

@@ -40,13 +40,13 @@ static void addresses_of(const struct simt_request *request, uint64_t addresses[
 
 /* The bytes that an address may be part of: an allocation, or the whole of another space. */
 static bool find_limits(const struct simt_request *request, enum ptx_space space, uint64_t address,
-                        struct simt_extent *limits) {
+                        const struct simt_block *home, struct simt_extent *limits) {
     const struct simt_block *block = request->warp->block;
     const struct simt_origin *origin = request->instruction->origin;
     *limits = (struct simt_extent){0};
     switch (space) {
     case PTX_SHARED:
-        limits->end = block->shared_bytes;
+        limits->end = home->shared_bytes;
         if (origin != NULL && block->run->check != SIMT_CHECK_OFF) {
             limits->begin = origin->begin;
             limits->end = origin->end < limits->end ? origin->end : limits->end;
@@ -99,15 +99,38 @@ static enum ptx_space space_of(const struct simt_request *request, uint64_t *add
     return request->space == PTX_GENERIC ? simt_generic_space(address) : request->space;
 }
 
+/* The same, and whose shared memory it is. */
+static enum ptx_space find_home(const struct simt_request *request, uint64_t *address,
+                                struct simt_block **home) {
+    enum ptx_space space = space_of(request, address);
+    *home = request->warp->block;
+    if (space == PTX_SHARED) {
+        *home = simt_block_at(*home, address);
+    }
+    return space;
+}
+
+/* A part lies in the shared memory of another block. @return false after a fault */
+static bool reach(const struct simt_request *part, uint32_t leader) {
+    if (part->home->over && part->warp->block->run->check != SIMT_CHECK_OFF) {
+        simt_request_fault_over(part, leader, part->first);
+        return false;
+    }
+    part->home->is_reached = true;
+    return true;
+}
+
 /* Fills in the next part. @return false after a fault */
 static bool next_part(const struct simt_request *whole, const uint64_t addresses[SIMT_LANES],
                       uint32_t rest, struct part *part) {
     uint32_t leader = simt_first_lane(rest);
     uint64_t first = addresses[leader];
     struct simt_extent limits;
-    enum ptx_space space = space_of(whole, &first);
+    struct simt_block *home, *other;
+    enum ptx_space space = find_home(whole, &first, &home);
     part->request = *whole;
     part->request.space = space;
+    part->request.home = home;
     part->request.first = first;
     part->request.mask = 0;
     part->request.far = false;
@@ -115,9 +138,12 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     memset(part->request.relative, 0, sizeof part->request.relative);
     memset(part->lanes, 0, sizeof part->lanes);
     add_lane(part, leader, first);
-    if (!find_limits(whole, space, first, &limits) || !is_inside(whole, &limits, first)) {
+    if (home != whole->warp->block && !reach(&part->request, leader)) {
+        return false;
+    }
+    if (!find_limits(whole, space, first, home, &limits) || !is_inside(whole, &limits, first)) {
         if (whole->warp->block->run->check != SIMT_CHECK_OFF) {
-            simt_request_fault(whole, leader, space, first);
+            simt_request_fault(&part->request, leader, space, first);
             return false;
         }
         drop_lane(part);
@@ -126,8 +152,8 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     for (rest &= rest - 1; rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         uint64_t address = addresses[lane];
-        if (space_of(whole, &address) == space && is_inside(whole, &limits, address) &&
-            address - first + REACH < 2 * REACH) {
+        if (find_home(whole, &address, &other) == space && other == home &&
+            is_inside(whole, &limits, address) && address - first + REACH < 2 * REACH) {
             add_lane(part, lane, address);
         }
     }
@@ -170,6 +196,7 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
     }
     struct simt_request request = {
         .warp = warp,
+        .home = warp->block,
         .instruction = instruction,
         .lanes = warp->lanes,
         .addresses = access->addresses,
@@ -180,6 +207,7 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
         .kind = access->kind,
         .strong = access->strong,
         .counted = access->counted,
+        .async = access->async,
     };
     simt_request_wide(&request, access->addresses, 0);
     struct simt_request whole = request;
@@ -282,7 +310,7 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     if (pattern->key != 0) {
         simt_pattern_tally(pattern, block->counters, block->sites);
     }
-    if (pattern->has_words && pattern->words->put_off) {
+    if ((pattern->words_state & SIMT_WORDS_PUT_OFF) != 0) {
         replace_words(cache, pattern, block->shadow);
     }
     pattern->key = key;

@@ -16,6 +16,10 @@
 #include <stdint.h>
 #include <string.h>
 
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/access/pattern.h"
 
@@ -45,8 +49,10 @@ struct simt_request {
     const uint32_t *lanes;     /**< the mask expanded */
     const uint64_t *addresses; /**< given by the caller of simt_access_resolve(), or NULL */
     unsigned char **places;    /**< simt_access_resolve(): receives the host addresses, or NULL */
+    struct simt_block *home;   /**< shared memory: whose; else the warp's block */
     unsigned char *host;       /**< of the first active lane */
-    uint64_t first;            /**< address of the first active lane, in its space */
+    uint64_t first;            /**< address of the first active lane, in its space; shared memory:
+                                    the offset in that of its block */
     uint32_t mask, bytes;
     enum ptx_space space;
     enum simt_access_kind kind;
@@ -54,6 +60,7 @@ struct simt_request {
     bool strong;   /**< not part of a race */
     bool blind;    /**< an update that does not depend on the old value: exch */
     bool counted;  /**< in sectors or wavefronts */
+    bool async;    /**< by the async proxy */
     bool part;     /**< not the first part: no request of its own */
     bool far;      /**< the lanes lie too far apart for 32 bits */
     bool complete; /**< no need to ask whether the bytes were written */
@@ -72,8 +79,20 @@ bool simt_request_check(const struct simt_request *request);
 void simt_request_expect(const struct simt_request *request);
 void simt_request_witness(const struct simt_request *request);
 
+/** Whether a request reaches the shared memory of another block of the cluster. */
+SIMT_HOT bool simt_request_is_remote(const struct simt_request *request) {
+    return request->home != request->warp->block;
+}
+
 /** Takes a request apart that is not inside one allocation. */
 void simt_request_split(const struct simt_request *request, simt_move *move);
+
+/** Names the shared memory of a request: "shared memory", "the shared memory of block (1,0,0)".
+ *  @return @p text */
+const char *simt_request_shared_text(const struct simt_request *request, char *text, size_t size);
+
+/** Reports a lane's access to the shared memory of a block whose threads have all returned. */
+void simt_request_fault_over(const struct simt_request *request, uint32_t lane, uint64_t offset);
 
 /** Reports a lane's access that is out of bounds or misaligned. */
 void simt_request_fault(const struct simt_request *request, uint32_t lane, enum ptx_space space,
@@ -155,6 +174,36 @@ SIMT_HOT size_t simt_request_slot(const struct simt_request *request, uint32_t p
     return (size_t)request->instruction->site + (size_t)33 * phase;
 }
 
+#ifdef __AVX2__
+/* Whether no lane differs: one test in place of a sum of differences. */
+SIMT_HOT bool simt_lanes_equal(const int32_t a[SIMT_LANES], const int32_t b[SIMT_LANES]) {
+    __m256i difference = _mm256_setzero_si256();
+    for (size_t n = 0; n < SIMT_LANES; n += 8) {
+        __m256i x = _mm256_loadu_si256((const __m256i *)(const void *)(a + n));
+        __m256i y = _mm256_loadu_si256((const __m256i *)(const void *)(b + n));
+        difference = _mm256_or_si256(difference, _mm256_xor_si256(x, y));
+    }
+    return _mm256_testz_si256(difference, difference) != 0;
+}
+
+SIMT_HOT bool simt_lanes_zero(const int32_t a[SIMT_LANES]) {
+    __m256i any = _mm256_setzero_si256();
+    for (size_t n = 0; n < SIMT_LANES; n += 8) {
+        any = _mm256_or_si256(any, _mm256_loadu_si256((const __m256i *)(const void *)(a + n)));
+    }
+    return _mm256_testz_si256(any, any) != 0;
+}
+#else
+SIMT_HOT bool simt_lanes_equal(const int32_t a[SIMT_LANES], const int32_t b[SIMT_LANES]) {
+    return memcmp(a, b, SIMT_LANES * sizeof *a) == 0;
+}
+
+SIMT_HOT bool simt_lanes_zero(const int32_t a[SIMT_LANES]) {
+    static const int32_t zeros[SIMT_LANES];
+    return simt_lanes_equal(a, zeros);
+}
+#endif
+
 /* Sets the pattern: remembered or worked out. */
 SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space space) {
     enum simt_cost cost = request->counted ? simt_cost_of(space) : SIMT_COST_NONE;
@@ -162,11 +211,7 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
     size_t apart = (size_t)67 * cost; /* cp.async reads, writes, and writes again unseen */
     size_t slot = (simt_request_slot(request, phase) + apart) % SIMT_PATTERN_SLOTS;
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
-    int32_t spread = 0;
-    for (size_t n = 0; n < SIMT_LANES; n++) {
-        spread |= request->relative[n];
-    }
-    bool alike = spread == 0;
+    bool alike = simt_lanes_zero(request->relative);
     uint32_t width = request->bytes | request->instruction->joined;
     uint64_t key = simt_pattern_pack(&(struct simt_pattern_key){
         .mask = alike ? simt_pattern_mask(request->mask, cost, width) : request->mask,
@@ -177,11 +222,9 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
         .part = request->part,
         .phase = phase,
         .joined = request->instruction->joined});
-    uint32_t difference = pattern->site ^ request->instruction->site;
-    for (size_t n = 0; n < SIMT_LANES && !alike; n++) {
-        difference |= (uint32_t)(pattern->relative[n] ^ request->relative[n]);
-    }
-    if (!SIMT_LIKELY(pattern->key == key && difference == 0)) {
+    bool known = pattern->key == key && pattern->site == request->instruction->site &&
+                 (alike || simt_lanes_equal(pattern->relative, request->relative));
+    if (!SIMT_LIKELY(known)) {
         simt_request_learn(request, slot, key);
     }
     request->pattern = pattern;
@@ -228,8 +271,9 @@ SIMT_HOT bool simt_request_place(struct simt_request *request, enum ptx_space sp
     uint64_t end = request->first + (uint64_t)(int64_t)pattern->high + request->bytes;
     switch (space) {
     case PTX_SHARED:
-        request->host = block->shared + request->first;
-        return low <= end && end <= block->shared_bytes && simt_request_stays(request, low, end);
+        request->host = request->home->shared + request->first;
+        return low <= end && end <= request->home->shared_bytes &&
+               simt_request_stays(request, low, end);
     case PTX_LOCAL:
         if (low > end || end > block->local_bytes) {
             return false;
@@ -292,6 +336,7 @@ SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp 
                                  enum simt_access_kind kind) {
     uint32_t detail = instruction->detail[0];
     request->warp = warp;
+    request->home = warp->block;
     request->instruction = instruction;
     request->lanes = warp->lanes;
     request->addresses = NULL;
@@ -304,6 +349,7 @@ SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp 
     request->strong = (detail & SIMT_STRONG) != 0;
     request->blind = (detail & SIMT_BLIND) != 0;
     request->counted = true;
+    request->async = false;
     request->part = false;
     request->far = false;
     request->complete = false;

@@ -6,10 +6,12 @@
 #include "common/simt/memory/access/request_race.h"
 #include "common/simt/memory/access/request_undefined.h"
 #include "common/simt/memory/footprint.h"
+#include "common/simt/memory/race/history_words.h"
 
 enum { MAX_BYTES = 32 };
 
-/* Ranges of up to this many bytes are checked at once, also where lanes skip some of them. */
+/* Ranges of up to this many bytes are looked at or saved at once, also where lanes skip some of
+ * them. */
 #define RANGE_BYTES 4096
 
 static bool is_shared(const struct simt_request *request) {
@@ -27,23 +29,44 @@ static uint64_t lane_address(const struct simt_request *request, uint32_t lane) 
 }
 
 static bool written(const struct simt_request *request, uint64_t address, size_t bytes) {
-    const struct simt_block *block = request->warp->block;
-    return is_shared(request) ? simt_shadow_written(block->shadow, address, bytes)
-                              : simt_memory_written(block->run->memory, address, bytes);
+    return is_shared(request) ? simt_shadow_written(request->home->shadow, address, bytes)
+                              : simt_memory_written(request->home->run->memory, address, bytes);
 }
 
 static void mark(const struct simt_request *request, uint64_t address, size_t bytes) {
-    const struct simt_block *block = request->warp->block;
     if (is_shared(request)) {
-        simt_shadow_mark(block->shadow, address, bytes);
+        simt_shadow_mark(request->home->shadow, address, bytes);
     } else {
-        simt_memory_mark_store(block->run->memory, address, bytes);
+        simt_memory_mark_store(request->home->run->memory, address, bytes);
     }
+}
+
+/* No thread may disturb the async proxy. */
+static bool check_flights(const struct simt_request *request) {
+    const struct simt_shadow *shadow = request->home->shadow;
+    bool writes = request->kind != SIMT_READ;
+    if (shadow->flights == NULL) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        uint64_t address = lane_address(request, lane);
+        const struct simt_flight *flight =
+            simt_flights_find(shadow, address, address + request->bytes, writes);
+        if (flight != NULL) {
+            simt_race_with_flight(request, lane, flight);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* No thread may access bytes that a copy still writes. */
 static bool check_copies(const struct simt_request *request) {
-    const struct simt_copies *copies = request->warp->block->shadow->copies;
+    const struct simt_copies *copies = request->home->shadow->copies;
+    if (!check_flights(request)) {
+        return false;
+    }
     if (copies == NULL) {
         return true;
     }
@@ -99,12 +122,13 @@ static bool find_missing(const struct simt_request *request, uint32_t lane,
 
 static struct simt_word_map *lanes_of(const struct simt_request *request) {
     struct simt_pattern *pattern = request->pattern;
-    if (!pattern->has_words) {
+    if ((pattern->words_state & SIMT_WORDS_SET) == 0) {
         simt_word_map_set(pattern->words, &(struct simt_footprint){.relative = pattern->relative,
                                                                    .mask = (uint32_t)pattern->key,
                                                                    .bytes = request->bytes,
                                                                    .phase = request->first % 4});
-        pattern->has_words = true;
+        pattern->words_state |= SIMT_WORDS_SET;
+        pattern->words_state |= pattern->words->whole ? SIMT_WORDS_WHOLE : 0;
     }
     return pattern->words;
 }
@@ -147,7 +171,8 @@ static bool check_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
     size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
     uint64_t low = request->first + (uint64_t)(int64_t)pattern->low;
-    if (request->complete || (range <= RANGE_BYTES && written(request, low, range)) ||
+    bool is_full = is_shared(request) && request->warp->block->shadow->is_full;
+    if (request->complete || is_full || (range <= RANGE_BYTES && written(request, low, range)) ||
         check_runs_written(request)) {
         return true;
     }
@@ -164,8 +189,10 @@ static void save_replaced(const struct simt_request *request) {
     if (undo == NULL || is_shared(request)) {
         return;
     }
-    if (request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
-        simt_undo_save(undo, request->first, (size_t)SIMT_LANES * request->bytes);
+    const struct simt_pattern *pattern = request->pattern;
+    size_t range = (size_t)((int64_t)pattern->high - pattern->low) + request->bytes;
+    if (range <= RANGE_BYTES) {
+        simt_undo_save(undo, request->first + (uint64_t)(int64_t)pattern->low, range);
         return;
     }
     for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
@@ -264,7 +291,8 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
         if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
             continue;
         }
-        if (view->agent == &request->warp->block->agent) {
+        const struct simt_block *block = request->warp->block;
+        if (view->agent == &block->agent || view->agent == &block->peer) {
             simt_race_between_blocks(request, lane, &race);
         } else {
             simt_race_inside_block(request, other_lane_at(request, lane, &race), &race);
@@ -282,7 +310,14 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
 }
 
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
+    struct simt_pattern *pattern = request->pattern;
     struct simt_word_map *words = lanes_of(request);
+    if (request->kind == SIMT_READ && (pattern->words_state & SIMT_WORDS_WHOLE) != 0) {
+        pattern->words_state |= SIMT_WORDS_PUT_OFF;
+        if (simt_history_put_off(view->history, view->agent, view->offset, words)) {
+            return true;
+        }
+    }
     if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
         return true;
@@ -317,13 +352,31 @@ static inline bool check_lanes_agree(const struct simt_request *request) {
     return leaders == request->mask || compare_stored(request, leaders);
 }
 
+/* Shared memory that other blocks of the cluster reach. */
+static bool check_cluster(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
+    const struct simt_cluster *cluster = block->cluster;
+    const struct view peers = {cluster->history, &block->peer,
+                               request->home->rank * cluster->stride + request->first};
+    return check_view(request, &peers);
+}
+
+static bool check_shared(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    const struct view own = {shadow->history, &shadow->agents[request->warp->index],
+                             request->first};
+    bool has_peers = block->cluster != NULL && block->cluster->history != NULL;
+    return (simt_request_is_remote(request) || check_view(request, &own)) &&
+           (!has_peers || check_cluster(request)) && check_lanes_agree(request);
+}
+
 static bool check_races(const struct simt_request *request) {
     struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
     uint32_t warp = request->warp->index;
     if (is_shared(request)) {
-        const struct view shared = {shadow->history, &shadow->agents[warp], request->first};
-        return check_view(request, &shared) && check_lanes_agree(request);
+        return check_shared(request);
     }
     const struct simt_watch *watch = shadow->watch;
     if (watch == NULL || !simt_history_covers(watch->blocks, request->first - watch->begin)) {
@@ -387,11 +440,46 @@ static bool check_local(const struct simt_request *request) {
     return missing == 0 || simt_request_unwritten(request, missing, &groups);
 }
 
+static struct simt_generic_write *generic_at(const struct simt_request *request, uint32_t lane) {
+    return &request->home->shadow->generic[lane_address(request, lane) / SIMT_GENERIC_BYTES];
+}
+
+/* Who writes, for the async proxy that may read it. */
+static void note_generic(const struct simt_request *request) {
+    const struct simt_warp *warp = request->warp;
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        *generic_at(request, lane) =
+            (struct simt_generic_write){.instruction = request->async ? NULL : request->instruction,
+                                        .fences = request->home->shadow->proxy_fences,
+                                        .thread = warp->index * SIMT_LANES + lane};
+    }
+}
+
+/* What a thread has written is there for the async proxy behind a proxy fence only. */
+static bool check_proxy(const struct simt_request *request) {
+    if (!request->async || request->kind != SIMT_READ) {
+        return true;
+    }
+    for (uint32_t rest = simt_pattern_leaders(request->pattern); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        const struct simt_generic_write *write = generic_at(request, lane);
+        if (write->instruction != NULL && write->fences == request->home->shadow->proxy_fences) {
+            simt_race_with_proxy(request, lane, write);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* What follows from a store or an atomic operation that is right. @return false after a fault */
 static bool note_write(const struct simt_request *request) {
     request->warp->block->writes++;
     save_replaced(request);
     mark_written(request);
+    if (is_shared(request) && request->home->shadow->generic != NULL) {
+        note_generic(request);
+    }
     return (request->warp->attention & SIMT_ATTENTION_UNDEFINED) == 0 ||
            simt_request_stored(request);
 }
@@ -413,10 +501,28 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
+/* Most reads: all of shared memory is written, and nothing since the last barrier. */
+static inline bool is_quiet_read(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    struct simt_shadow *shadow = block->shadow;
+    struct simt_pattern *pattern = request->pattern;
+    if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
+        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
+        (block->run->check & SIMT_CHECK_RACES) == 0) {
+        return false;
+    }
+    pattern->words_state |= SIMT_WORDS_PUT_OFF;
+    return simt_history_put_off(shadow->history, &shadow->agents[request->warp->index],
+                                request->first, pattern->words);
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     bool again = block->run->witness != NULL;
     if (block->shadow == NULL) {
+        return true;
+    }
+    if (is_quiet_read(request)) {
         return true;
     }
     if (request->space == PTX_LOCAL) {
@@ -431,19 +537,23 @@ bool simt_request_check(const struct simt_request *request) {
     if (again) {
         simt_request_expect(request);
     }
-    /* In global memory races first: that nothing has written some bytes may be a matter of timing,
-     * when another block does. */
-    if (is_shared(request) && !check_content(request)) {
+    /* Where other blocks write, races first: that nothing has written some bytes may be a matter of
+     * timing. */
+    bool alone = is_shared(request) && !simt_request_is_remote(request);
+    if (alone && !check_content(request)) {
         return false;
     }
     if (!request->strong && (block->run->check & SIMT_CHECK_RACES) != 0 && !check_races(request)) {
         return false;
     }
-    if (!is_shared(request) && !check_content(request)) {
+    if (!alone && !check_content(request)) {
         return false;
     }
     if (again && !request->strong) {
         simt_request_witness(request);
+    }
+    if (is_shared(request) && request->home->shadow->generic != NULL && !check_proxy(request)) {
+        return false;
     }
     return request->kind == SIMT_READ || note_write(request);
 }

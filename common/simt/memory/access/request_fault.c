@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "common/simt/memory/access/request.h"
+#include "common/simt/memory/access/request_race.h"
 #include "common/simt/memory/space/memory.h"
 
 enum { TEXT_BYTES = 400 };
@@ -200,10 +201,42 @@ static bool fault_variable(const struct simt_request *request, uint32_t lane, ui
     return true;
 }
 
+const char *simt_request_shared_text(const struct simt_request *request, char *text, size_t size) {
+    const uint32_t *home = request->home->index;
+    if (simt_request_is_remote(request)) {
+        snprintf(text, size, "the shared memory of block (%u,%u,%u)", home[0], home[1], home[2]);
+    } else {
+        snprintf(text, size, "shared memory");
+    }
+    return text;
+}
+
+SIMT_COLD void simt_request_fault_over(const struct simt_request *request, uint32_t lane,
+                                       uint64_t offset) {
+    char where[TEXT_BYTES];
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_FREED, offset,
+              "%s %u byte%s at offset %" PRIu64 " of %s, all of whose threads have returned",
+              simt_request_verb(request), request->bytes, simt_plural(request->bytes), offset,
+              simt_request_shared_text(request, where, sizeof where));
+    request->warp->block->fault.hint = SIMT_END_HINT;
+}
+
+/* Beyond the shared memory of another block. */
+static void fault_remote(const struct simt_request *request, uint32_t lane, uint64_t offset) {
+    char text[TEXT_BYTES], owner[TEXT_BYTES];
+    const uint32_t *home = request->home->index;
+    snprintf(owner, sizeof owner, "block (%u,%u,%u)'s", home[0], home[1], home[2]);
+    const struct bounded_space space = {simt_request_shared_text(request, text, sizeof text), owner,
+                                        request->home->shared_bytes};
+    fault_bounded(request, lane, offset, &space);
+}
+
 SIMT_COLD void simt_request_fault(const struct simt_request *request, uint32_t lane,
                                   enum ptx_space space, uint64_t address) {
     const struct simt_block *block = request->warp->block;
-    if (space == PTX_SHARED && block->shared_bytes == 0) {
+    if (space == PTX_SHARED && simt_request_is_remote(request)) {
+        fault_remote(request, lane, address);
+    } else if (space == PTX_SHARED && block->shared_bytes == 0) {
         simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, address,
                   "%s %u byte%s of shared memory, but the block has none: the size of an extern "
                   "__shared__ array is the third number of <<<grid, threads, bytes>>>",

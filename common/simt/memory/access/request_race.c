@@ -23,7 +23,8 @@ static void name_place(const struct simt_request *request, uint64_t address, cha
                        size_t size) {
     char where[WHERE_BYTES / 2];
     if (is_shared(request)) {
-        snprintf(text, size, "at offset %" PRIu64 " of shared memory", address);
+        snprintf(text, size, "at offset %" PRIu64 " of %s", address,
+                 simt_request_shared_text(request, where, sizeof where));
         return;
     }
     simt_memory_describe(request->warp->block->run->memory, address, where, sizeof where);
@@ -111,6 +112,7 @@ static void remember(const struct simt_request *request, uint32_t lane,
                                               .lane = lane,
                                               .bytes = request->bytes,
                                               .address = lane_address(request, lane),
+                                              .home = request->home->order,
                                               .other = *race,
                                               .instruction = request->instruction};
         const struct simt_run *run = request->warp->block->run;
@@ -125,11 +127,17 @@ void simt_race_between_blocks(const struct simt_request *request, uint32_t lane,
     const struct simt_run *run = request->warp->block->run;
     uint64_t address = lane_address(request, lane);
     char who[WHO_BYTES], where[WHERE_BYTES];
+    bool shared = is_shared(request);
     name_block_and_deed(run, race, who, sizeof who);
     name_place(request, address, where, sizeof where);
-    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_GLOBAL_RACE, address,
-              "%s %u bytes %s that %s in the same launch", simt_request_verb(request),
-              request->bytes, where, who);
+    simt_fail(request->warp, request->instruction, lane,
+              shared ? SIMT_FAULT_SHARED_RACE : SIMT_FAULT_GLOBAL_RACE, address,
+              "%s %u bytes %s that %s%s", simt_request_verb(request), request->bytes, where, who,
+              shared ? ", with nothing in between that orders the two blocks"
+                     : " in the same launch");
+    if (shared) {
+        request->warp->block->fault.hint = SIMT_CLUSTER_HINT;
+    }
     remember(request, lane, race, true);
 }
 
@@ -170,6 +178,75 @@ void simt_race_of_values(const struct simt_request *request, uint32_t lane, uint
         "one thread should write there, or each its own place, or all with an atomic operation";
 }
 
+/* "thread (0,0,0) of block (1,0,0)"; of the own block without it, and the thread itself. */
+static void name_starter(const struct simt_warp *warp, uint32_t thread,
+                         const struct simt_flight *flight, char *text, size_t size) {
+    const struct simt_block *block = warp->block;
+    char name[NAME_BYTES];
+    simt_thread_text(block->run, flight->thread, name, sizeof name);
+    if (flight->block != block) {
+        const uint32_t *index = flight->block->index;
+        snprintf(text, size, "%s of block (%u,%u,%u)", name, index[0], index[1], index[2]);
+    } else {
+        snprintf(text, size, "%s", flight->thread == thread ? "the same thread" : name);
+    }
+}
+
+void simt_flight_text(const struct simt_warp *warp, uint32_t thread,
+                      const struct simt_flight *flight, char *text, size_t size) {
+    char who[WHO_BYTES], line[PLACE_BYTES];
+    simt_place_text(warp->block->run, flight->instruction, line, sizeof line);
+    name_starter(warp, thread, flight, who, sizeof who);
+    switch (flight->kind) {
+    case SIMT_FLIGHT_LOAD:
+        snprintf(text, size,
+                 "to which a bulk copy of %s%s is still on its way: nobody has waited for its "
+                 "mbarrier",
+                 who, line);
+        break;
+    case SIMT_FLIGHT_STORE:
+        snprintf(text, size,
+                 "which a bulk copy of %s%s still reads: that has not been waited for "
+                 "(cp.async.bulk.wait_group, or the mbarrier at the other end)",
+                 who, line);
+        break;
+    case SIMT_FLIGHT_PRODUCT:
+        snprintf(text, size,
+                 "which a wgmma of warp %u%s still reads: its warp has not waited for it "
+                 "(wgmma.wait_group)",
+                 flight->thread / SIMT_LANES, line);
+        break;
+    }
+}
+
+void simt_race_with_proxy(const struct simt_request *request, uint32_t lane,
+                          const struct simt_generic_write *write) {
+    const struct simt_run *run = request->warp->block->run;
+    uint64_t address = lane_address(request, lane);
+    char who[NAME_BYTES], line[PLACE_BYTES], where[WHERE_BYTES];
+    name_place(request, address, where, sizeof where);
+    simt_fail(
+        request->warp, request->instruction, lane, SIMT_FAULT_PROXY, address,
+        "reads %u bytes %s by the async proxy, which %s wrote%s, with no fence.proxy.async in "
+        "between",
+        request->bytes, where, simt_thread_text(run, write->thread, who, sizeof who),
+        simt_place_text(run, write->instruction, line, sizeof line));
+    simt_place_find(run, write->instruction, &request->warp->block->fault.other);
+}
+
+void simt_race_with_flight(const struct simt_request *request, uint32_t lane,
+                           const struct simt_flight *flight) {
+    struct simt_warp *warp = request->warp;
+    char text[WHO_BYTES + 2 * PLACE_BYTES], where[WHERE_BYTES];
+    uint64_t address = lane_address(request, lane);
+    simt_flight_text(warp, warp->index * SIMT_LANES + lane, flight, text, sizeof text);
+    name_place(request, address, where, sizeof where);
+    simt_fail(warp, request->instruction, lane, SIMT_FAULT_COPY, address, "%s %u bytes %s, %s",
+              simt_request_verb(request), request->bytes, where, text);
+    warp->block->fault.hint = SIMT_FLIGHT_HINT;
+    simt_place_find(warp->block->run, flight->instruction, &warp->block->fault.other);
+}
+
 void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
                          const struct simt_copier *copier) {
     const struct simt_run *run = request->warp->block->run;
@@ -185,4 +262,24 @@ void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
               "its way: that thread has not waited for it",
               simt_request_verb(request), request->bytes, address, who,
               simt_place_text(run, copier->instruction, line, sizeof line));
+}
+
+void simt_access_race_at_end(struct simt_warp *warp, const struct simt_instruction *instruction,
+                             uint64_t offset, const struct simt_race *race) {
+    char who[WHO_BYTES];
+    const struct simt_request request = {.warp = warp,
+                                         .home = warp->block,
+                                         .instruction = instruction,
+                                         .mask = 1,
+                                         .bytes = 4,
+                                         .first = offset,
+                                         .space = PTX_SHARED,
+                                         .kind = SIMT_WRITE};
+    name_block_and_deed(warp->block->run, race, who, sizeof who);
+    simt_fail(warp, instruction, 0, SIMT_FAULT_SHARED_RACE, offset,
+              "returns as the last of its block, but %s at offset %" PRIu64
+              " of the block's shared memory, and nothing orders that before the return",
+              who, offset);
+    warp->block->fault.hint = SIMT_END_HINT;
+    remember(&request, 0, race, true);
 }

@@ -17,6 +17,7 @@ static uint64_t lane_address(const struct simt_request *request, uint32_t lane) 
 
 static struct simt_undefined_origin origin_of(const struct simt_request *request, uint32_t lanes) {
     struct simt_undefined_origin origin = {.instruction = request->instruction,
+                                           .home = request->home,
                                            .space = request->space,
                                            .warp = request->warp->index,
                                            .lanes = lanes,
@@ -37,7 +38,8 @@ static void fail_at_once(const struct simt_request *request, uint32_t lanes) {
 /* The number of where the values come from: the same place for values that were stored. */
 static uint32_t note(const struct simt_request *request, uint32_t lanes) {
     uint32_t number, first = simt_first_lane(lanes);
-    if (simt_undefined_kept(request->warp, request->space, lane_address(request, first),
+    if (!simt_request_is_remote(request) &&
+        simt_undefined_kept(request->warp, request->space, lane_address(request, first),
                             request->bytes, &number)) {
         return number;
     }
@@ -136,9 +138,11 @@ static bool store_lanes(const struct simt_request *request, uint32_t lanes, uint
     if (lanes == 0) {
         return true;
     }
-    if (request->space != PTX_SHARED && request->space != PTX_LOCAL) {
+    bool remote = simt_request_is_remote(request);
+    if ((request->space != PTX_SHARED && request->space != PTX_LOCAL) || remote) {
         simt_undefined_fail(warp, request->instruction, simt_first_lane(lanes),
-                            simt_undefined_entry(warp->block->undefined, number), SIMT_USE_STORE);
+                            simt_undefined_entry(warp->block->undefined, number),
+                            remote ? SIMT_USE_STORE_FOR_PEER : SIMT_USE_STORE);
         return false;
     }
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {

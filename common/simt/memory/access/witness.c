@@ -53,6 +53,7 @@ static bool is_of_kind(const struct simt_witness *w, const struct simt_request *
     bool is_shared = request->space == PTX_SHARED;
     bool wrote = request->kind != SIMT_READ;
     return is_shared == w->race.is_shared && wrote == w->race.other.wrote &&
+           (!is_shared || request->home->order == w->race.home) &&
            (is_shared || request->kind != SIMT_ATOMIC);
 }
 

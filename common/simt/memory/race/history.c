@@ -23,7 +23,7 @@ static size_t page_count(const struct simt_history *h) {
 }
 
 static bool map_pages(struct simt_history *h) {
-    if (h->agents == SIMT_WARPS_OF_SHARED) {
+    if (h->agents == SIMT_WARPS_OF_SHARED || h->agents == SIMT_BLOCKS_OF_SHARED) {
         return true;
     }
     h->pages = map(page_count(h) * sizeof *h->pages, 0);
@@ -244,7 +244,8 @@ static enum conflict conflict_with(const struct simt_history *h, const struct si
 }
 
 static bool watches_atomics(const struct simt_history *h) {
-    return h->agents == SIMT_WARPS_OF_SHARED || h->agents == SIMT_BLOCKS_APART;
+    return h->agents == SIMT_WARPS_OF_SHARED || h->agents == SIMT_BLOCKS_OF_SHARED ||
+           h->agents == SIMT_BLOCKS_APART;
 }
 
 static enum conflict conflict_with_writer(const struct simt_history *h,

@@ -50,8 +50,9 @@ enum simt_agents {
     SIMT_WARPS_OF_GLOBAL, /**< warps of a block, in global memory: atomic operations are compared
                                with earlier plain stores only */
     SIMT_BLOCKS,          /**< blocks, one after another; atomic operations as before */
-    SIMT_BLOCKS_APART     /**< blocks, while others run on other host threads: see
+    SIMT_BLOCKS_APART,    /**< blocks, while others run on other host threads: see
                                simt_histories_meet() */
+    SIMT_BLOCKS_OF_SHARED /**< blocks of a cluster, in the shared memory of all of them */
 };
 
 /** What an agent remembers; zero-initialised, but for `id`, when it starts. */
@@ -95,8 +96,8 @@ bool simt_history_covers(const struct simt_history *history, uint64_t offset);
  * @brief The common case for all lanes of a request: remembers what nothing speaks against at
  *        first sight.
  * @param offset of the first lane
- * @param map    is worked out where needed; if it receives `put_off`, its lanes must stay as they
- *               are until the history is settled
+ * @param map    is worked out where needed; while a read of it may be put off, it must stay:
+ *               until the history is settled
  * @return false: the lanes need a closer look, one by one
  */
 bool simt_history_try(struct simt_history *history, struct simt_agent *agent, size_t offset,

@@ -211,18 +211,6 @@ bool simt_history_is_settled(const struct simt_history *h) {
     return h->put_off_count == 0;
 }
 
-/* @return false: there is no room for it, now or until the next advance */
-static inline bool put_off(struct simt_history *h, uint32_t tag, size_t offset,
-                           struct simt_word_map *map) {
-    if (h->put_off_count == MOST_PUT_OFF) {
-        simt_history_note_write(h);
-        return false;
-    }
-    map->put_off = true;
-    h->put_off[h->put_off_count++] = (struct put_off){.map = map, .offset = offset, .tag = tag};
-    return true;
-}
-
 void simt_history_prefetch(const struct simt_history *h, size_t offset,
                            const struct simt_word_map *map) {
     enum { MOST = 4 }; /* a hint: more take longer than they save */
@@ -239,11 +227,10 @@ void simt_history_prefetch(const struct simt_history *h, size_t offset,
 
 bool simt_history_try(struct simt_history *h, struct simt_agent *agent, size_t offset,
                       struct simt_word_map *map, enum simt_access_kind kind) {
-    uint32_t tag = simt_history_tag(h, agent);
-    if (kind == SIMT_READ && simt_history_puts_off(h) && map->whole &&
-        put_off(h, tag, offset, map)) {
+    if (kind == SIMT_READ && map->whole && simt_history_put_off(h, agent, offset, map)) {
         return true;
     }
+    uint32_t tag = simt_history_tag(h, agent);
     simt_word_map_find(map);
     if (map->run_count == 0) {
         return false;

@@ -1,6 +1,7 @@
 /**
  * @file history_words.h
- * @brief What a word of a history looks like. For history.c and its like only.
+ * @brief What a word of a history looks like. For history.c and its like, and for what
+ *        request_check.c does with every request.
  *
  * One 32-bit mark for the last writer, one for the last reader; eight words'
  * writers lie together, then their readers. A mark:
@@ -125,6 +126,26 @@ uint32_t simt_history_take_tag(struct simt_history *history, struct simt_agent *
 static inline uint32_t simt_history_tag(struct simt_history *history, struct simt_agent *agent) {
     bool counts = agent->tag >= history->stale && agent->generation == history->generation;
     return __builtin_expect(counts, 1) ? agent->tag : simt_history_take_tag(history, agent);
+}
+
+/**
+ * @brief Puts a read off.
+ * @param map is whole
+ * @return false: that is not possible now, or not until the next advance
+ */
+static inline bool simt_history_put_off(struct simt_history *history, struct simt_agent *agent,
+                                        size_t offset, struct simt_word_map *map) {
+    if (!simt_history_puts_off(history)) {
+        return false;
+    }
+    uint32_t tag = simt_history_tag(history, agent);
+    if (history->put_off_count == MOST_PUT_OFF) {
+        simt_history_note_write(history);
+        return false;
+    }
+    history->put_off[history->put_off_count++] =
+        (struct put_off){.map = map, .offset = offset, .tag = tag};
+    return true;
 }
 
 #endif

@@ -20,8 +20,11 @@ enum status simt_shadow_create(struct simt_shadow **shadow, const struct simt_sh
     made->global = calloc((size_t)made->warps + 1, sizeof *made->global);
     made->written = calloc(byte_bits_words(made->shared_bytes), sizeof *made->written);
     made->local = calloc(made->local_words + 1, sizeof *made->local);
-    if (made->agents == NULL || made->global == NULL || made->written == NULL ||
-        made->local == NULL ||
+    if (size->has_async_reads) {
+        made->generic = calloc(made->shared_bytes / SIMT_GENERIC_BYTES + 1, sizeof *made->generic);
+    }
+    if ((size->has_async_reads && made->generic == NULL) || made->agents == NULL ||
+        made->global == NULL || made->written == NULL || made->local == NULL ||
         simt_history_create(&made->history, SIMT_WARPS_OF_SHARED, made->shared_bytes) !=
             STATUS_OK) {
         simt_shadow_free(made);
@@ -36,6 +39,8 @@ void simt_shadow_free(struct simt_shadow *shadow) {
     if (shadow != NULL) {
         simt_history_free(shadow->history);
         simt_copies_free(shadow->copies);
+        simt_flights_free(shadow->flights);
+        free(shadow->generic);
         free(shadow->agents);
         free(shadow->global);
         free(shadow->written);
@@ -44,12 +49,24 @@ void simt_shadow_free(struct simt_shadow *shadow) {
     }
 }
 
+/* Bytes count as unwritten again. */
+static void reopen(struct simt_shadow *shadow, size_t offset) {
+    shadow->gap = offset / 64 < shadow->gap ? offset / 64 : shadow->gap;
+    shadow->is_full = false;
+}
+
 void simt_shadow_reset(struct simt_shadow *shadow) {
     simt_shadow_barrier(shadow);
     memset(shadow->written, 0, byte_bits_words(shadow->shared_bytes) * sizeof *shadow->written);
+    reopen(shadow, 0);
     memset(shadow->local, 0, shadow->local_words);
     if (shadow->copies != NULL) {
         simt_copies_reset(shadow->copies);
+    }
+    simt_flights_reset(shadow->flights);
+    if (shadow->generic != NULL) {
+        memset(shadow->generic, 0,
+               (shadow->shared_bytes / SIMT_GENERIC_BYTES + 1) * sizeof *shadow->generic);
     }
     for (uint32_t n = 0; n < shadow->warps; n++) {
         shadow->agents[n] = (struct simt_agent){.id = n};
@@ -63,7 +80,19 @@ void simt_shadow_resume(struct simt_shadow *shadow) {
     }
 }
 
+static void find_gap(struct simt_shadow *shadow) {
+    size_t whole = shadow->shared_bytes / 64;
+    while (shadow->gap < whole && shadow->written[shadow->gap] == UINT64_MAX) {
+        shadow->gap++;
+    }
+    shadow->is_full = shadow->gap == whole &&
+                      byte_bits_all(shadow->written, 64 * whole, shadow->shared_bytes % 64);
+}
+
 void simt_shadow_barrier(struct simt_shadow *shadow) {
+    if (!shadow->is_full) {
+        find_gap(shadow);
+    }
     simt_history_advance(shadow->history);
     simt_shadow_resume(shadow);
 }
@@ -110,7 +139,7 @@ void simt_shadow_start_copy(struct simt_shadow *shadow, uint32_t warp,
         return; /* memory is short: it is not watched */
     }
     for (uint32_t rest = copy->lanes; rest != 0; rest &= rest - 1) {
-        byte_bits_clear(shadow->written, copy->offsets[__builtin_ctz(rest)], copy->bytes);
+        simt_shadow_unmark(shadow, copy->offsets[__builtin_ctz(rest)], copy->bytes);
     }
 }
 
@@ -120,6 +149,7 @@ void simt_shadow_mark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
 
 void simt_shadow_unmark(struct simt_shadow *shadow, size_t offset, size_t bytes) {
     byte_bits_clear(shadow->written, offset, bytes);
+    reopen(shadow, offset);
 }
 
 bool simt_shadow_written(const struct simt_shadow *shadow, size_t offset, size_t bytes) {

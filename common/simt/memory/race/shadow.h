@@ -81,6 +81,63 @@ bool simt_copies_find(const struct simt_copies *copies, size_t offset, size_t by
                       struct simt_copier *copier);
 
 /*
+ * What the async proxy does with a block's shared memory until somebody waits for it: bulk copies
+ * and wgmma. Until then no thread may write bytes that it reads, nor touch bytes that it writes.
+ */
+
+enum simt_flight_kind {
+    SIMT_FLIGHT_LOAD,   /**< a bulk copy will write the bytes */
+    SIMT_FLIGHT_STORE,  /**< a bulk copy reads them */
+    SIMT_FLIGHT_PRODUCT /**< a wgmma reads them */
+};
+
+struct simt_block;
+
+struct simt_flight {
+    enum simt_flight_kind kind;
+    uint64_t begin, end; /**< offsets in shared memory */
+    uint64_t number;     /**< set when it begins */
+    const struct simt_instruction *instruction;
+    const struct simt_block *block; /**< of the thread that started it */
+    uint32_t thread;                /**< by number in that block */
+    /** Whether it needs one of the bytes from begin to end; NULL: it needs all. */
+    bool (*covers)(const struct simt_flight *flight, uint64_t begin, uint64_t end);
+    uint64_t descriptor, shape; /**< private to `covers` */
+    uint32_t group;             /**< of products: of its warp's */
+};
+
+/** Who wrote 16 bytes of shared memory last, if a thread did and not the async proxy. */
+struct simt_generic_write {
+    const struct simt_instruction *instruction; /**< NULL: nobody, or the async proxy */
+    uint32_t fences; /**< proxy fences of the block's cluster before it */
+    uint32_t thread; /**< by number in its block */
+};
+
+enum { SIMT_GENERIC_BYTES = 16 };
+
+struct simt_shadow;
+struct simt_flights;
+
+/** NULL is allowed. */
+void simt_flights_free(struct simt_flights *flights);
+void simt_flights_reset(struct simt_flights *flights);
+
+/** Bytes that a load will write count as unwritten. @return its number; 0: it is not followed, as
+ *  memory is short or the bytes are none of the block's */
+uint64_t simt_flights_begin(struct simt_shadow *shadow, const struct simt_flight *flight);
+
+/** Somebody has waited for it. */
+void simt_flights_end(struct simt_shadow *shadow, uint64_t number);
+
+/** A warp has waited for its products of groups up to @p group. */
+void simt_flights_end_products(struct simt_shadow *shadow, const struct simt_block *block,
+                               uint32_t warp, uint32_t group);
+
+/** @return the first one that an access to some bytes disturbs, or NULL. */
+const struct simt_flight *simt_flights_find(const struct simt_shadow *shadow, uint64_t begin,
+                                            uint64_t end, bool writes);
+
+/*
  * Races in global memory: between blocks, and between the threads of one block.
  *
  * With one host thread blocks run one after another, and fences order them. With
@@ -144,8 +201,14 @@ struct simt_shadow {
     struct simt_watch *watch;     /**< races in global memory; NULL: not looked for */
     uint32_t warps;
     uint64_t *written; /**< of shared memory, one bit a byte */
+    size_t gap;   /**< the bits before this word of `written` were all set at the last barrier */
+    bool is_full; /**< all of shared memory is written */
     size_t shared_bytes;
-    struct simt_copies *copies; /**< on their way to shared memory; NULL: none so far */
+    struct simt_copies *copies;         /**< on their way to shared memory; NULL: none so far */
+    struct simt_flights *flights;       /**< of the async proxy; NULL: none so far */
+    struct simt_generic_write *generic; /**< (shared_bytes / SIMT_GENERIC_BYTES + 1); NULL: the
+                                           kernel's async proxy reads no shared memory */
+    uint32_t proxy_fences;
     uint8_t
         *local; /**< words of all threads' local memory, as in simt_block.local: not 0: written */
     size_t local_words;
@@ -156,6 +219,7 @@ struct simt_shadow_size {
     size_t shared_bytes;
     size_t local_bytes; /**< of all threads of the block */
     uint32_t warps;
+    bool has_async_reads; /**< bulk copies or wgmma read shared memory */
 };
 
 /**

@@ -123,6 +123,40 @@ PLAY_TEST(uninitialised, shared) {
     EXPECT_TRUE(!load(p, "ld.shared.u32", 0, 4));
 }
 
+/* When all is written a barrier notes it, and reads are not looked at; bytes may become unwritten
+ * again. */
+PLAY_TEST(uninitialised, shared_that_was_written_as_a_whole) {
+    struct simt_shadow *shadow = p->h.block.shadow;
+    simt_shadow_mark(shadow, 0, shadow->shared_bytes - 1);
+    simt_shadow_barrier(shadow);
+    EXPECT_TRUE(!shadow->is_full);
+    simt_shadow_mark(shadow, shadow->shared_bytes - 1, 1);
+    EXPECT_TRUE(!shadow->is_full);
+    simt_shadow_barrier(shadow);
+    EXPECT_TRUE(shadow->is_full);
+    simt_shadow_unmark(shadow, 64, 4);
+    EXPECT_TRUE(!shadow->is_full);
+    simt_shadow_barrier(shadow);
+    EXPECT_TRUE(!shadow->is_full);
+    simt_shadow_mark(shadow, 64, 4);
+    simt_shadow_barrier(shadow);
+    EXPECT_TRUE(shadow->is_full);
+    block(p, 1);
+    EXPECT_TRUE(!shadow->is_full);
+}
+
+/* Reads of memory that was written as a whole are put off; the write that comes behind them still
+ * meets them. */
+PLAY_TEST(shared_race, write_after_a_quiet_read) {
+    block(p, 0);
+    simt_shadow_mark(p->h.block.shadow, 0, p->h.block.shadow->shared_bytes);
+    simt_shadow_barrier(p->h.block.shadow);
+    EXPECT_TRUE(load(p, "ld.shared.u32", 0, 4)); /* sets the words of the pattern */
+    EXPECT_TRUE(load(p, "ld.shared.u32", 256, 4));
+    warp(p, 1);
+    EXPECT_TRUE(!store(p, "st.shared.u32", 256, 4, 1, 1));
+}
+
 PLAY_TEST(shared_race, read_after_write_without_a_barrier) {
     block(p, 0);
     EXPECT_TRUE(store(p, "st.shared.u32", 0, 4, 7, 1));

@@ -99,7 +99,6 @@ void simt_word_map_set(struct simt_word_map *map, const struct simt_footprint *f
     map->bytes = f->bytes;
     map->phase = f->phase;
     map->whole = offsets % 4 == 0 && f->bytes <= 4 * SIMT_MAP_WORDS / LANES;
-    map->put_off = false;
     map->known = false;
 }
 

@@ -27,7 +27,6 @@ struct simt_word_map {
     int32_t relative[32]; /**< the lanes: see struct simt_footprint */
     uint32_t mask, bytes, phase;
     bool whole;         /**< for sure: there are runs */
-    bool put_off;       /**< a read of it may have been put off: see history.h */
     bool known;         /**< worked out: what follows */
     uint32_t run_count; /**< 0: words are covered in part, or there are too many */
     uint32_t crowded;   /**< lanes whose address another active lane has, too */

@@ -64,6 +64,9 @@ void graph_free(struct CUgraph_st *graph);
 cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
                       const struct node_list *after, struct CUgraphNode_st **node);
 
+/** @return true for a graph of the program, also one that is a node of another one. */
+bool graph_is_known(const struct runtime *runtime, cudaGraph_t handle);
+
 /** @return cudaSuccess where nodes may be added to a graph, behind those of @p after, all its own.
  */
 cudaError_t graph_takes_after(const struct runtime *runtime, cudaGraph_t graph,

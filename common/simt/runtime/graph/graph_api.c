@@ -28,8 +28,7 @@ static const struct capture *capture_into(const struct runtime *runtime, cudaGra
     return capture;
 }
 
-/** A graph of the program, also one that is a node of another one. */
-static bool knows_graph(const struct runtime *runtime, cudaGraph_t handle) {
+bool graph_is_known(const struct runtime *runtime, cudaGraph_t handle) {
     const struct CUgraph_st *graph = runtime->graphs;
     while (graph != NULL && !graph_holds(graph, handle)) {
         graph = graph->next;
@@ -40,7 +39,7 @@ static bool knows_graph(const struct runtime *runtime, cudaGraph_t handle) {
 /** A graph of the program, or one that a capture makes: nodes may be added to both. */
 static bool takes_nodes(const struct runtime *runtime, cudaGraph_t handle) {
     return handle != NULL &&
-           (capture_into(runtime, handle) != NULL || knows_graph(runtime, handle));
+           (capture_into(runtime, handle) != NULL || graph_is_known(runtime, handle));
 }
 
 static bool is_executable(const struct runtime *runtime, cudaGraphExec_t handle) {
@@ -211,40 +210,6 @@ cudaError_t cudaGraphAddEmptyNode(cudaGraphNode_t *node, cudaGraph_t graph,
     DEVICE_CALL(runtime, graph_add_checked(runtime, node, graph, after, count, &work));
 }
 
-/** Whether a call asks for no elements at all of an array: CUDA refuses that (seen on an H200). */
-static bool asks_for_none(const cudaGraphNode_t *nodes, const size_t *room) {
-    return nodes != NULL && *room == 0;
-}
-
-/** Hands out nodes: all, or those that depend on nothing. @p room is set to how many there are. */
-static cudaError_t get_nodes(struct runtime *runtime, cudaGraph_t graph, cudaGraphNode_t *nodes,
-                             size_t *room, bool roots) {
-    if (!knows_graph(runtime, graph) || room == NULL || asks_for_none(nodes, room)) {
-        return cudaErrorInvalidValue;
-    }
-    size_t found = 0;
-    for (size_t i = 0; i < graph->all.count; i++) {
-        struct CUgraphNode_st *node = graph->all.nodes[i];
-        if (roots && node->after.count > 0) {
-            continue;
-        }
-        if (nodes != NULL && found < *room) {
-            nodes[found] = node;
-        }
-        found++;
-    }
-    *room = nodes != NULL && *room < found ? *room : found;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphGetNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-    DEVICE_CALL(runtime, get_nodes(runtime, graph, nodes, count, false));
-}
-
-cudaError_t cudaGraphGetRootNodes(cudaGraph_t graph, cudaGraphNode_t *nodes, size_t *count) {
-    DEVICE_CALL(runtime, get_nodes(runtime, graph, nodes, count, true));
-}
-
 static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNodeType *type) {
     if (node == NULL || type == NULL) {
         return cudaErrorInvalidValue;
@@ -282,28 +247,6 @@ cudaError_t cudaGraphNodeGetType(cudaGraphNode_t node, enum cudaGraphNodeType *t
     DEVICE_CALL(runtime, get_type(node, type));
 }
 
-static cudaError_t get_dependencies(const struct CUgraphNode_st *node, cudaGraphNode_t *nodes,
-                                    cudaGraphEdgeData *edges, size_t *room) {
-    if (node == NULL || room == NULL || asks_for_none(nodes, room)) {
-        return cudaErrorInvalidValue;
-    }
-    size_t found = node->after.count;
-    size_t given = nodes != NULL && *room < found ? *room : found;
-    for (size_t i = 0; nodes != NULL && i < given; i++) {
-        nodes[i] = node->after.nodes[i];
-        if (edges != NULL) {
-            memset(&edges[i], 0, sizeof edges[i]);
-        }
-    }
-    *room = given;
-    return cudaSuccess;
-}
-
-cudaError_t cudaGraphNodeGetDependencies(cudaGraphNode_t node, cudaGraphNode_t *nodes,
-                                         cudaGraphEdgeData *edges, size_t *count) {
-    DEVICE_CALL(runtime, get_dependencies(node, nodes, edges, count));
-}
-
 /** Pointers to the arguments in the node's own copy of them. @return false without memory */
 static bool point_to_arguments(struct CUgraphNode_st *node) {
     const struct kernel_work *work = &node->work.kernel;
@@ -338,13 +281,20 @@ cudaError_t cudaGraphKernelNodeGetParams(cudaGraphNode_t node,
     DEVICE_CALL(runtime, get_kernel(node, parameters));
 }
 
-/** Whether the grid is cooperative; of the others nothing is kept. */
+/** Whether the grid is cooperative, and its clusters; of the others nothing is kept. */
 static cudaError_t get_attribute(const struct CUgraphNode_st *node, cudaLaunchAttributeID attribute,
                                  cudaLaunchAttributeValue *value) {
     if (node == NULL || value == NULL || node->work.kind != WORK_KERNEL) {
         return cudaErrorInvalidValue;
     }
     memset(value, 0, sizeof *value);
+    if (attribute == cudaLaunchAttributeClusterDimension) {
+        const dim3 cluster = cluster_of(&node->work.kernel);
+        value->clusterDim.x = cluster.x;
+        value->clusterDim.y = cluster.y;
+        value->clusterDim.z = cluster.z;
+        return cudaSuccess;
+    }
     if (attribute != cudaLaunchAttributeCooperative) {
         return cudaErrorNotSupported;
     }
@@ -402,7 +352,7 @@ cudaError_t cudaGraphMemsetNodeGetParams(cudaGraphNode_t node,
 }
 
 static cudaError_t clone_graph(struct runtime *runtime, cudaGraph_t *copy, cudaGraph_t graph) {
-    if (copy == NULL || !knows_graph(runtime, graph)) {
+    if (copy == NULL || !graph_is_known(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
     return register_graph(runtime, graph_copy(graph), copy);

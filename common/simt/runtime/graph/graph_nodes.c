@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 
 #include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 
 static cudaError_t add_copy(struct runtime *runtime, cudaGraphNode_t *node, cudaGraph_t graph,
@@ -126,7 +127,7 @@ cudaError_t cudaGraphHostNodeGetParams(cudaGraphNode_t node,
     DEVICE_CALL(runtime, get_host(node, parameters));
 }
 
-/** Cooperative launches change what runs; the others are hints. */
+/** Cooperative launches and clusters change what runs; the others are hints. */
 static cudaError_t set_attribute(struct runtime *runtime, cudaGraphNode_t node,
                                  cudaLaunchAttributeID attribute,
                                  const cudaLaunchAttributeValue *value) {
@@ -137,7 +138,9 @@ static cudaError_t set_attribute(struct runtime *runtime, cudaGraphNode_t node,
     if (attribute == cudaLaunchAttributeCooperative) {
         node->work.kernel.cooperative = value->cooperative != 0;
     }
-    return attribute == cudaLaunchAttributeClusterDimension ? cudaErrorNotSupported : cudaSuccess;
+    return attribute == cudaLaunchAttributeClusterDimension
+               ? cluster_take(value, &node->work.kernel)
+               : cudaSuccess;
 }
 
 cudaError_t cudaGraphKernelNodeSetAttribute(cudaGraphNode_t node, cudaLaunchAttributeID attribute,

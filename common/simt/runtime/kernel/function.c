@@ -40,6 +40,10 @@ static cudaError_t get_attributes(struct runtime *runtime, struct cudaFuncAttrib
     attributes->binaryVersion = gpu->major * 10 + gpu->minor;
     attributes->maxDynamicSharedSizeBytes = (int)dynamic;
     attributes->preferredShmemCarveout = kernel->carveout;
+    attributes->requiredClusterWidth = (int)info->cluster[0];
+    attributes->requiredClusterHeight = (int)info->cluster[1];
+    attributes->requiredClusterDepth = (int)info->cluster[2];
+    attributes->nonPortableClusterSizeAllowed = kernel->larger_clusters;
     return cudaSuccess;
 }
 
@@ -76,6 +80,8 @@ static cudaError_t set_attribute(struct runtime *runtime, const void *function,
         kernel->carveout = value;
         return cudaSuccess;
     case cudaFuncAttributeNonPortableClusterSizeAllowed:
+        kernel->larger_clusters = value != 0;
+        return cudaSuccess;
     case cudaFuncAttributeClusterSchedulingPolicyPreference:
         return cudaSuccess;
     default:

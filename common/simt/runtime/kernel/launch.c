@@ -70,6 +70,7 @@ cudaError_t launch_check(struct runtime *runtime, const struct kernel_work *laun
                         kernel->readable, threads, kernel->info.max_threads);
         return cudaErrorInvalidValue;
     }
+    CUDA_TRY(cluster_check(runtime, launch));
     cudaError_t error = check_shared(runtime, launch);
     if (error == cudaSuccess && launch->cooperative) {
         error = check_cooperative(runtime, launch);
@@ -197,12 +198,14 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     struct outcome outcome = {.fault = {.kind = SIMT_FAULT_NONE}};
     struct xray_facts facts;
     bool xray = launch_facts(runtime, launch, &facts) && xray_wants(&runtime->xray, &facts);
+    const dim3 cluster = cluster_of(launch);
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .textures = runtime->textures,
         .kernel = launch->kernel->name,
         .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
         .threads = {launch->block.x, launch->block.y, launch->block.z},
+        .cluster = {cluster.x, cluster.y, cluster.z},
         .dynamic_shared_bytes = launch->shared,
         .parameters = launch->parameters,
         .cooperative = launch->cooperative,
@@ -213,6 +216,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .instruction_limit = settings->instruction_limit,
         .start_nanoseconds = (uint64_t)runtime->clock,
         .clock_khz = (uint64_t)settings->gpu->clock_khz,
+        .processors = (uint32_t)settings->gpu->multiprocessors,
         .stack_bytes = runtime->limits[cudaLimitStackSize],
         .seed = settings->seed,
         .costs = &outcome.costs,
@@ -301,12 +305,7 @@ static cudaError_t take_attribute(const cudaLaunchAttribute *attribute, struct k
         shape->cooperative = attribute->val.cooperative != 0;
         break;
     case cudaLaunchAttributeClusterDimension:
-        if (attribute->val.clusterDim.x * attribute->val.clusterDim.y *
-                attribute->val.clusterDim.z >
-            1) {
-            refused = "clusters";
-        }
-        break;
+        return cluster_take(&attribute->val, shape);
     case cudaLaunchAttributeProgrammaticEvent:
     case cudaLaunchAttributeLaunchCompletionEvent:
         refused = "events of a launch's progress";

@@ -205,7 +205,7 @@ static enum status read_files(const struct runtime *runtime, struct module *modu
         }
         struct fatbin_packed newer; /* nvcc adds the runtime of the device, for the newest GPU */
         bool none = status == STATUS_NOT_FOUND &&
-                    !fatbin_find_packed(*data, fatbin_bytes(*data), UINT_MAX, &newer);
+                    !fatbin_find_packed(*data, fatbin_bytes(*data), FATBIN_ANY_GPU, &newer);
         files->count += status == STATUS_OK;
         module->without_ptx += none;
     }

@@ -36,6 +36,7 @@ struct kernel {
     struct simt_kernel_info info;
     size_t dynamic_limit; /**< most dynamic shared memory a launch may ask for; 0: the default */
     int carveout;         /**< preferred share of shared memory, percent; -1: none */
+    bool larger_clusters; /**< of more than 8 blocks are allowed */
     struct kernel *next;
 };
 
@@ -127,6 +128,19 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
  */
 cudaError_t launch_make(struct runtime *runtime, const void *function,
                         const struct kernel_work *shape, void **arguments, struct work *work);
+
+/* Clusters. */
+
+/** @return the launch's cluster, the kernel's own where the launch says none; x = 0: no clusters.
+ */
+dim3 cluster_of(const struct kernel_work *launch);
+
+/** @return cudaErrorInvalidClusterSize, or cudaErrorNotSupported before compute capability 9.0,
+ * when the GPU does not take the launch's clusters; that is explained. */
+cudaError_t cluster_check(const struct runtime *runtime, const struct kernel_work *launch);
+
+/** Takes cudaLaunchAttributeClusterDimension. @return cudaErrorInvalidValue: an extent is 0 */
+cudaError_t cluster_take(const cudaLaunchAttributeValue *value, struct kernel_work *shape);
 
 /*
  * How many blocks of a kernel fit on a multiprocessor at the same time.

@@ -5,8 +5,6 @@
 #include "common/simt/fatbin/fatbin.h"
 #include "common/simt/runtime/program/contents.h"
 
-enum { NEWEST_ARCHITECTURE = 999 };
-
 /**
  * @brief Goes through the fat binaries: one at least must hold PTX.
  *
@@ -20,9 +18,9 @@ static enum status check_kernels(const struct program_contents *contents, struct
     while (program_next_fatbin(contents, &at, &fatbin)) {
         struct fatbin_ptx ptx;
         struct fatbin_packed packed;
-        status = fatbin_find_ptx(fatbin.data, fatbin.left, NEWEST_ARCHITECTURE, &ptx, error);
+        status = fatbin_find_ptx(fatbin.data, fatbin.left, FATBIN_ANY_GPU, &ptx, error);
         if (status == STATUS_UNSUPPORTED && fatbin_can_unpack() &&
-            fatbin_find_packed(fatbin.data, fatbin.left, NEWEST_ARCHITECTURE, &packed)) {
+            fatbin_find_packed(fatbin.data, fatbin.left, FATBIN_ANY_GPU, &packed)) {
             status = STATUS_OK;
         }
         if (status == STATUS_OK || !fatbin.whole) {

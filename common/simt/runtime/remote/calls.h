@@ -269,6 +269,10 @@ struct fatbin_wrapper {
     X(cudaGraphNodeGetType, 2, (NODE, cudaGraphNode_t), (INOUT, enum cudaGraphNodeType))           \
     X(cudaGraphNodeGetDependencies, 4, (NODE, cudaGraphNode_t), (NODES_OUT, d), (EDGES_OUT, d),    \
       (INOUT, size_t))                                                                             \
+    X(cudaGraphNodeGetDependentNodes, 4, (NODE, cudaGraphNode_t), (NODES_OUT, d), (EDGES_OUT, d),  \
+      (INOUT, size_t))                                                                             \
+    X(cudaGraphGetEdges, 5, (HANDLE, cudaGraph_t), (NODES_OUT, e), (NODES_OUT, e), (EDGES_OUT, e), \
+      (INOUT, size_t))                                                                             \
     X(cudaGraphKernelNodeGetParams, 2, (NODE, cudaGraphNode_t), (KERNEL_NODE_OUT, 0))              \
     X(cudaGraphKernelNodeGetAttribute, 3, (NODE, cudaGraphNode_t), (IN, cudaLaunchAttributeID),    \
       (INOUT, cudaLaunchAttributeValue))                                                           \
@@ -349,6 +353,8 @@ struct fatbin_wrapper {
       (IN, int), (IN, size_t), (IN, unsigned))                                                     \
     X(cudaOccupancyAvailableDynamicSMemPerBlock, 4, (INOUT, size_t), (IN, const void *),           \
       (IN, int), (IN, int))                                                                        \
+    X(cudaOccupancyMaxActiveClusters, 3, (INOUT, int), (IN, const void *), (CONFIG, 0))            \
+    X(cudaOccupancyMaxPotentialClusterSize, 3, (INOUT, int), (IN, const void *), (CONFIG, 0))      \
     /* What simt.h asks. */                                                                        \
     X(simt_ask_totals, 1, (INOUT, struct simt_totals))                                             \
     X(simt_ask_limits, 1, (INOUT, struct simt_limits))                                             \

@@ -38,6 +38,7 @@ struct box {
 struct kernel_work {
     struct kernel *kernel;
     dim3 grid, block;
+    dim3 cluster;  /**< x = 0: what the kernel says, or no clusters */
     size_t shared; /**< dynamic, bytes */
     bool cooperative;
     unsigned char *parameters; /**< parameter block; owned */

@@ -62,7 +62,6 @@
     X(cudaGraphAddMemFreeNode)                            \
     X(cudaGraphAddMemcpyNodeFromSymbol)                   \
     X(cudaGraphAddMemcpyNodeToSymbol)                     \
-    X(cudaGraphAddNode)                                   \
     X(cudaGraphConditionalHandleCreate)                   \
     X(cudaGraphDebugDotPrint)                             \
     X(cudaGraphDestroyNode)                               \
@@ -75,14 +74,12 @@
     X(cudaGraphExternalSemaphoresSignalNodeSetParams)     \
     X(cudaGraphExternalSemaphoresWaitNodeGetParams)       \
     X(cudaGraphExternalSemaphoresWaitNodeSetParams)       \
-    X(cudaGraphGetEdges)                                  \
     X(cudaGraphKernelNodeCopyAttributes)                  \
     X(cudaGraphMemAllocNodeGetParams)                     \
     X(cudaGraphMemFreeNodeGetParams)                      \
     X(cudaGraphMemcpyNodeSetParamsFromSymbol)             \
     X(cudaGraphMemcpyNodeSetParamsToSymbol)               \
     X(cudaGraphNodeFindInClone)                           \
-    X(cudaGraphNodeGetDependentNodes)                     \
     X(cudaGraphNodeSetParams)                             \
     X(cudaGraphReleaseUserObject)                         \
     X(cudaGraphRemoveDependencies)                        \
@@ -147,8 +144,6 @@
     X(cudaMemcpyBatchAsync_ptsz)                          \
     X(cudaMipmappedArrayGetMemoryRequirements)            \
     X(cudaMipmappedArrayGetSparseProperties)              \
-    X(cudaOccupancyMaxActiveClusters)                     \
-    X(cudaOccupancyMaxPotentialClusterSize)               \
     X(cudaSignalExternalSemaphoresAsync)                  \
     X(cudaSignalExternalSemaphoresAsync_ptsz)             \
     X(cudaStreamCopyAttributes)                           \

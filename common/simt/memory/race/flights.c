@@ -1,0 +1,99 @@
+#include "common/simt/memory/race/shadow.h"
+
+#include <stdlib.h>
+
+#include "common/simt/memory/race/byte_bits.h"
+
+struct simt_flights {
+    struct simt_flight *list; /* (count), in the order of their beginnings */
+    size_t count, room;
+    uint64_t next;
+};
+
+void simt_flights_free(struct simt_flights *flights) {
+    if (flights != NULL) {
+        free(flights->list);
+        free(flights);
+    }
+}
+
+void simt_flights_reset(struct simt_flights *flights) {
+    if (flights != NULL) {
+        flights->count = 0;
+    }
+}
+
+static bool make_room(struct simt_flights *f) {
+    if (f->count < f->room) {
+        return true;
+    }
+    size_t room = f->room == 0 ? 64 : 2 * f->room;
+    struct simt_flight *list = realloc(f->list, room * sizeof *list);
+    if (list == NULL) {
+        return false;
+    }
+    f->list = list;
+    f->room = room;
+    return true;
+}
+
+uint64_t simt_flights_begin(struct simt_shadow *shadow, const struct simt_flight *flight) {
+    if (shadow->flights == NULL) {
+        shadow->flights = calloc(1, sizeof *shadow->flights);
+    }
+    struct simt_flights *f = shadow->flights;
+    if (flight->begin >= flight->end || flight->end > shadow->shared_bytes || f == NULL ||
+        !make_room(f)) {
+        return 0;
+    }
+    if (flight->kind == SIMT_FLIGHT_LOAD) {
+        byte_bits_clear(shadow->written, flight->begin, flight->end - flight->begin);
+    }
+    f->list[f->count] = *flight;
+    f->list[f->count++].number = ++f->next;
+    return f->next;
+}
+
+void simt_flights_end(struct simt_shadow *shadow, uint64_t number) {
+    struct simt_flights *f = shadow->flights;
+    size_t kept = 0;
+    for (size_t n = 0; f != NULL && n < f->count; n++) {
+        if (f->list[n].number != number) {
+            f->list[kept++] = f->list[n];
+        }
+    }
+    if (f != NULL) {
+        f->count = kept;
+    }
+}
+
+void simt_flights_end_products(struct simt_shadow *shadow, const struct simt_block *block,
+                               uint32_t warp, uint32_t group) {
+    struct simt_flights *f = shadow->flights;
+    size_t kept = 0;
+    for (size_t n = 0; f != NULL && n < f->count; n++) {
+        const struct simt_flight *flight = &f->list[n];
+        bool over = flight->kind == SIMT_FLIGHT_PRODUCT && flight->block == block &&
+                    flight->thread / SIMT_LANES == warp && flight->group <= group;
+        if (!over) {
+            f->list[kept++] = f->list[n];
+        }
+    }
+    if (f != NULL) {
+        f->count = kept;
+    }
+}
+
+const struct simt_flight *simt_flights_find(const struct simt_shadow *shadow, uint64_t begin,
+                                            uint64_t end, bool writes) {
+    const struct simt_flights *f = shadow->flights;
+    for (size_t n = 0; f != NULL && n < f->count; n++) {
+        const struct simt_flight *flight = &f->list[n];
+        if (flight->begin < end && begin < flight->end &&
+            (writes || flight->kind == SIMT_FLIGHT_LOAD) &&
+            (flight->covers == NULL || flight->covers(flight, begin, end))) {
+            return flight;
+        }
+    }
+    return NULL;
+}

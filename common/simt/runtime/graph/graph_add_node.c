@@ -1,0 +1,110 @@
+/**
+ * @file graph_add_node.c
+ * @brief cudaGraphAddNode(): done in the program by the function for the kind of node that its
+ *        parameters name.
+ */
+#define SIMT_CLIENT /* see names.h */
+
+#include <string.h>
+
+#include <cuda_runtime_api.h>
+
+#include "common/simt/runtime/state.h"
+
+/** What all of these functions are told. */
+struct place {
+    cudaGraphNode_t *node;
+    cudaGraph_t graph;
+    const cudaGraphNode_t *after;
+    size_t count;
+};
+
+static cudaError_t add_kernel(const struct place *p, const struct cudaKernelNodeParamsV2 *given) {
+    const struct cudaKernelNodeParams kernel = {.func = given->func,
+                                                .gridDim = given->gridDim,
+                                                .blockDim = given->blockDim,
+                                                .sharedMemBytes = given->sharedMemBytes,
+                                                .kernelParams = given->kernelParams,
+                                                .extra = given->extra};
+    return cudaGraphAddKernelNode(p->node, p->graph, p->after, p->count, &kernel);
+}
+
+static cudaError_t add_set(const struct place *p, const struct cudaMemsetParamsV2 *given) {
+    const struct cudaMemsetParams set = {.dst = given->dst,
+                                         .pitch = given->pitch,
+                                         .value = given->value,
+                                         .elementSize = given->elementSize,
+                                         .width = given->width,
+                                         .height = given->height};
+    return cudaGraphAddMemsetNode(p->node, p->graph, p->after, p->count, &set);
+}
+
+static cudaError_t add_host(const struct place *p, const struct cudaHostNodeParamsV2 *given) {
+    const struct cudaHostNodeParams host = {.fn = given->fn, .userData = given->userData};
+    return cudaGraphAddHostNode(p->node, p->graph, p->after, p->count, &host);
+}
+
+static cudaError_t refuse(const char *what) {
+    runtime_say("cudaGraphAddNode: simt does not support %s", what);
+    *runtime_last_error() = cudaErrorNotSupported;
+    return cudaErrorNotSupported;
+}
+
+/** An edge that says more than "first this node, then that one". */
+static bool is_special(const cudaGraphEdgeData *edges, size_t count) {
+    static const cudaGraphEdgeData plain;
+    for (size_t n = 0; edges != NULL && n < count; n++) {
+        if (memcmp(&edges[n], &plain, sizeof plain) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cudaError_t invalid(void) {
+    *runtime_last_error() = cudaErrorInvalidValue;
+    return cudaErrorInvalidValue;
+}
+
+EXPORTED cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                      const cudaGraphNode_t *after, const cudaGraphEdgeData *edges,
+                                      size_t count, struct cudaGraphNodeParams *parameters) {
+    const struct place p = {node, graph, after, count};
+    if (parameters == NULL) {
+        return invalid();
+    }
+    if (is_special(edges, count)) {
+        return refuse("edges with ports or types of their own");
+    }
+    switch (parameters->type) {
+    case cudaGraphNodeTypeKernel:
+        return add_kernel(&p, &parameters->kernel);
+    case cudaGraphNodeTypeMemcpy:
+        return cudaGraphAddMemcpyNode(node, graph, after, count, &parameters->memcpy.copyParams);
+    case cudaGraphNodeTypeMemset:
+        return add_set(&p, &parameters->memset);
+    case cudaGraphNodeTypeHost:
+        return add_host(&p, &parameters->host);
+    case cudaGraphNodeTypeGraph:
+        return parameters->graph.ownership == cudaGraphChildGraphOwnershipClone
+                   ? cudaGraphAddChildGraphNode(node, graph, after, count, parameters->graph.graph)
+                   : refuse("child graphs that are moved into their parent");
+    case cudaGraphNodeTypeEmpty:
+        return cudaGraphAddEmptyNode(node, graph, after, count);
+    case cudaGraphNodeTypeWaitEvent:
+        return cudaGraphAddEventWaitNode(node, graph, after, count, parameters->eventWait.event);
+    case cudaGraphNodeTypeEventRecord:
+        return cudaGraphAddEventRecordNode(node, graph, after, count,
+                                           parameters->eventRecord.event);
+    case cudaGraphNodeTypeConditional:
+        return refuse("conditional nodes");
+    case cudaGraphNodeTypeMemAlloc:
+    case cudaGraphNodeTypeMemFree:
+        return refuse("nodes that allocate or free memory");
+    case cudaGraphNodeTypeExtSemaphoreSignal:
+    case cudaGraphNodeTypeExtSemaphoreWait:
+        return refuse("nodes of external semaphores");
+    default:
+        return invalid();
+    }
+}
