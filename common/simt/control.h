@@ -33,7 +33,8 @@ struct simt_device_state {
     uint64_t calls;     /**< that programs have made */
     uint64_t faults;    /**< of kernels */
     /** Bytes that programs sent to the device: by copies, as host memory that kernels use (its
-     *  lines of zeros left out), and as arguments of launches beyond SIMT_PLAIN_ARGUMENTS of each */
+     *  lines of zeros left out), and as arguments of launches beyond SIMT_PLAIN_ARGUMENTS of each
+     */
     uint64_t sent;
     /** Bytes that programs fetched: by copies, as managed memory, and again as host memory that
      *  kernels use, which may have written it */
