@@ -8,8 +8,6 @@
 /* Too few say nothing of how they vary. */
 enum { LEAST = 5 };
 
-static const double SLACK_MS = 0.01;
-
 void overheads_add(struct overheads *overheads, double ms) {
     overheads->ms[overheads->count++ % OVERHEADS] = ms;
 }
@@ -27,5 +25,5 @@ double overheads_allow(const struct overheads *overheads) {
     }
     memcpy(sorted, overheads->ms, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare);
-    return sorted[3 * count / 4] + SLACK_MS;
+    return 2.0 * sorted[3 * count / 4] + REMOTE_SLACK_MS;
 }

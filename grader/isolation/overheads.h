@@ -25,8 +25,8 @@ struct overheads {
 void overheads_add(struct overheads *overheads, double ms);
 
 /**
- * @return milliseconds: what three of four of them stay below, and 0.01. An honest worker's median
- *         of several times stays as it is, and its fastest one, too.
+ * @return milliseconds: twice what three of four of them stay below, and 0.1. An honest worker's
+ *         times stay as they are.
  */
 double overheads_allow(const struct overheads *overheads);
 

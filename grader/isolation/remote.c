@@ -346,8 +346,9 @@ static double message_allowance(double outside_ms) {
         remote.message_ms =
             remote.message_ms > 0.0 ? fmin(remote.message_ms, outside_ms) : outside_ms;
     }
-    return remote.message_ms > 0.0 ? fmin(REMOTE_MESSAGE_MS, 2.0 * remote.message_ms + 0.02)
-                                   : REMOTE_MESSAGE_MS;
+    return remote.message_ms > 0.0
+               ? fmin(REMOTE_MESSAGE_MS, 2.0 * remote.message_ms + REMOTE_SLACK_MS)
+               : REMOTE_MESSAGE_MS;
 }
 
 enum status remote_call_timed(const char *name, const void *arguments, size_t size,
