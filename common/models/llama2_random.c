@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
-#include "common/base/rng_bell.h"
+#include "common/base/rng.h"
 
 enum {
     PERIOD = 4194301,  /* a block of values repeats after so many elements: a prime, so that no two
@@ -58,13 +58,12 @@ enum status llama2_shape_parse(const char *text, enum llama2_shape *shape, struc
                      "--shape is 260k, 15m, 110m, 1.1b or 7b, not '%s'", text);
 }
 
-/* Makes rows x columns values in the arena, of about a normal distribution. @return NULL without
- * memory */
+/* Makes rows x columns normal values in the arena. @return NULL without memory */
 static const float *random_matrix(struct llama2_random *model, struct rng *rng, size_t rows,
                                   size_t columns) {
     float *values = arena_alloc(&model->arena, rows * columns, sizeof(float));
     if (values != NULL) {
-        rng_fill_bell(rng, values, rows * columns, 1.0f / sqrtf((float)columns));
+        rng_fill_normal(rng, values, rows * columns, 1.0f / sqrtf((float)columns));
     }
     return values;
 }
@@ -175,7 +174,7 @@ static enum status view_tensor(void *context, const struct llama2_tensor *tensor
     return STATUS_OK;
 }
 
-/* Fills a block with values that repeat after PERIOD elements. */
+/* Fills a block with normal values that repeat after PERIOD elements. */
 static void fill_block(void *block, size_t count, enum nn_dtype dtype, float mean, float deviation,
                        struct rng *rng) {
     float values[BLOCK_ELEMENTS];
@@ -183,7 +182,7 @@ static void fill_block(void *block, size_t count, enum nn_dtype dtype, float mea
     size_t fresh = count < PERIOD ? count : PERIOD;
     for (size_t done = 0; done < fresh; done += BLOCK_ELEMENTS) {
         size_t some = fresh - done < BLOCK_ELEMENTS ? fresh - done : BLOCK_ELEMENTS;
-        rng_fill_bell(rng, values, some, deviation);
+        rng_fill_normal(rng, values, some, deviation);
         for (size_t i = 0; i < some; i++) {
             values[i] += mean;
         }

@@ -42,8 +42,8 @@ MUST_CHECK enum status llama2_shape_parse(const char *text, enum llama2_shape *s
                                           struct error *error);
 
 /**
- * @brief Fills a model with values (rng_bell.h) of standard deviation 1/sqrt(inputs) and norms
- * around 1, so that activations neither vanish nor explode. The classifier is the embedding.
+ * @brief Fills a model with normal values of standard deviation 1/sqrt(inputs) and norms around 1,
+ *        so that activations neither vanish nor explode. The classifier is the embedding.
  * @param config HS must be C / NH
  */
 MUST_CHECK enum status llama2_random_create(struct llama2_random *model,
@@ -60,7 +60,7 @@ struct llama2_random_stored {
 };
 
 /**
- * @brief Makes weights in little host memory: matrices are views of one block of such values,
+ * @brief Makes weights in little host memory: matrices are views of one block of normal values,
  *        each at another offset; the block is about as large as the largest matrix. Norms are
  *        around 1.
  *

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "common/base/rng_bell.h"
+#include "common/base/rng.h"
 
 static enum status round_matrix(const float *matrix, size_t count, enum nn_dtype dtype) {
     void *stored = malloc(count * sizeof(float) + 1);
@@ -34,7 +34,7 @@ static enum status make_classifier(struct rounded_llama2 *model, uint64_t seed) 
     if (model->classifier == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    rng_fill_bell(&rng, model->classifier, count, 1.0f / sqrtf((float)C));
+    rng_fill_normal(&rng, model->classifier, count, 1.0f / sqrtf((float)C));
     model->random.weights.classifier = model->classifier;
     return STATUS_OK;
 }

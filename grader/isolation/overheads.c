@@ -25,5 +25,5 @@ double overheads_allow(const struct overheads *overheads) {
     }
     memcpy(sorted, overheads->ms, count * sizeof *sorted);
     qsort(sorted, count, sizeof *sorted, compare);
-    return 2.0 * sorted[3 * count / 4] + REMOTE_SLACK_MS;
+    return sorted[3 * count / 4] + REMOTE_SLACK_MS;
 }

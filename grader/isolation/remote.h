@@ -138,8 +138,8 @@ void remote_check_fetched(double weights);
 /** What a request and its answer may take of a call's time without counting. */
 #define REMOTE_MESSAGE_MS 0.25
 
-/** A message to a submission's worker may take so much longer than twice one to the baseline's: on
- * an H100's busy host it took up to 0.1 ms longer, with honest submissions. */
+/** A message to a submission's worker may take so much longer than what is known of the baseline's:
+ * on an H100's busy host it took up to 0.1 ms longer, with honest submissions. */
 #define REMOTE_SLACK_MS 0.1
 
 /**

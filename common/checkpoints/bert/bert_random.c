@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
-#include "common/base/rng_bell.h"
+#include "common/base/rng.h"
 #include "common/checkpoints/bert/bert_tensors.h"
 
 /* The first visit of all tensors measures them, the second fills them. */
@@ -32,7 +32,7 @@ static enum status fill(void *context, const struct bert_tensor *tensor) {
         return STATUS_OUT_OF_MEMORY;
     }
     float scale = tensor->rank == 2 ? 1.0f / sqrtf((float)tensor->shape[1]) : 0.02f;
-    rng_fill_bell(&filler->rng, values, count, scale);
+    rng_fill_normal(&filler->rng, values, count, scale);
     bool norm_weight = strstr(tensor->name, "LayerNorm.weight") != NULL;
     for (size_t i = 0; i < count && norm_weight; i++) {
         values[i] += 1.0f;

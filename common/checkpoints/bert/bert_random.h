@@ -19,9 +19,9 @@ struct bert_random {
 };
 
 /**
- * @brief Creates a model with weights of about a normal distribution (rng_bell.h): mean 0, and
- * standard deviation 1/sqrt(input features) for matrices, 0.02 for vectors; LayerNorm weights have
- * mean 1. There is a pooler, and a classifier if config->labels is not 0.
+ * @brief Creates a model with normally distributed weights: mean 0, and standard deviation
+ *        1/sqrt(input features) for matrices, 0.02 for vectors; LayerNorm weights have mean 1.
+ *        There is a pooler, and a classifier if config->labels is not 0.
  * @return STATUS_OK, STATUS_OVERFLOW or STATUS_OUT_OF_MEMORY
  */
 MUST_CHECK enum status bert_random_create(struct bert_random *model,
