@@ -346,7 +346,7 @@ extern "C" __global__ void send_sum(int *out) {
 
 /* Each block copies its quarter of a row to all blocks. `fault` 1: a block that is not there; 2:
  * without waiting; 3: the second round does not wait until all have read the first. */
-extern "C" __global__ void spread(const int *in, int *out, int fault) {
+extern "C" __global__ void multicast_rows(const int *in, int *out, int fault) {
     __shared__ __align__(128) int row[256];
     __shared__ __align__(8) unsigned long long full, empty;
     int t = threadIdx.x;
@@ -381,7 +381,7 @@ extern "C" __global__ void spread(const int *in, int *out, int fault) {
 }
 
 /* A box of a tensor to both blocks of a cluster. */
-extern "C" __global__ void spread_box(const __grid_constant__ CUtensorMap map, int *out) {
+extern "C" __global__ void multicast_box(const __grid_constant__ CUtensorMap map, int *out) {
     __shared__ __align__(1024) int box[2][512];
     __shared__ __align__(8) unsigned long long full;
     unsigned own = rank();

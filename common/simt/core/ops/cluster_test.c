@@ -226,9 +226,9 @@ LAUNCH_TEST(cluster, copies_to_all_blocks, CLUSTER_PTX) {
         uint64_t in, out;
         int fault;
     } arguments = {launch_testing_upload(t, in, sizeof in), new_out(t), 0};
-    if (!launch_testing_run_clean(t,
-                                  LAUNCH(.kernel = "spread", .grid = {BLOCKS}, .threads = {THREADS},
-                                         .cluster = {BLOCKS}, .parameters = &arguments))) {
+    if (!launch_testing_run_clean(t, LAUNCH(.kernel = "multicast_rows", .grid = {BLOCKS},
+                                            .threads = {THREADS}, .cluster = {BLOCKS},
+                                            .parameters = &arguments))) {
         return;
     }
     const int *got = launch_testing_result(t, arguments.out);
@@ -255,9 +255,9 @@ LAUNCH_TEST(cluster, faulty_copies_to_all_blocks, CLUSTER_PTX) {
             uint64_t in, out;
             int fault;
         } arguments = {launch_testing_upload(t, in, sizeof in), new_out(t), cases[n].fault};
-        EXPECT_TRUE(
-            !launch_testing_run(t, LAUNCH(.kernel = "spread", .grid = {4}, .threads = {THREADS},
-                                          .cluster = {4}, .parameters = &arguments)));
+        EXPECT_TRUE(!launch_testing_run(t, LAUNCH(.kernel = "multicast_rows", .grid = {4},
+                                                  .threads = {THREADS}, .cluster = {4},
+                                                  .parameters = &arguments)));
         expect_fault(t, cases[n].kind, cases[n].words);
     }
 }
@@ -280,9 +280,9 @@ LAUNCH_TEST(cluster, boxes_to_both_blocks, CLUSTER_PTX) {
                     .steps = {1, 1},
                     .strides = {4 * COLUMNS}},
                    new_out(t)};
-    if (!launch_testing_run_clean(t,
-                                  LAUNCH(.kernel = "spread_box", .grid = {4}, .threads = {THREADS},
-                                         .cluster = {2}, .parameters = &arguments))) {
+    if (!launch_testing_run_clean(t, LAUNCH(.kernel = "multicast_box", .grid = {4},
+                                            .threads = {THREADS}, .cluster = {2},
+                                            .parameters = &arguments))) {
         return;
     }
     const int *got = launch_testing_result(t, arguments.out);

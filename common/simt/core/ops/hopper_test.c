@@ -262,7 +262,7 @@ static unsigned short half_of(int value, bool bf16) {
                             (value == 0 ? 0 : exponent << 10 | (bits >> 13 & 0x3ff)));
 }
 
-/* Word n of a row: an int, a float, or two halves of the same value. */
+/* Word n of a row: an int, a float, or two 16-bit floats of the same value. */
 static uint32_t word_of(int kind, int value) {
     float exact = (float)value;
     uint32_t word = (uint32_t)value;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/base/grow.h"
+
 struct simt_flights {
     struct simt_flight *list; /* (count), in the order of their beginnings */
     size_t count, room;
@@ -21,27 +23,13 @@ void simt_flights_reset(struct simt_flights *flights) {
     }
 }
 
-static bool make_room(struct simt_flights *f) {
-    if (f->count < f->room) {
-        return true;
-    }
-    size_t room = f->room == 0 ? 64 : 2 * f->room;
-    struct simt_flight *list = realloc(f->list, room * sizeof *list);
-    if (list == NULL) {
-        return false;
-    }
-    f->list = list;
-    f->room = room;
-    return true;
-}
-
 uint64_t simt_flights_begin(struct simt_shadow *shadow, const struct simt_flight *flight) {
     if (shadow->flights == NULL) {
         shadow->flights = calloc(1, sizeof *shadow->flights);
     }
     struct simt_flights *f = shadow->flights;
     if (flight->begin >= flight->end || flight->end > shadow->shared_bytes || f == NULL ||
-        !make_room(f)) {
+        !array_grow(&f->list, &f->room, f->count + 1, sizeof *f->list)) {
         return 0;
     }
     if (flight->kind == SIMT_FLIGHT_LOAD) {
