@@ -54,6 +54,18 @@ struct simt_caches {
     uint64_t first_line; /**< of device memory: lines count from there, whatever its address is */
 };
 
+/**
+ * Launches that run beside others: of several devices, which may wait for each other. They take
+ * turns; a launch on one host thread gives up its turn every so many instructions.
+ */
+struct simt_yield {
+    /** Lets others run. @param progress blocks have written something since the last time.
+     *  @return false: the launch has waited too long */
+    bool (*function)(void *context, bool progress);
+    void *context;
+    bool has_yielded; /**< memory is no longer only this launch's doing */
+};
+
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
     struct simt_memory *memory;
@@ -78,6 +90,7 @@ struct simt_run {
     uint64_t start_nanoseconds;   /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;           /**< of the GPU */
     uint32_t processors;          /**< of the GPU, at least 1 */
+    struct simt_yield *yield;     /**< NULL: nothing else runs meanwhile */
     uint64_t grid_workspace;      /**< cooperative launches: the counter of grid.sync(); else 0 */
     uint64_t *atomic_lines; /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
                                  lines that far apart together; updated by all host threads */

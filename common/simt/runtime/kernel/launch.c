@@ -193,7 +193,12 @@ static void account(struct runtime *runtime, const struct kernel_work *launch, b
     }
 }
 
-cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
+static bool yield(void *runtime, bool progress) {
+    return flight_yield(runtime, progress);
+}
+
+static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                            struct simt_global_shadow *shadow, struct simt_yield *turns) {
     const struct simt_settings *settings = &runtime->settings;
     struct outcome outcome = {.fault = {.kind = SIMT_FAULT_NONE}};
     struct xray_facts facts;
@@ -210,7 +215,8 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .parameters = launch->parameters,
         .cooperative = launch->cooperative,
         .check = settings->check,
-        .global_shadow = runtime->shadow,
+        .global_shadow = shadow,
+        .yield = turns,
         .footprint = runtime->order.footprint,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
@@ -238,6 +244,17 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         runtime_take_fault(runtime, &outcome.fault);
     }
     return cudaSuccess;
+}
+
+cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
+    if (!flight_runs(runtime)) {
+        return run_with(runtime, launch, graph, runtime->shadow, NULL);
+    }
+    struct simt_yield turns = {.function = yield, .context = runtime};
+    struct simt_global_shadow *shadow = flight_take_shadow(runtime);
+    cudaError_t error = run_with(runtime, launch, graph, shadow, &turns);
+    flight_give_shadow(runtime, shadow);
+    return error;
 }
 
 /** Copies arguments to where the kernel declares its parameters. */

@@ -122,11 +122,11 @@ static bool has_managed_memory(const struct runtime *runtime) {
     return block != NULL;
 }
 
-/* Work may overlap where there are two streams that do not wait for each other by themselves, and
- * the host may meet it in managed memory. */
+/* Work may overlap where there are two devices, or two streams that do not wait for each other by
+ * themselves, and the host may meet it in managed memory. */
 static bool may_overlap(const struct runtime *runtime) {
     size_t count = 0;
-    bool apart = has_managed_memory(runtime);
+    bool apart = has_managed_memory(runtime) || runtime->settings.devices > 1;
     for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         count++;
         apart = apart || (s->flags & cudaStreamNonBlocking) != 0;
@@ -137,22 +137,38 @@ static bool may_overlap(const struct runtime *runtime) {
 /* The default stream waits for the blocking streams, and they for it. */
 static void order_by_default(struct runtime *runtime, struct CUstream_st *stream) {
     bool blocking = (stream->flags & cudaStreamNonBlocking) == 0;
-    if (stream != runtime->default_stream) {
+    const struct CUstream_st *by_default = stream_default(runtime, stream->device);
+    if (stream != by_default) {
         if (blocking) {
-            order_learn(&stream->clock, &runtime->default_stream->clock);
+            order_learn(&stream->clock, &by_default->clock);
         }
         return;
     }
     for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
-        if ((s->flags & cudaStreamNonBlocking) == 0) {
+        if (s->device == stream->device && (s->flags & cudaStreamNonBlocking) == 0) {
             order_learn(&stream->clock, &s->clock);
         }
     }
 }
 
 void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream) {
+    runtime_meet(runtime, runtime_clock_of(runtime, stream->device));
     order_by_default(runtime, stream);
     order_waited(runtime, &stream->clock);
+}
+
+void order_waited_for_device(struct runtime *runtime) {
+    if (runtime->settings.devices == 1) {
+        order_waited(runtime, NULL);
+        return;
+    }
+    runtime_meet(runtime, runtime->clock);
+    order_waited(runtime, &runtime->default_stream->clock);
+    for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->device == runtime->device) {
+            order_waited(runtime, &s->clock);
+        }
+    }
 }
 
 cudaError_t order_waited_for_copy(struct runtime *runtime, cudaError_t error) {
@@ -168,6 +184,9 @@ void order_record(struct runtime *runtime, struct CUstream_st *stream, struct or
 
 void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
     runtime->order.stream = stream;
+    if (runtime->clock < runtime->host_clock) {
+        runtime->clock = runtime->host_clock;
+    }
     if (!may_overlap(runtime)) {
         return;
     }

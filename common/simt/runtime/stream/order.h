@@ -35,6 +35,9 @@ void order_learn(struct order_clock *clock, const struct order_clock *from);
 /** The host has waited for what @p clock knows; NULL: for everything. */
 void order_waited(struct runtime *runtime, const struct order_clock *clock);
 
+/** The host has waited for all work of the selected device. */
+void order_waited_for_device(struct runtime *runtime);
+
 /** The host has waited for a stream; for the default stream also for those that it waits for. */
 void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
@@ -175,6 +176,10 @@ static bool is_pageable(struct runtime *runtime, const void *host) {
     return host_block_find(runtime, host) == NULL;
 }
 
+static int device_of(const struct runtime *runtime, const void *pointer) {
+    return simt_memory_device_of(runtime->memory, (uint64_t)(uintptr_t)pointer);
+}
+
 /** Counts a copy and its modelled time. Host to host takes no device time. */
 static void account_copy(struct runtime *runtime, const struct copy_work *copy, bool graph) {
     bool to = simt_memory_is_device(runtime->memory, copy->to.pointer);
@@ -192,6 +197,10 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     if (to && from) {
         report->copies_on_device++;
         report->bytes_on_device += bytes;
+        if (device_of(runtime, copy->to.pointer) != device_of(runtime, copy->from.pointer)) {
+            runtime->clock += simt_link_copy(runtime->settings.gpu, bytes);
+            return;
+        }
     } else if (to) {
         report->copies_to_device++;
         report->bytes_to_device += bytes;
