@@ -42,8 +42,11 @@ struct program;
 struct runtime_order {
     struct order_piece *pieces;       /**< that the host has not waited for, newest first */
     struct order_clock host;          /**< what it has waited for */
+    struct order_clock released;      /**< to other devices, by kernels that run */
+    struct order_clock published;     /**< of what the reads alone are */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
     struct CUstream_st *stream;       /**< whose work runs */
+    const char *name;                 /**< of a flight that runs, for messages; or NULL */
     size_t streams;                   /**< numbers given to streams so far */
     unsigned host_functions;          /**< that run now, in the order of their streams */
 };

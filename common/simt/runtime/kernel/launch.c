@@ -197,6 +197,10 @@ static bool yield(void *runtime, bool progress) {
     return flight_yield(runtime, progress);
 }
 
+static void order_system(void *runtime, enum simt_order how) {
+    order_of_system(runtime, how);
+}
+
 static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *launch, bool graph,
                             struct simt_global_shadow *shadow, struct simt_yield *turns) {
     const struct simt_settings *settings = &runtime->settings;
@@ -250,7 +254,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     if (!flight_runs(runtime)) {
         return run_with(runtime, launch, graph, runtime->shadow, NULL);
     }
-    struct simt_yield turns = {.function = yield, .context = runtime};
+    struct simt_yield turns = {.function = yield, .order = order_system, .context = runtime};
     struct simt_global_shadow *shadow = flight_take_shadow(runtime);
     cudaError_t error = run_with(runtime, launch, graph, shadow, &turns);
     flight_give_shadow(runtime, shadow);

@@ -168,6 +168,7 @@ static void give_thread_its_turn(struct runtime *runtime, struct flight *flight)
     struct simt_footprint *footprint = runtime->order.footprint;
     runtime->order.stream = flight->order_stream;
     runtime->order.footprint = flight->footprint;
+    runtime->order.name = name_of(&flight->work);
     pthread_mutex_lock(&flights->lock);
     give_turn(flights, flight);
     wait_for_turn(flights, NULL);
@@ -176,6 +177,7 @@ static void give_thread_its_turn(struct runtime *runtime, struct flight *flight)
     flight->footprint = runtime->order.footprint;
     runtime->order.stream = stream;
     runtime->order.footprint = footprint;
+    runtime->order.name = NULL;
     if (flight->done) {
         pthread_join(flight->thread, NULL);
         flights->started--;

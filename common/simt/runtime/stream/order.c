@@ -11,7 +11,13 @@
 #include "common/simt/runtime/stream/stream.h"
 
 /* Older work than so many pieces is forgotten. */
-enum { MOST_KEPT = 64 };
+enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
+
+#define DEVICES_HINT                                                                             \
+    "let a stream of the one device wait for an event of the other (cudaStreamWaitEvent), or the " \
+    "host for both; kernels that run at the same time order their accesses by a flag: "          \
+    "__threadfence_system() between the data and the volatile or atomic store of the flag, "     \
+    "which __threadfence() does for one device alone"
 
 struct order_piece {
     size_t stream; /* its number */
@@ -110,6 +116,8 @@ void order_host_access(struct runtime *runtime, const void *address, uint64_t us
 void order_free(struct runtime *runtime) {
     order_waited(runtime, NULL);
     order_clock_free(&runtime->order.host);
+    order_clock_free(&runtime->order.released);
+    order_clock_free(&runtime->order.published);
     simt_footprint_free(runtime->order.footprint);
     runtime->order.footprint = NULL;
 }
@@ -198,6 +206,22 @@ void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
     }
 }
 
+void order_copy_of(struct runtime *runtime, struct CUstream_st *stream, int device, bool before) {
+    struct CUstream_st *by_default = stream_default(runtime, device);
+    if (!before) {
+        order_learn(&by_default->clock, &stream->clock);
+    } else {
+        order_learn(&stream->clock, &by_default->clock);
+    }
+    for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->device == device && before) {
+            order_learn(&stream->clock, &s->clock);
+        } else if (s->device == device) {
+            order_learn(&s->clock, &stream->clock);
+        }
+    }
+}
+
 /* Of other host memory the copies to and from it are in the order of their calls. */
 static bool is_watched(struct runtime *runtime, const void *pointer) {
     return simt_memory_is_device(runtime->memory, pointer) ||
@@ -228,17 +252,39 @@ void order_note(struct runtime *runtime, const struct work *work) {
     }
 }
 
+static int device_of_stream(const struct runtime *runtime, size_t number) {
+    for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->number == number) {
+            return s->device;
+        }
+    }
+    return (int)number; /* default streams are the first ones, in the order of the devices */
+}
+
+/* "stream 3", with several devices "stream 3 of device 1". */
+static void name_stream(const struct runtime *runtime, const struct order_piece *piece, char *text,
+                        size_t size) {
+    int device = device_of_stream(runtime, piece->stream);
+    bool several = runtime->settings.devices > 1 && device < runtime->settings.devices;
+    snprintf(text, size, several ? "stream %zu of device %d" : "stream %zu", piece->stream, device);
+}
+
 static void report(struct runtime *runtime, const struct order_piece *first,
                    const struct order_piece *second, const struct simt_meeting *meeting) {
     struct simt_fault fault = {.kind = SIMT_FAULT_STREAM_RACE, .address = meeting->address};
-    char where[400];
+    char where[400], streams[2][64];
     simt_memory_describe(runtime->memory, meeting->address, where, sizeof where);
+    name_stream(runtime, first, streams[0], sizeof streams[0]);
+    name_stream(runtime, second, streams[1], sizeof streams[1]);
+    if (device_of_stream(runtime, first->stream) != device_of_stream(runtime, second->stream)) {
+        fault.hint = DEVICES_HINT;
+    }
     snprintf(fault.kernel, sizeof fault.kernel, "%s", second->name);
     snprintf(fault.text, sizeof fault.text,
-             "%s in stream %zu %s 4 bytes at 0x%llx, %s, that %s in stream %zu %s before, and "
+             "%s in %s %s 4 bytes at 0x%llx, %s, that %s in %s %s before, and "
              "nothing orders the two: on a GPU they may run in any order or at the same time",
-             second->name, second->stream, meeting->second_writes ? "writes" : "reads",
-             (unsigned long long)meeting->address, where, first->name, first->stream,
+             second->name, streams[1], meeting->second_writes ? "writes" : "reads",
+             (unsigned long long)meeting->address, where, first->name, streams[0],
              meeting->first_writes ? "wrote" : "read");
     runtime_take_fault(runtime, &fault);
 }
@@ -247,8 +293,9 @@ static void compare(struct runtime *runtime, const struct CUstream_st *stream,
                     const struct order_piece *piece) {
     struct simt_meeting meeting;
     for (const struct order_piece *p = runtime->order.pieces; p != NULL; p = p->next) {
+        bool reads_too = known(&stream->reads, p->stream) < p->number;
         if (known(&stream->clock, p->stream) < p->number && runtime->pending == cudaSuccess &&
-            simt_footprint_meets(p->footprint, piece->footprint, &meeting)) {
+            simt_footprint_meets(p->footprint, piece->footprint, reads_too, &meeting)) {
             report(runtime, p, piece, &meeting);
             return;
         }
@@ -257,14 +304,69 @@ static void compare(struct runtime *runtime, const struct CUstream_st *stream,
 
 static void drop_oldest(struct runtime *runtime) {
     size_t count = 0;
+    size_t most = runtime->settings.devices > 1 ? MOST_KEPT_OF_DEVICES : MOST_KEPT;
     for (struct order_piece **link = &runtime->order.pieces; *link != NULL;) {
-        if (++count > MOST_KEPT) {
+        if (++count > most) {
             struct order_piece *piece = *link;
             *link = piece->next;
             forget(piece);
         } else {
             link = &(*link)->next;
         }
+    }
+}
+
+/* @return whether @p from has something that @p clock does not know */
+static bool has_news(const struct order_clock *clock, const struct order_clock *from) {
+    bool news = false;
+    for (size_t n = 0; !news && n < from->count; n++) {
+        news = from->pieces[n] > known(clock, n);
+    }
+    return news;
+}
+
+/* The work that runs goes on as another piece, where there is something to tell apart. */
+static void cut(struct runtime *runtime, struct CUstream_st *stream) {
+    struct runtime_order *order = &runtime->order;
+    if (order->footprint == NULL || simt_footprint_is_empty(order->footprint)) {
+        return;
+    }
+    order_end(runtime, stream, order->name != NULL ? order->name : "a kernel");
+    stream->clock.pieces[stream->number]++;
+    order->footprint = simt_footprint_create();
+}
+
+/* All but the piece that is being noted. */
+static void tell(struct order_clock *clock, const struct CUstream_st *stream) {
+    order_learn(clock, &stream->clock);
+    if (stream->number < clock->count && clock->pieces[stream->number] > 0) {
+        clock->pieces[stream->number]--;
+    }
+}
+
+void order_of_system(struct runtime *runtime, enum simt_order how) {
+    struct runtime_order *order = &runtime->order;
+    struct CUstream_st *stream = order->stream;
+    if (order->footprint == NULL || stream->number >= stream->clock.count) {
+        return;
+    }
+    switch (how) {
+    case SIMT_ORDER_RELEASE:
+        cut(runtime, stream);
+        tell(&order->released, stream);
+        break;
+    case SIMT_ORDER_PUBLISH:
+        cut(runtime, stream);
+        tell(&order->published, stream);
+        break;
+    case SIMT_ORDER_ACQUIRE:
+        if (has_news(&stream->clock, &order->released) ||
+            has_news(&stream->reads, &order->published)) {
+            cut(runtime, stream);
+            order_learn(&stream->clock, &order->released);
+            order_learn(&stream->reads, &order->published);
+        }
+        break;
     }
 }
 

@@ -78,6 +78,22 @@ static cudaError_t submit_flight(struct runtime *runtime, struct CUstream_st *st
     return flight_add(runtime, stream, work);
 }
 
+/* The order of a copy between the memories of two devices, in a default stream. */
+static void order_devices(struct runtime *runtime, struct CUstream_st *stream,
+                          const struct work *work, bool before) {
+    if (work->kind != WORK_COPY || stream != runtime->default_stream) {
+        return;
+    }
+    uint64_t sides[] = {(uint64_t)(uintptr_t)work->copy.to.pointer,
+                        (uint64_t)(uintptr_t)work->copy.from.pointer};
+    int to = simt_memory_device_of(runtime->memory, sides[0]);
+    int from = simt_memory_device_of(runtime->memory, sides[1]);
+    if (to >= 0 && from >= 0 && to != from) {
+        order_copy_of(runtime, stream, to, before);
+        order_copy_of(runtime, stream, from, before);
+    }
+}
+
 static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
                           const struct work *work) {
     cudaError_t error = capture_allows_use(runtime, stream);
@@ -93,8 +109,10 @@ static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
     if (flight_is_needed(runtime, stream, work)) {
         return submit_flight(runtime, stream, work);
     }
+    order_devices(runtime, stream, work, true);
     order_begin(runtime, stream);
     error = work_run(runtime, work, false);
+    order_devices(runtime, stream, work, false);
     order_end(runtime, stream,
               work->kind == WORK_KERNEL ? work->kernel.kernel->readable : work->call);
     if (host_waits_for(runtime, work)) {
@@ -162,6 +180,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
     *link = stream->next;
     node_list_free(&stream->tail);
     order_clock_free(&stream->clock);
+    order_clock_free(&stream->reads);
     free(stream);
     return cudaSuccess;
 }

@@ -21,6 +21,7 @@ struct CUstream_st {
     unsigned long long id;
     size_t number;                      /**< among all streams; 0: the default stream */
     struct order_clock clock;           /**< what comes before its next work */
+    struct order_clock reads;           /**< of what the reads alone come before it */
     struct capture *capture;            /**< NULL: work runs */
     cudaStreamAttrValue window, policy; /**< hints: no effect */
     struct node_list tail;              /**< captured work that the next piece comes after */
