@@ -33,7 +33,6 @@ for mode in inside process; do
         "of device 0 wrote before" "cudaStreamWaitEvent" cudaErrorLaunchFailure
     want $mode no_fence 3 "race between streams" "__threadfence_system()"
     want $mode with_fence 0 cudaSuccess
-    want $mode reused 3 "race between streams"
     want $mode forever 3 "endless loop" "nothing has happened for a while on any device" \
         "wait_for(int volatile*, int, int*)" cudaErrorLaunchTimeout
     want $mode forever_atomic 3 "endless loop" cudaErrorLaunchTimeout

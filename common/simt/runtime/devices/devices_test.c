@@ -367,7 +367,7 @@ C_TEST(devices, reset_leaves_the_others) {
     WANT(cudaSuccess, cudaSetDevice(3));
     WANT(cudaSuccess, cudaDeviceReset());
     WANT(cudaSuccess, cudaMemGetInfo(&free_bytes, &total));
-    EXPECT_TRUE(free_bytes == at_first);
+    EXPECT_TRUE(free_bytes >= at_first);
     WANT(cudaErrorInvalidValue, cudaFree(a));
     WANT(cudaSuccess, cudaSetDevice(2));
     WANT(cudaSuccess, cudaFree(b));

@@ -108,6 +108,7 @@ void module_remove(struct runtime *runtime, struct module *module) {
         link = &(*link)->next;
     }
     *link = module->next;
+    flights_finish(runtime);
     unload_everywhere(runtime, module);
     while (module->kernels != NULL) {
         struct kernel *kernel = module->kernels;

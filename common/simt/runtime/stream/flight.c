@@ -444,20 +444,23 @@ bool flights_are_begun(const struct runtime *runtime) {
     return runtime->flights.started > (flight_runs(runtime) ? 1u : 0u);
 }
 
-static void name_stuck(const struct runtime *runtime, const struct CUstream_st *stream) {
+/* Its thread waits for a turn until the process ends. */
+static void drop(struct runtime *runtime, struct CUstream_st *stream) {
     if (stream->flights != NULL && stream->flights->started) {
         runtime_explain(runtime, "%s on device %d had not ended when the program did",
                         name_of(&stream->flights->work), stream->device);
     }
+    stream->flights = NULL;
 }
 
 void flights_finish(struct runtime *runtime) {
     while (runtime->flights.count > 0 && go_all(runtime)) {
     }
     for (int d = 0; runtime->flights.count > 0 && d < runtime->settings.devices; d++) {
-        name_stuck(runtime, stream_default(runtime, d));
+        drop(runtime, stream_default(runtime, d));
     }
     for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
-        name_stuck(runtime, s);
+        drop(runtime, s);
     }
+    runtime->flights.count = runtime->flights.started = 0;
 }

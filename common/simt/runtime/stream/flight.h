@@ -69,7 +69,7 @@ bool flights_are_begun(const struct runtime *runtime);
 struct simt_global_shadow *flight_take_shadow(struct runtime *runtime);
 void flight_give_shadow(struct runtime *runtime, struct simt_global_shadow *shadow);
 
-/** At the end of the program: lets flights end, and names those that do not. */
+/** At the end of the program: lets flights end; names those that do not, and forgets them. */
 void flights_finish(struct runtime *runtime);
 
 #endif
