@@ -93,6 +93,8 @@ struct runtime {
     struct CUmemPoolHandle_st *pool;  /**< of cudaMallocAsync(); NULL: the default one */
     struct runtime_order order;
     struct runtime_flights flights;
+    struct communicator *communicators; /**< of libnccl.so.2 */
+    uint64_t communicator_count;        /**< so far */
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;

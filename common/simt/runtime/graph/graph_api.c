@@ -215,6 +215,7 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
         return cudaErrorInvalidValue;
     }
     switch (node->work.kind) {
+    case WORK_COLLECTIVE: /* a kernel, as NCCL has it; none whose parameters can be asked for */
     case WORK_KERNEL:
         *type = cudaGraphNodeTypeKernel;
         break;

@@ -69,6 +69,8 @@ static bool may_wait(const struct work *work) {
             waits = may_wait(&work->graph->all.nodes[n]->work);
         }
         return waits;
+    case WORK_COLLECTIVE:
+        return true;
     default:
         return false;
     }

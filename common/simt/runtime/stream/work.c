@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/runtime/collective/communicator.h"
 #include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/graph/graph.h"
@@ -129,6 +130,8 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     case WORK_RECORD:
     case WORK_WAIT:
         return event_check(runtime, work->event);
+    case WORK_COLLECTIVE:
+        return collective_check(runtime, work->collective);
     case WORK_EMPTY:
         break;
     }
@@ -309,6 +312,9 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
     case WORK_WAIT:
         event_wait_now(runtime, work->event);
         return true;
+    case WORK_COLLECTIVE:
+        *error = collective_run(runtime, work->collective);
+        return true;
     default:
         return false;
     }
@@ -335,12 +341,27 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
     return error;
 }
 
+static cudaError_t duplicate_collective(struct work *work) {
+    size_t bytes = collective_work_bytes(work->collective);
+    struct collective_work *copy = malloc(bytes);
+    if (copy == NULL) {
+        work->kind = WORK_EMPTY;
+        return cudaErrorMemoryAllocation;
+    }
+    memcpy(copy, work->collective, bytes);
+    work->collective = copy;
+    return cudaSuccess;
+}
+
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     *copy = *work;
     if (work->kind == WORK_GRAPH) {
         copy->graph = graph_copy(work->graph);
         copy->kind = copy->graph != NULL ? WORK_GRAPH : WORK_EMPTY;
         return copy->graph != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    if (work->kind == WORK_COLLECTIVE) {
+        return duplicate_collective(copy);
     }
     if (work->kind != WORK_KERNEL) {
         return cudaSuccess;
@@ -360,6 +381,8 @@ void work_free(struct work *work) {
         free(work->kernel.parameters);
     } else if (work->kind == WORK_GRAPH) {
         graph_free(work->graph);
+    } else if (work->kind == WORK_COLLECTIVE) {
+        free(work->collective);
     }
     work->kind = WORK_EMPTY;
 }
