@@ -69,21 +69,21 @@ struct collective_exchange {
 
 enum collective_state {
     COLLECTIVE_GOOD,
-    COLLECTIVE_WAITS,           /**< not all ranks have come */
-    COLLECTIVE_INVALID,         /**< what all ranks say does not fit together */
-    COLLECTIVE_REMOTE,          /**< a rank has gone, or did not come in time */
+    COLLECTIVE_WAITS,   /**< not all ranks have come */
+    COLLECTIVE_INVALID, /**< what all ranks say does not fit together */
+    COLLECTIVE_REMOTE,  /**< a rank has gone, or did not come in time */
     COLLECTIVE_OUT_OF_MEMORY
 };
 
 /** A rank comes to a communicator; asked again until all have. */
 struct collective_join {
-    uint64_t key[2];           /**< of the unique id */
+    uint64_t key[2]; /**< of the unique id */
     uint32_t ranks, rank;
     int32_t device;
-    uint32_t state;            /**< receives a collective_state */
-    uint64_t communicator;     /**< receives its number */
-    uint32_t has_come;         /**< of this rank: asked before */
-    char text[400];            /**< receives what is wrong */
+    uint32_t state;        /**< receives a collective_state */
+    uint64_t communicator; /**< receives its number */
+    uint32_t has_come;     /**< of this rank: asked before */
+    char text[400];        /**< receives what is wrong */
 };
 
 /** A rank says how a communicator is to be split; asked again until all have. */
@@ -101,7 +101,7 @@ struct collective_split {
 struct collective_status {
     uint64_t communicator;
     uint32_t rank;
-    uint32_t ends;   /**< 1: the rank leaves; 2: it gives up, and its operations fail */
+    uint32_t ends; /**< 1: the rank leaves; 2: it gives up, and its operations fail */
     uint32_t state;
     char text[400];
 };

@@ -160,10 +160,9 @@ EXPORTED ncclResult_t ncclCommInitAll(ncclComm_t *comms, int ranks, const int *d
 }
 
 static ncclResult_t check(const char *call, ncclComm_t comm, const void *result) {
-    return comm != NULL && result != NULL
-               ? ncclSuccess
-               : library_fail(ncclInvalidArgument, "%s: %s is NULL", call,
-                              comm == NULL ? "comm" : "a result");
+    return comm != NULL && result != NULL ? ncclSuccess
+                                          : library_fail(ncclInvalidArgument, "%s: %s is NULL",
+                                                         call, comm == NULL ? "comm" : "a result");
 }
 
 EXPORTED ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t *split,

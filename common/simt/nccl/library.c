@@ -81,6 +81,10 @@ double library_patience(void) {
     return 3 * (seconds >= 1 ? seconds : 10);
 }
 
+/** Only the emulator's library has it: its libcudart.so.13 looks. */
+extern const int ncclEmulated;
+EXPORTED const int ncclEmulated = 1;
+
 EXPORTED ncclResult_t ncclGetVersion(int *version) {
     if (version == NULL) {
         return library_fail(ncclInvalidArgument, "ncclGetVersion: version is NULL");

@@ -23,7 +23,7 @@
 #define NCCL_MINOR 23
 #define NCCL_PATCH 4
 #define NCCL_SUFFIX ""
-#define NCCL_VERSION(major, minor, patch) ((major) * 10000 + (minor) * 100 + (patch))
+#define NCCL_VERSION(major, minor, patch) ((major)*10000 + (minor)*100 + (patch))
 #define NCCL_VERSION_CODE NCCL_VERSION(NCCL_MAJOR, NCCL_MINOR, NCCL_PATCH)
 
 #ifdef __cplusplus
@@ -57,8 +57,8 @@ typedef enum {
     ncclMax = 2,
     ncclMin = 3,
     ncclAvg = 4,
-    ncclNumOps = 5,              /**< from here on those of ncclRedOpCreatePreMulSum() */
-    ncclMaxRedOp = 0x7fffffff    /**< the type has 31 bits */
+    ncclNumOps = 5,           /**< from here on those of ncclRedOpCreatePreMulSum() */
+    ncclMaxRedOp = 0x7fffffff /**< the type has 31 bits */
 } ncclRedOp_t;
 
 typedef enum {
@@ -95,11 +95,11 @@ typedef struct ncclConfig_v21700 {
     int splitShare;
 } ncclConfig_t;
 
-#define NCCL_CONFIG_INITIALIZER                                                                 \
-    {                                                                                           \
-        sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT,             \
-            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,                \
-            NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT                                        \
+#define NCCL_CONFIG_INITIALIZER                                                     \
+    {                                                                               \
+        sizeof(ncclConfig_t), 0xcafebeef, NCCL_VERSION_CODE, NCCL_CONFIG_UNDEF_INT, \
+            NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT, NCCL_CONFIG_UNDEF_INT,    \
+            NCCL_CONFIG_UNDEF_PTR, NCCL_CONFIG_UNDEF_INT                            \
     }
 
 /* ---- Communicators ---- */

@@ -5,7 +5,8 @@
  * result = ((x0 op x1) op x2) op ... : rank 0 first, each step rounded to the type (16-bit floats
  * are added as fp32). So the result is the same for all ranks, and in every run. AVG multiplies
  * each float by 1 / ranks before the sum, and divides a sum of integers; PRE_MUL_SUM multiplies
- * each by the scalar before. Integers wrap around. MIN and MAX of a NaN and a number are the number.
+ * each by the scalar before. Integers wrap around. MIN and MAX of a NaN and a number are the
+ * number.
  */
 #ifndef WARPBOOK_COMMON_SIMT_NCCL_REDUCE_H_
 #define WARPBOOK_COMMON_SIMT_NCCL_REDUCE_H_

@@ -17,7 +17,8 @@
 static const char EPILOGUE[] =
     "Flags come before PROGRAM; what follows PROGRAM is its own. They stand for the variables\n"
     "SIMT_GPU, SIMT_CHECK, SIMT_REPORT, SIMT_REPORT_FILE, SIMT_XRAY, SIMT_DEVICES,\n"
-    "SIMT_THREADS, SIMT_INSTRUCTION_LIMIT and SIMT_ERROR_EXITCODE, which work without this program, too:\n"
+    "SIMT_THREADS, SIMT_INSTRUCTION_LIMIT and SIMT_ERROR_EXITCODE, which work without this "
+    "program, too:\n"
     "\n"
     "  LD_PRELOAD=.../libcudart.so.13 SIMT_REPORT=text ./saxpy\n"
     "\n"

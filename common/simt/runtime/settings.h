@@ -40,7 +40,7 @@ struct simt_settings {
     uint64_t seed;
     double wait_seconds; /**< for kernels and collectives of several devices that wait for others */
     int devices;         /**< 1 to SIMT_MOST_DEVICES */
-    char xray[PATH_MAX];        /**< absolute; empty: no page */
+    char xray[PATH_MAX]; /**< absolute; empty: no page */
     char report_file[PATH_MAX]; /**< absolute; empty: the report goes to stderr */
 };
 

@@ -18,11 +18,11 @@
 #include "common/simt/runtime/xray/xray_page.h"
 
 static struct runtime *the_runtime(void) {
-    static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
-                                     .mirror_lock = PTHREAD_MUTEX_INITIALIZER,
-                                     .flights = {.lock = PTHREAD_MUTEX_INITIALIZER,
-                                                 .changed = PTHREAD_COND_INITIALIZER},
-                                     .next_id = 1};
+    static struct runtime runtime = {
+        .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+        .mirror_lock = PTHREAD_MUTEX_INITIALIZER,
+        .flights = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+        .next_id = 1};
     return &runtime;
 }
 

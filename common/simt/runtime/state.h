@@ -53,12 +53,12 @@ struct runtime_order {
 
 /** Work that others run beside; see stream/flight.h. */
 struct runtime_flights {
-    pthread_mutex_t lock;   /**< guards `turn` */
-    pthread_cond_t changed; /**< of `turn` */
-    struct flight *turn;    /**< whose thread runs; NULL: that of the call */
-    uint64_t serial;        /**< of the newest one */
-    size_t count, started;  /**< that are not done; of these, that have a thread */
-    double quiet;           /**< seconds of the host's clock: when something happened last */
+    pthread_mutex_t lock;      /**< guards `turn` */
+    pthread_cond_t changed;    /**< of `turn` */
+    struct flight *turn;       /**< whose thread runs; NULL: that of the call */
+    uint64_t serial;           /**< of the newest one */
+    size_t count, started;     /**< that are not done; of these, that have a thread */
+    double quiet;              /**< seconds of the host's clock: when something happened last */
     struct shadow_list *spare; /**< shadows for launches that run beside others */
 };
 
@@ -79,11 +79,11 @@ struct runtime {
     bool finished; /**< the program has ended, and leaks and the report were told */
     struct simt_settings settings;
     struct simt_memory *memory;
-    int device;                                     /**< the selected one: see runtime_select() */
+    int device;                                    /**< the selected one: see runtime_select() */
     struct device_state others[SIMT_MOST_DEVICES]; /**< all but the selected one are valid */
-    struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
-    struct module *modules;            /**< newest first */
-    struct host_block *host_blocks;    /**< pinned, registered, managed */
+    struct simt_global_shadow *shadow;             /**< SIMT_CHECK=full only, else NULL */
+    struct module *modules;                        /**< newest first */
+    struct host_block *host_blocks;                /**< pinned, registered, managed */
     struct cudaArray *arrays;
     struct simt_textures *textures;   /**< and surfaces */
     struct object_desc *object_descs; /**< what the program said of each of them */
@@ -210,13 +210,13 @@ cudaError_t runtime_error_of(enum status status);
 
 /** The same for a call that waits for something on the device first. @param waits gives
  *  cudaSuccess, or what the call returns in place of going on */
-#define WAITING_CALL(runtime, waits, call)                                                  \
-    struct runtime *runtime = runtime_enter();                                              \
-    cudaError_t waited_ = (waits);                                                          \
-    if (waited_ != cudaSuccess) {                                                           \
-        return runtime_leave(runtime, waited_);                                             \
-    }                                                                                       \
-    runtime_synchronize(runtime);                                                           \
+#define WAITING_CALL(runtime, waits, call)      \
+    struct runtime *runtime = runtime_enter();  \
+    cudaError_t waited_ = (waits);              \
+    if (waited_ != cudaSuccess) {               \
+        return runtime_leave(runtime, waited_); \
+    }                                           \
+    runtime_synchronize(runtime);               \
     return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
 
 /** The same for a call that waits for the default stream of the device. */

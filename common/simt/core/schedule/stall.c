@@ -266,8 +266,7 @@ static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
     if (yield->function(yield->context, wrote)) {
         return true;
     }
-    fail_endless(blocks, count,
-                 "nothing has happened for a while on any device that could end it");
+    fail_endless(blocks, count, "nothing has happened for a while on any device that could end it");
     first->block.fault.hint = "it waits for what another kernel writes: is that launched, before "
                               "the host waits for this one, with as many blocks, and does it "
                               "write where this one reads?";

@@ -38,11 +38,11 @@ struct simt_memory {
     size_t reserved;
     unsigned char *memory;
     uint64_t *written; /* one bit a byte of the window */
-    size_t limit;       /* of each GPU */
+    size_t limit;      /* of each GPU */
     int devices, selected;
     size_t used[SIMT_MOST_DEVICES];
     unsigned allowed[SIMT_MOST_DEVICES]; /* whose memory its kernels may use: a bit each */
-    uint64_t top; /* first address never handed out */
+    uint64_t top;                        /* first address never handed out */
     struct table device, host;
     void (*wanted)(void *context, uint64_t address); /* NULL: nobody watches */
     void *context;
@@ -136,8 +136,8 @@ void simt_memory_select(struct simt_memory *memory, int device) {
 
 void simt_memory_allow(struct simt_memory *memory, int device, int peer, bool allowed) {
     unsigned bit = 1u << peer;
-    memory->allowed[device] = allowed ? memory->allowed[device] | bit
-                                      : memory->allowed[device] & ~bit;
+    memory->allowed[device] =
+        allowed ? memory->allowed[device] | bit : memory->allowed[device] & ~bit;
 }
 
 bool simt_memory_allows(const struct simt_memory *memory, int device) {

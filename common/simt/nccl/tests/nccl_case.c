@@ -106,9 +106,9 @@ int main(int argc, char **argv) {
         const char *name;
         ncclResult_t (*run)(struct world *w);
     } cases[] = {
-        {"absent", absent}, {"counts", counts},         {"operations", operations},
-        {"kinds", kinds},   {"sends", sends},           {"unanswered", unanswered},
-        {"left", left},     {"lonely", lonely},         {"read_early", read_early},
+        {"absent", absent}, {"counts", counts}, {"operations", operations},
+        {"kinds", kinds},   {"sends", sends},   {"unanswered", unanswered},
+        {"left", left},     {"lonely", lonely}, {"read_early", read_early},
         {"right", right},
     };
     struct world w;

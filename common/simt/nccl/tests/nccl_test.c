@@ -80,11 +80,11 @@ static uint16_t half_of(double x, int fraction_bits, int bias) {
 }
 
 static size_t put(char *to, ncclDataType_t type, double x) {
-#define PUT(number, T)                \
-    case number: {                    \
-        T value = (T)x;               \
+#define PUT(number, T)                    \
+    case number: {                        \
+        T value = (T)x;                   \
         memcpy(to, &value, sizeof value); \
-        return sizeof value;          \
+        return sizeof value;              \
     }
     switch ((int)type) {
         PUT(ncclInt8, int8_t)
@@ -260,9 +260,8 @@ WORLD_TEST(gathers_and_scatters) {
         expect(w, r, ncclFloat16, 3 * COUNT, COUNT, of_rank_3);
     }
     for (int r = 0; r < RANKS; r++) {
-        WANT_NCCL(ncclSuccess,
-                  ncclReduceScatter(w->d_in[r], w->d_out[r], COUNT / RANKS, ncclFloat16, ncclSum,
-                                    w->comm[r], w->stream[r]));
+        WANT_NCCL(ncclSuccess, ncclReduceScatter(w->d_in[r], w->d_out[r], COUNT / RANKS,
+                                                 ncclFloat16, ncclSum, w->comm[r], w->stream[r]));
     }
     wait_for_all(w);
     expect(w, 2, ncclFloat16, 0, COUNT / RANKS, part_2);
@@ -272,8 +271,8 @@ WORLD_TEST(works_in_place) {
     give(w, ncclFloat32, COUNT);
     for (int r = 0; r < RANKS; r++) {
         WANT(cudaSuccess, cudaSetDevice(r));
-        WANT(cudaSuccess, cudaMemcpy(w->d_out[r], w->d_in[r], COUNT * sizeof(float),
-                                     cudaMemcpyDeviceToDevice));
+        WANT(cudaSuccess,
+             cudaMemcpy(w->d_out[r], w->d_in[r], COUNT * sizeof(float), cudaMemcpyDeviceToDevice));
         WANT(cudaSuccess, cudaDeviceSynchronize());
         WANT_NCCL(ncclSuccess, ncclAllReduce(w->d_out[r], w->d_out[r], COUNT, ncclFloat32, ncclSum,
                                              w->comm[r], w->stream[r]));
@@ -386,8 +385,8 @@ WORLD_TEST(answers_questions_and_refuses) {
                                                  w->comm[0], w->stream[0]));
     WANT_NCCL(ncclInvalidArgument, ncclAllReduce(w->d_in[0], w->d_out[0], 1, ncclInt, ncclNumOps,
                                                  w->comm[0], w->stream[0]));
-    WANT_NCCL(ncclInvalidArgument, ncclBroadcast(w->d_in[0], w->d_out[0], 1, ncclInt, RANKS,
-                                                 w->comm[0], w->stream[0]));
+    WANT_NCCL(ncclInvalidArgument,
+              ncclBroadcast(w->d_in[0], w->d_out[0], 1, ncclInt, RANKS, w->comm[0], w->stream[0]));
     WANT_NCCL(ncclInvalidArgument, ncclAllReduce(w->host, w->d_out[0], COUNT, ncclInt, ncclSum,
                                                  w->comm[0], w->stream[0]));
     (void)cudaGetLastError();

@@ -8,8 +8,8 @@
 
 #include "common/base/checked.h"
 #include "common/simt/memory/footprint.h"
-#include "common/simt/runtime/collective/communicator.h"
 #include "common/simt/nccl/reduce.h"
+#include "common/simt/runtime/collective/communicator.h"
 #include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
@@ -125,7 +125,8 @@ cudaError_t collective_check(struct runtime *runtime, const struct collective_wo
     good = good && check_buffer(runtime, name, "reads", call->send, send) &&
            check_buffer(runtime, name, "writes", call->receive, receive);
     if (good && call->operation == COLLECTIVE_PRE_MUL_SUM && call->scalar_on_device) {
-        good = check_buffer(runtime, name, "reads", call->scalar, collective_type_bytes(call->type));
+        good =
+            check_buffer(runtime, name, "reads", call->scalar, collective_type_bytes(call->type));
     }
     return good ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -153,8 +154,8 @@ static void mark(struct runtime *runtime, const struct meeting *m, uint32_t rank
         bool written = true;
         piece = bytes - at < PIECE ? bytes - at : PIECE;
         for (uint32_t r = 0; r < ranks; r++) {
-            written = written && simt_memory_written(runtime->memory,
-                                                     m->calls[r].send + offset + at, piece);
+            written = written &&
+                      simt_memory_written(runtime->memory, m->calls[r].send + offset + at, piece);
         }
         if (written) {
             simt_memory_mark(runtime->memory, to + at, piece);
@@ -375,8 +376,8 @@ static void explain_absence(struct runtime *runtime, struct communicator *c,
         runtime, c, COLLECTIVE_REMOTE,
         "rank %u of %u has waited %g s in %s (operation %llu of its communicator) for rank %u, "
         "which has %s",
-        call->rank, c->ranks, runtime->settings.wait_seconds, text,
-        (unsigned long long)m->number, missing,
+        call->rank, c->ranks, runtime->settings.wait_seconds, text, (unsigned long long)m->number,
+        missing,
         c->has_gone[missing] ? "left the communicator"
                              : "not called it, or has work before it in the stream that waits");
 }
@@ -478,15 +479,14 @@ static void explain_silence(struct runtime *runtime, struct communicator *c,
     }
     if (n < count) {
         const struct collective_part *part = &parts[n].part;
-        communicator_fail(
-            runtime, c, COLLECTIVE_REMOTE,
-            "rank %u of %u has waited %g s in %s of %llu %s %s rank %u, which has %s",
-            parts[n].rank, c->ranks, runtime->settings.wait_seconds,
-            part->sends ? "ncclSend" : "ncclRecv", (unsigned long long)part->count,
-            collective_type_name(part->type), part->sends ? "to" : "from", part->peer,
-            c->has_gone[part->peer] ? "left the communicator"
-            : part->sends           ? "not called ncclRecv for it"
-                                    : "not called ncclSend for it");
+        communicator_fail(runtime, c, COLLECTIVE_REMOTE,
+                          "rank %u of %u has waited %g s in %s of %llu %s %s rank %u, which has %s",
+                          parts[n].rank, c->ranks, runtime->settings.wait_seconds,
+                          part->sends ? "ncclSend" : "ncclRecv", (unsigned long long)part->count,
+                          collective_type_name(part->type), part->sends ? "to" : "from", part->peer,
+                          c->has_gone[part->peer] ? "left the communicator"
+                          : part->sends           ? "not called ncclRecv for it"
+                                                  : "not called ncclSend for it");
     }
 }
 

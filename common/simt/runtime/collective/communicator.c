@@ -75,8 +75,9 @@ static void come(struct runtime *runtime, struct communicator *c, struct collect
     }
     for (uint32_t r = 0; r < c->ranks; r++) {
         if (c->has_come[r] && c->devices[r] == join->device) {
-            refuse(join, "ranks %u and %u both use device %d: each rank needs its own "
-                         "(cudaSetDevice before ncclCommInitRank)",
+            refuse(join,
+                   "ranks %u and %u both use device %d: each rank needs its own "
+                   "(cudaSetDevice before ncclCommInitRank)",
                    r, join->rank, join->device);
             return;
         }

@@ -56,8 +56,8 @@ struct communicator {
     bool has_come[COLLECTIVE_MOST_RANKS], has_gone[COLLECTIVE_MOST_RANKS];
     int devices[COLLECTIVE_MOST_RANKS];
     struct program *programs[COLLECTIVE_MOST_RANKS]; /**< whose rank it is; NULL: of this process */
-    uint64_t operations[COLLECTIVE_MOST_RANKS]; /**< that each rank has begun */
-    enum collective_state state;                /**< COLLECTIVE_GOOD until something went wrong */
+    uint64_t operations[COLLECTIVE_MOST_RANKS];      /**< that each rank has begun */
+    enum collective_state state; /**< COLLECTIVE_GOOD until something went wrong */
     bool aborted;
     char text[400];
     struct meeting *meetings;
@@ -77,7 +77,8 @@ void communicator_fail(struct runtime *runtime, struct communicator *communicato
                        enum collective_state state, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 
-/** Looks at the communicator, types, counts and buffers of an operation. What is wrong is explained.
+/** Looks at the communicator, types, counts and buffers of an operation. What is wrong is
+ * explained.
  *  @param device receives the rank's, when it is right */
 cudaError_t collective_check(struct runtime *runtime, const struct collective_work *work);
 

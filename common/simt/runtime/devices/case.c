@@ -92,10 +92,10 @@ int main(int argc, char **argv) {
         const char *name;
         cudaError_t (*run)(int *d[2]);
     } cases[] = {
-        {"no_access", no_access}, {"unordered", unordered},
-        {"no_fence", no_fence},   {"with_fence", with_fence},
-        {"forever", forever},
-        {"forever_atomic", forever_atomic}, {"never_waited", never_waited},
+        {"no_access", no_access},       {"unordered", unordered},
+        {"no_fence", no_fence},         {"with_fence", with_fence},
+        {"forever", forever},           {"forever_atomic", forever_atomic},
+        {"never_waited", never_waited},
     };
     int *d[2] = {NULL, NULL};
     cudaError_t error = begin(d);

@@ -62,10 +62,10 @@ struct module {
     struct module *remote;    /**< handle of the device process that has it, too; or NULL */
     struct simt_module *core; /**< of the selected device; NULL until loaded */
     struct simt_module *cores[SIMT_MOST_DEVICES]; /**< of the other devices */
-    cudaError_t failure;      /**< of an attempt to load it */
-    unsigned architecture;    /**< of the PTX in use */
-    size_t without_ptx;       /**< -rdc=true: files that had none */
-    struct fatbin_code code;  /**< machine code for about this GPU; bytes NULL: none */
+    cudaError_t failure;                          /**< of an attempt to load it */
+    unsigned architecture;                        /**< of the PTX in use */
+    size_t without_ptx;                           /**< -rdc=true: files that had none */
+    struct fatbin_code code; /**< machine code for about this GPU; bytes NULL: none */
     struct kernel *kernels;
     struct variable *variables;
     struct module *next;

@@ -17,8 +17,8 @@
 
 enum packet_kind {
     /* From the program. */
-    PACKET_CALL = 1, /**< call: row of calls.h; thread; error: the thread's device; data: arguments; behind them `extra` bytes
-                          that lie at `address` in the program */
+    PACKET_CALL = 1, /**< call: row of calls.h; thread; error: the thread's device; data: arguments;
+                        behind them `extra` bytes that lie at `address` in the program */
     PACKET_DATA,     /**< extra bytes: a piece of what PULL asked for */
     PACKET_DONE,     /**< the function has returned, the memory is there (address), or is not (0) */
     PACKET_FAILED,   /**< the program has no such memory */

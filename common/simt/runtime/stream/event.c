@@ -16,8 +16,8 @@ struct CUevent_st {
     bool recorded;
     struct order_clock clock;   /**< what comes before it */
     double time;                /**< modelled nanoseconds */
-    uint64_t promised, come; /**< records so far: asked for, and done; see flight.h */
-    bool destroyed;          /**< goes when all have come */
+    uint64_t promised, come;    /**< records so far: asked for, and done; see flight.h */
+    bool destroyed;             /**< goes when all have come */
     unsigned long long capture; /**< id of the capture it was last recorded in; 0: none */
     struct node_list after;     /**< captured work it stands for */
     struct CUevent_st *next;

@@ -187,8 +187,7 @@ static void give_thread_its_turn(struct runtime *runtime, struct flight *flight)
 }
 
 static bool start_thread(struct flight *flight) {
-    return may_wait(&flight->work) &&
-           pthread_create(&flight->thread, NULL, live, flight) == 0;
+    return may_wait(&flight->work) && pthread_create(&flight->thread, NULL, live, flight) == 0;
 }
 
 static void give_turn_to(struct runtime *runtime, struct flight *flight) {
@@ -391,8 +390,8 @@ cudaError_t flights_wait_for_device(struct runtime *runtime) {
 cudaError_t flights_wait_for_event(struct runtime *runtime, struct CUevent_st *event) {
     return runtime->flights.count == 0 || event == NULL
                ? cudaSuccess
-               : wait_until(runtime, &(struct goal){.event = event,
-                                                    .number = event_promised(event)});
+               : wait_until(runtime,
+                            &(struct goal){.event = event, .number = event_promised(event)});
 }
 
 static cudaError_t ask(struct runtime *runtime, const struct goal *goal) {
@@ -412,8 +411,7 @@ cudaError_t flights_ask(struct runtime *runtime, struct CUstream_st *stream) {
 cudaError_t flights_ask_event(struct runtime *runtime, struct CUevent_st *event) {
     return runtime->flights.count == 0 || event == NULL
                ? cudaSuccess
-               : ask(runtime,
-                     &(struct goal){.event = event, .number = event_promised(event)});
+               : ask(runtime, &(struct goal){.event = event, .number = event_promised(event)});
 }
 
 /* ---- Shadows ---- */

@@ -13,10 +13,10 @@
 /* Older work than so many pieces is forgotten. */
 enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
 
-#define DEVICES_HINT                                                                             \
+#define DEVICES_HINT                                                                               \
     "let a stream of the one device wait for an event of the other (cudaStreamWaitEvent), or the " \
-    "host for both; kernels that run at the same time order their accesses by a flag: "          \
-    "__threadfence_system() between the data and the volatile or atomic store of the flag, "     \
+    "host for both; kernels that run at the same time order their accesses by a flag: "            \
+    "__threadfence_system() between the data and the volatile or atomic store of the flag, "       \
     "which __threadfence() does for one device alone"
 
 struct order_piece {

@@ -52,9 +52,9 @@ static bool may_submit(const struct runtime *runtime, const struct CUstream_st *
     if (work->kind != WORK_KERNEL || stream->device == runtime->device) {
         return true;
     }
-    runtime_explain(runtime,
-                    "%s is launched on device %d, in a stream of device %d: cudaSetDevice(%d) first",
-                    work->kernel.kernel->readable, runtime->device, stream->device, stream->device);
+    runtime_explain(
+        runtime, "%s is launched on device %d, in a stream of device %d: cudaSetDevice(%d) first",
+        work->kernel.kernel->readable, runtime->device, stream->device, stream->device);
     return false;
 }
 

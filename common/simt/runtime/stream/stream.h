@@ -25,7 +25,7 @@ struct CUstream_st {
     struct capture *capture;            /**< NULL: work runs */
     cudaStreamAttrValue window, policy; /**< hints: no effect */
     struct node_list tail;              /**< captured work that the next piece comes after */
-    struct flight *flights; /**< work that is not done yet, oldest first */
+    struct flight *flights;             /**< work that is not done yet, oldest first */
     struct CUstream_st *next;
 };
 

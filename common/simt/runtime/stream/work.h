@@ -73,8 +73,8 @@ struct work {
         struct copy_work copy;
         struct set_work set;
         struct host_work host;
-        struct CUgraph_st *graph; /**< a child graph; owned */
-        cudaEvent_t event;        /**< recorded, or waited for */
+        struct CUgraph_st *graph;           /**< a child graph; owned */
+        cudaEvent_t event;                  /**< recorded, or waited for */
         struct collective_work *collective; /**< owned */
     };
 };
