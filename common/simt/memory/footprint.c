@@ -82,6 +82,22 @@ void simt_footprint_note(struct simt_footprint *f, uint64_t address, size_t byte
     }
 }
 
+void simt_footprint_visit(const struct simt_footprint *f,
+                          void (*visit)(void *context, uint64_t address, unsigned words),
+                          void *context) {
+    for (size_t n = 0; n < BUCKETS; n++) {
+        for (const struct page *page = f->buckets[n]; page != NULL; page = page->next) {
+            for (size_t set = 0; set < SET_WORDS; set++) {
+                uint64_t words = page->sets[0][set] | page->sets[1][set];
+                if (words != 0) {
+                    visit(context, (page->number << PAGE_SHIFT) + (set * 64 << WORD_SHIFT),
+                          (unsigned)__builtin_popcountll(words));
+                }
+            }
+        }
+    }
+}
+
 bool simt_footprint_is_empty(const struct simt_footprint *f) {
     for (size_t n = 0; n < BUCKETS; n++) {
         if (f->buckets[n] != NULL) {

@@ -27,6 +27,11 @@ struct simt_meeting {
     bool first_writes, second_writes;
 };
 
+/** Calls @p visit with each 256 bytes of which words were noted, and how many. */
+void simt_footprint_visit(const struct simt_footprint *footprint,
+                          void (*visit)(void *context, uint64_t address, unsigned words),
+                          void *context);
+
 /** @return whether nothing was noted. */
 bool simt_footprint_is_empty(const struct simt_footprint *footprint);
 

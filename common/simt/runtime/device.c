@@ -251,7 +251,9 @@ static cudaError_t reset(struct runtime *runtime) {
 }
 
 cudaError_t cudaDeviceReset(void) {
-    WAITING_CALL(runtime, flights_wait_for_device(runtime), reset(runtime));
+    struct runtime *runtime = runtime_enter();
+    cudaError_t waited = flights_wait_for_device(runtime);
+    return runtime_leave(runtime, waited != cudaSuccess ? waited : reset(runtime));
 }
 
 static bool has_limit(enum cudaLimit limit) {
@@ -352,7 +354,7 @@ static cudaError_t enable_peer(struct runtime *runtime, int peer, unsigned flags
         return flags != 0 ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
     }
     if (!reaches(runtime, runtime->device, peer)) {
-        return peer == runtime->device ? cudaErrorInvalidDevice : cudaErrorPeerAccessUnsupported;
+        return cudaErrorPeerAccessUnsupported;
     }
     if (simt_memory_allows(runtime->memory, peer)) {
         return cudaErrorPeerAccessAlreadyEnabled;

@@ -48,6 +48,7 @@ struct runtime_order {
     struct CUstream_st *stream;       /**< whose work runs */
     const char *name;                 /**< of a flight that runs, for messages; or NULL */
     size_t streams;                   /**< numbers given to streams so far */
+    uint64_t peer_bytes; /**< of other devices, that the work that runs touched in pieces before */
     unsigned host_functions;          /**< that run now, in the order of their streams */
 };
 

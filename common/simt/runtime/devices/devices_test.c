@@ -167,7 +167,7 @@ PAIR_TEST(kernels_use_peers_memory) {
     WANT(cudaSuccess, cudaDeviceCanAccessPeer(&can, 1, 1));
     EXPECT_INT_EQ(0, can);
     WANT(cudaErrorInvalidDevice, cudaDeviceCanAccessPeer(&can, 0, DEVICES));
-    WANT(cudaErrorInvalidDevice, cudaDeviceEnablePeerAccess(0, 0));
+    WANT(cudaErrorPeerAccessUnsupported, cudaDeviceEnablePeerAccess(0, 0));
     WANT(cudaErrorInvalidValue, cudaDeviceEnablePeerAccess(1, 1));
     WANT(cudaErrorPeerAccessNotEnabled, cudaDeviceDisablePeerAccess(1));
     connect(0, 1);
@@ -354,6 +354,41 @@ PAIR_TEST(data_and_a_flag_are_no_race) {
     WANT(cudaSuccess, cudaSetDevice(0));
     WANT(cudaSuccess, cudaDeviceSynchronize());
     disconnect(0, 1);
+}
+
+/** Modelled milliseconds of a kernel that writes a device's memory, by device 0. */
+static float time_of_fill(int *to, int count) {
+    cudaEvent_t events[2];
+    float milliseconds = 0;
+    for (int n = 0; n < 2; n++) {
+        WANT(cudaSuccess, cudaEventCreate(&events[n]));
+    }
+    WANT(cudaSuccess, cudaEventRecord(events[0], NULL));
+    launch_fill(to, 1, count, NULL);
+    WANT(cudaSuccess, cudaEventRecord(events[1], NULL));
+    WANT(cudaSuccess, cudaEventSynchronize(events[1]));
+    WANT(cudaSuccess, cudaEventElapsedTime(&milliseconds, events[0], events[1]));
+    for (int n = 0; n < 2; n++) {
+        WANT(cudaSuccess, cudaEventDestroy(events[n]));
+    }
+    return milliseconds;
+}
+
+C_TEST(devices, links_take_time) {
+    enum { MANY = 1 << 20 };
+    int *d[2] = {NULL, NULL};
+    for (int n = 0; n < 2; n++) {
+        WANT(cudaSuccess, cudaSetDevice(n));
+        WANT(cudaSuccess, cudaMalloc((void **)&d[n], MANY * sizeof(int)));
+    }
+    connect(0, 1);
+    float near = time_of_fill(d[0], MANY);
+    float far = time_of_fill(d[1], MANY);
+    EXPECT_TRUE(far > near + 0.005f); // 4 MiB by the fastest link: 6 us
+    disconnect(0, 1);
+    for (int n = 0; n < 2; n++) {
+        WANT(cudaSuccess, cudaFree(d[n]));
+    }
 }
 
 C_TEST(devices, reset_leaves_the_others) {

@@ -39,7 +39,7 @@ const struct simt_link *simt_gpu_link(const struct simt_gpu *gpu) {
 }
 
 double simt_link_copy(const struct simt_gpu *gpu, size_t bytes) {
-    const double overhead = 1500; /* as of a copy within the device: MODEL.md */
+    const double overhead = 4500; /* as of a copy within the device: MODEL.md */
     const struct simt_link *link = simt_gpu_link(gpu);
     double once = link->latency + (double)bytes / link->bandwidth;
     return overhead + (link->peers ? once : 2 * once); /* else to the host, and from there */

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/simt/control.h"
+#include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
@@ -250,14 +251,27 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
     return cudaSuccess;
 }
 
+/** What has crossed the links to other devices. */
+static void account_link(struct runtime *runtime, uint64_t before) {
+    const struct simt_link *link = simt_gpu_link(runtime->settings.gpu);
+    uint64_t bytes = order_peer_bytes(runtime) - before;
+    if (bytes > 0) {
+        runtime->clock += link->latency + (double)bytes / link->bandwidth;
+    }
+}
+
 cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
+    uint64_t before = order_peer_bytes(runtime);
     if (!flight_runs(runtime)) {
-        return run_with(runtime, launch, graph, runtime->shadow, NULL);
+        cudaError_t error = run_with(runtime, launch, graph, runtime->shadow, NULL);
+        account_link(runtime, before);
+        return error;
     }
     struct simt_yield turns = {.function = yield, .order = order_system, .context = runtime};
     struct simt_global_shadow *shadow = flight_take_shadow(runtime);
     cudaError_t error = run_with(runtime, launch, graph, shadow, &turns);
     flight_give_shadow(runtime, shadow);
+    account_link(runtime, before);
     return error;
 }
 

@@ -20,6 +20,7 @@ struct flight {
     pthread_t thread;
     struct CUstream_st *order_stream; /* what struct runtime_order has while it runs */
     struct simt_footprint *footprint;
+    uint64_t peer_bytes;
     cudaError_t *error; /* of the call that added it, while that lasts; or NULL */
     struct flight *next;
 };
@@ -170,6 +171,7 @@ static void give_thread_its_turn(struct runtime *runtime, struct flight *flight)
     struct simt_footprint *footprint = runtime->order.footprint;
     runtime->order.stream = flight->order_stream;
     runtime->order.footprint = flight->footprint;
+    runtime->order.peer_bytes = flight->peer_bytes;
     runtime->order.name = name_of(&flight->work);
     pthread_mutex_lock(&flights->lock);
     give_turn(flights, flight);
@@ -177,6 +179,8 @@ static void give_thread_its_turn(struct runtime *runtime, struct flight *flight)
     pthread_mutex_unlock(&flights->lock);
     flight->order_stream = runtime->order.stream;
     flight->footprint = runtime->order.footprint;
+    flight->peer_bytes = runtime->order.peer_bytes;
+    runtime->order.peer_bytes = 0;
     runtime->order.stream = stream;
     runtime->order.footprint = footprint;
     runtime->order.name = NULL;

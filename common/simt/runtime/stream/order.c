@@ -325,12 +325,34 @@ static bool has_news(const struct order_clock *clock, const struct order_clock *
     return news;
 }
 
+/* Bytes of other devices' memory. */
+struct far {
+    const struct runtime *runtime;
+    uint64_t bytes;
+};
+
+static void add_far(void *context, uint64_t address, unsigned words) {
+    enum { WORD = 4 };
+    struct far *far = context;
+    int device = simt_memory_device_of(far->runtime->memory, address);
+    far->bytes += device >= 0 && device != far->runtime->device ? (uint64_t)words * WORD : 0;
+}
+
+uint64_t order_peer_bytes(const struct runtime *runtime) {
+    struct far far = {.runtime = runtime, .bytes = runtime->order.peer_bytes};
+    if (runtime->settings.devices > 1 && runtime->order.footprint != NULL) {
+        simt_footprint_visit(runtime->order.footprint, add_far, &far);
+    }
+    return far.bytes;
+}
+
 /* The work that runs goes on as another piece, where there is something to tell apart. */
 static void cut(struct runtime *runtime, struct CUstream_st *stream) {
     struct runtime_order *order = &runtime->order;
     if (order->footprint == NULL || simt_footprint_is_empty(order->footprint)) {
         return;
     }
+    order->peer_bytes = order_peer_bytes(runtime);
     order_end(runtime, stream, order->name != NULL ? order->name : "a kernel");
     stream->clock.pieces[stream->number]++;
     order->footprint = simt_footprint_create();

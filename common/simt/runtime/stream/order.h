@@ -68,6 +68,9 @@ void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *
  *  variable */
 void order_host_access(struct runtime *runtime, const void *address, uint64_t used, bool writes);
 
+/** @return bytes of other devices' memory that the work that runs has touched so far. */
+uint64_t order_peer_bytes(const struct runtime *runtime);
+
 /** The kernel that runs orders what it did for those of other devices, or comes after what they
  *  have ordered: with accesses and fences of the scope of the system. As with blocks, which flag
  *  it is does not matter. */
