@@ -406,6 +406,7 @@ static cudaError_t meet(struct runtime *runtime, struct communicator *c,
         order_learn(&runtime->order.stream->clock, &m->clock);
     }
     m->failed = m->failed || !done;
+    communicator_tell(runtime, c);
     leave(c, m);
     return done ? cudaSuccess : cudaErrorLaunchFailure;
 }
@@ -510,6 +511,7 @@ static cudaError_t trade(struct runtime *runtime, struct communicator *c,
     if (!done && c->state == COLLECTIVE_GOOD && !c->aborted) {
         explain_silence(runtime, c, parts, work->part_count);
     }
+    communicator_tell(runtime, c);
     for (uint32_t n = 0; n < work->part_count; n++) {
         unlink_part(c, &parts[n]);
     }
@@ -524,7 +526,8 @@ cudaError_t collective_run(struct runtime *runtime, const struct collective_work
         error = work->operation.kind == COLLECTIVE_EXCHANGE ? trade(runtime, c, work)
                                                             : meet(runtime, c, &work->operation);
     }
-    if (error != cudaSuccess && runtime->pending == cudaSuccess) {
+    bool aborted = c != NULL && c->aborted;
+    if (error != cudaSuccess && !aborted && runtime->pending == cudaSuccess) {
         runtime->pending = error;
     }
     return cudaSuccess;

@@ -363,6 +363,11 @@ struct fatbin_wrapper {
     X(simt_ask_state, 1, (INOUT, struct simt_device_state))                                        \
     X(simt_ask_gpu, 2, (TEXT_OUT, b), (IN, int))                                                   \
     X(simt_ask_name, 2, (IN, const void *), (TEXT, 0))                                             \
+    X(cudaIpcGetMemHandle, 2, (INOUT, cudaIpcMemHandle_t), (IN, void *))                           \
+    X(cudaIpcOpenMemHandle, 3, (INOUT, void *), (IN, cudaIpcMemHandle_t), (IN, unsigned))          \
+    X(cudaIpcCloseMemHandle, 1, (IN, void *))                                                      \
+    X(cudaIpcGetEventHandle, 2, (INOUT, cudaIpcEventHandle_t), (HANDLE, cudaEvent_t))              \
+    X(cudaIpcOpenEventHandle, 2, (NEW, cudaEvent_t), (IN, cudaIpcEventHandle_t))                   \
     /* What libnccl.so.2 asks for. */                                                              \
     X(simt_collective_join, 1, (INOUT, struct collective_join))                                    \
     X(simt_collective_split, 1, (INOUT, struct collective_split))                                  \

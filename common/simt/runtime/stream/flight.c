@@ -454,6 +454,10 @@ static void drop(struct runtime *runtime, struct CUstream_st *stream) {
         runtime_explain(runtime, "%s on device %d had not ended when the program did",
                         name_of(&stream->flights->work), stream->device);
     }
+    for (const struct flight *f = stream->flights; f != NULL; f = f->next) {
+        runtime->flights.count--;
+        runtime->flights.started -= f->started;
+    }
     stream->flights = NULL;
 }
 
@@ -466,5 +470,25 @@ void flights_finish(struct runtime *runtime) {
     for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         drop(runtime, s);
     }
-    runtime->flights.count = runtime->flights.started = 0;
+}
+
+/* Ends the flights of a stream that have begun, and drops the others. */
+static void abandon(struct runtime *runtime, struct CUstream_st *stream) {
+    while (stream->flights != NULL) {
+        struct flight *flight = stream->flights;
+        flight->expired = true;
+        while (flight->started && !flight->done) {
+            give_turn_to(runtime, flight);
+        }
+        land(runtime, flight);
+    }
+}
+
+void flights_abandon(struct runtime *runtime) {
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        abandon(runtime, stream_default(runtime, d));
+    }
+    for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        abandon(runtime, s);
+    }
 }

@@ -21,6 +21,7 @@ enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
 
 struct order_piece {
     size_t stream; /* its number */
+    int device;
     uint64_t number;
     char *name;
     struct simt_footprint *footprint;
@@ -252,21 +253,12 @@ void order_note(struct runtime *runtime, const struct work *work) {
     }
 }
 
-static int device_of_stream(const struct runtime *runtime, size_t number) {
-    for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
-        if (s->number == number) {
-            return s->device;
-        }
-    }
-    return (int)number; /* default streams are the first ones, in the order of the devices */
-}
-
 /* "stream 3", with several devices "stream 3 of device 1". */
 static void name_stream(const struct runtime *runtime, const struct order_piece *piece, char *text,
                         size_t size) {
-    int device = device_of_stream(runtime, piece->stream);
-    bool several = runtime->settings.devices > 1 && device < runtime->settings.devices;
-    snprintf(text, size, several ? "stream %zu of device %d" : "stream %zu", piece->stream, device);
+    bool several = runtime->settings.devices > 1;
+    snprintf(text, size, several ? "stream %zu of device %d" : "stream %zu", piece->stream,
+             piece->device);
 }
 
 static void report(struct runtime *runtime, const struct order_piece *first,
@@ -276,7 +268,7 @@ static void report(struct runtime *runtime, const struct order_piece *first,
     simt_memory_describe(runtime->memory, meeting->address, where, sizeof where);
     name_stream(runtime, first, streams[0], sizeof streams[0]);
     name_stream(runtime, second, streams[1], sizeof streams[1]);
-    if (device_of_stream(runtime, first->stream) != device_of_stream(runtime, second->stream)) {
+    if (first->device != second->device) {
         fault.hint = DEVICES_HINT;
     }
     snprintf(fault.kernel, sizeof fault.kernel, "%s", second->name);
@@ -407,6 +399,7 @@ void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *
         return;
     }
     *piece = (struct order_piece){.stream = stream->number,
+                                  .device = stream->device,
                                   .number = known(&stream->clock, stream->number),
                                   .name = copy,
                                   .footprint = footprint};

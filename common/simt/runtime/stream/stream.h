@@ -35,6 +35,9 @@ struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int prio
 /** @return the stream of a handle, the default stream for its special handles; NULL: unknown. */
 struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle);
 
+/** Frees the streams of the selected program, default ones, too; they have no work any more. */
+void streams_free(struct runtime *runtime);
+
 /** @return the default stream of a device. */
 struct CUstream_st *stream_default(const struct runtime *runtime, int device);
 

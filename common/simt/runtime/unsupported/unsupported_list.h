@@ -99,11 +99,6 @@
     X(cudaGraphicsVDPAURegisterVideoSurface)              \
     X(cudaImportExternalMemory)                           \
     X(cudaImportExternalSemaphore)                        \
-    X(cudaIpcCloseMemHandle)                              \
-    X(cudaIpcGetEventHandle)                              \
-    X(cudaIpcGetMemHandle)                                \
-    X(cudaIpcOpenEventHandle)                             \
-    X(cudaIpcOpenMemHandle)                               \
     X(cudaKernelSetAttributeForDevice)                    \
     X(cudaLibraryEnumerateKernels)                        \
     X(cudaLibraryGetGlobal)                               \
