@@ -194,7 +194,8 @@ void runtime_select_program(struct runtime *runtime, struct program_state *state
     }
     take_program(runtime, state);
     simt_memory_select_program(runtime->memory, state->number);
-    for (int d = 0; runtime->default_stream == NULL && d < runtime->settings.devices; d++) {
+    bool fresh = runtime->default_stream == NULL;
+    for (int d = 0; fresh && d < runtime->settings.devices; d++) {
         runtime_select(runtime, d);
         make_device(runtime);
         runtime->device_flags = 0;

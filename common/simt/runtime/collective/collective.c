@@ -406,7 +406,6 @@ static cudaError_t meet(struct runtime *runtime, struct communicator *c,
         order_learn(&runtime->order.stream->clock, &m->clock);
     }
     m->failed = m->failed || !done;
-    communicator_tell(runtime, c);
     leave(c, m);
     return done ? cudaSuccess : cudaErrorLaunchFailure;
 }
@@ -511,7 +510,6 @@ static cudaError_t trade(struct runtime *runtime, struct communicator *c,
     if (!done && c->state == COLLECTIVE_GOOD && !c->aborted) {
         explain_silence(runtime, c, parts, work->part_count);
     }
-    communicator_tell(runtime, c);
     for (uint32_t n = 0; n < work->part_count; n++) {
         unlink_part(c, &parts[n]);
     }
@@ -525,6 +523,9 @@ cudaError_t collective_run(struct runtime *runtime, const struct collective_work
     if (c != NULL && c->state == COLLECTIVE_GOOD && !c->aborted) {
         error = work->operation.kind == COLLECTIVE_EXCHANGE ? trade(runtime, c, work)
                                                             : meet(runtime, c, &work->operation);
+    }
+    if (c != NULL) {
+        communicator_tell(runtime, c);
     }
     bool aborted = c != NULL && c->aborted;
     if (error != cudaSuccess && !aborted && runtime->pending == cudaSuccess) {
