@@ -11,7 +11,7 @@
 
 enum { APART = 132, MOST = APART * 16, LAUNCHES = 3 };
 
-static int show(const struct placement_start *starts, int blocks, int apart, int launch) {
+static void show(const struct placement_start *starts, int blocks, int apart, int launch) {
     unsigned long long first = starts[0].ns;
     for (int i = 1; i < blocks; i++) {
         first = starts[i].ns < first ? starts[i].ns : first;
@@ -26,7 +26,6 @@ static int show(const struct placement_start *starts, int blocks, int apart, int
         printf("%s%llu", i > 0 ? ", " : "", starts[i].ns - first);
     }
     puts("]}");
-    return 0;
 }
 
 static int launch(struct placement_start *device, int blocks, int apart) {
@@ -37,7 +36,9 @@ static int launch(struct placement_start *device, int blocks, int apart) {
         code = code == 0 ? (int)cudaMemcpy(starts, device, (size_t)blocks * sizeof *starts,
                                            cudaMemcpyDeviceToHost)
                          : code;
-        code = code == 0 ? show(starts, blocks, apart, i) : code;
+        if (code == 0) {
+            show(starts, blocks, apart, i);
+        }
     }
     return code;
 }
