@@ -389,7 +389,8 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
 /* After a race whose other side is to be found memory is brought back; the second run leaves it as
  * it is. */
 static bool has_to_find(const struct crew *crew, const struct simt_run *run) {
-    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced;
+    bool mixed = run->yield != NULL && run->yield->has_yielded; /* with what other launches wrote */
+    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced && !mixed;
 }
 
 /* Runs all blocks. @return true when that has to be done again by one host thread */
@@ -424,6 +425,7 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
     const struct simt_fault first = crew->fault;
     struct simt_witness witness = simt_witness_of(&first);
     run->witness = &witness;
+    run->yield = NULL;
     forget_touches(run->l2);
     try_to_run(crew, run, launch, 1);
     run->witness = NULL;
@@ -437,8 +439,10 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
 
 static enum status run_blocks(struct crew *crew, struct simt_run *run,
                               const struct simt_launch *launch, const struct simt_kernel *kernel) {
+    uint32_t host_threads = count_host_threads(launch, kernel, crew->gangs);
     pthread_mutex_init(&crew->lock, NULL);
-    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->gangs))) {
+    run->yield = host_threads == 1 ? launch->yield : NULL;
+    if (try_to_run(crew, run, launch, host_threads)) {
         forget_touches(run->l2);
         try_to_run(crew, run, launch, 1);
     }

@@ -136,6 +136,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->turn_instructions = 0;
     b->skipped_cycles = 0;
     b->is_near_limit = false;
+    b->yielded = b->written = 0;
     simt_stall_begin(b);
     simt_async_reset(b->block.async);
     begin_caches(&b->block);

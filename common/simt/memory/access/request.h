@@ -42,6 +42,9 @@ enum {
     SIMT_BLIND = 1 << 30 /**< atom.exch */
 };
 
+/** The same: of the scope of all devices. */
+#define SIMT_SYSTEM ((uint32_t)1 << 31)
+
 struct simt_request {
     struct simt_warp *warp;
     const struct simt_instruction *instruction;
