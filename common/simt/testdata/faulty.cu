@@ -732,6 +732,13 @@ __global__ void global_sum_without_barrier(int *part, const int *in) {
     }
 }
 
+// Every other thread drops what it reads of its neighbour, the rest add it.
+__global__ void neighbours_of_every_other_thread(int *row) {
+    int t = threadIdx.x;
+    int next = row[min(127, t + 1)]; // OTHER: neighbours_of_every_other_thread
+    row[t] = t % 2 == 1 ? t + next : 7; // FAULT: neighbours_of_every_other_thread
+}
+
 __global__ void neighbours_in_one_warp(int *out, int *data) {
     int t = threadIdx.x;
     data[t] = 3 * t; // OTHER: neighbours_in_one_warp

@@ -263,6 +263,8 @@ static const struct mistake block_races[] = {
      SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "warp", "no barrier"}},
     {"global_sum_without_barrier", 1, {256}, 0, {{NEVER_WRITTEN, 1024}, {INDICES, 1024}}, {0},
      SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "no barrier"}},
+    {"neighbours_of_every_other_thread", 1, {128}, 0, {{INDICES, 512}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "read at ", "no barrier"}},
     {"neighbours_in_one_warp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {ZEROS, 128}}, {0},
      SIMT_FAULT_BLOCK_RACE, 0, {0, 0}, {"thread (1,0,0) of the same warp wrote at ", "__syncwarp()"}},
     {"global_counter_not_atomic", 1, {64}, 0, {{ZEROS, 4}}, {0},
