@@ -118,6 +118,7 @@ struct simt_block {
     bool over;                    /**< all threads have returned: nobody may reach its memory */
     bool is_reached;              /**< another block has reached its shared memory */
     bool has_arrived;             /**< a thread has arrived at the barrier of the cluster */
+    bool has_looked;              /**< relaxed, at what other blocks have stored */
     bool has_relaxed;             /**< one of this phase without ordering memory */
     unsigned char *shared; /**< `shared_bytes`, static and dynamic; 16-byte aligned at least */
     size_t shared_bytes;

@@ -776,6 +776,19 @@ __global__ void look_back_without_a_fence(int *sums, volatile int *state) {
     state[1] = 2 + sums[0]; // FAULT: look_back_without_a_fence
 }
 
+// The block that publishes has a fence, the one that waits has none.
+__global__ void looks_without_a_fence(int *sums, volatile int *state) {
+    if (blockIdx.x == 0) {
+        sums[0] = 5; // OTHER: looks_without_a_fence
+        __threadfence();
+        state[0] = 1;
+        return;
+    }
+    while (state[0] == 0) {
+    }
+    state[1] = 2 + sums[0]; // FAULT: looks_without_a_fence
+}
+
 // A block reads its part again after it has published that it is done with it.
 __global__ void look_back_reads_again(int *data, volatile int *state) {
     int t = threadIdx.x;

@@ -276,6 +276,8 @@ static const struct mistake block_races[] = {
 static const struct mistake global_races[] = {
     {"look_back_without_a_fence", 2, {1}, 0, {{ZEROS, 8}, {ZEROS, 8}}, {0},
      SIMT_FAULT_GLOBAL_RACE, 1, {0, 0}, {"reads 4 bytes", "of block (0,0,0) wrote at "}},
+    {"looks_without_a_fence", 2, {1}, 0, {{ZEROS, 8}, {ZEROS, 8}}, {0},
+     SIMT_FAULT_GLOBAL_RACE, 1, {0, 0}, {"reads 4 bytes", "of block (0,0,0) wrote at "}},
     {"look_back_reads_again", 2, {64}, 0, {{INDICES, 256}, {ZEROS, 8}}, {0},
      SIMT_FAULT_GLOBAL_RACE, 1, {0, 0}, {"writes 4 bytes", "of block (0,0,0) read at "}},
     {"compacts_without_looking_back", 4, {32}, 0, {{INDICES, 512}, {ZEROS, 16}}, {0},

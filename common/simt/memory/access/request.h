@@ -39,7 +39,9 @@ enum {
     SIMT_ACQUIRES = 1 << 27, /**< orders this agent after what others released */
     SIMT_RELEASES_BLOCK = 1 << 28,
     SIMT_RELEASES_DEVICE = 1 << 29,
-    SIMT_BLIND = 1 << 30 /**< atom.exch */
+    SIMT_BLIND = 1 << 30,  /**< atom.exch */
+    SIMT_LOOKS = INT32_MIN /**< acquires inside the block alone: between blocks with what follows,
+                                see simt_sync_met() */
 };
 
 struct simt_request {
