@@ -1,7 +1,6 @@
 #include "common/simt/memory/access/harmless.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/hash.h"
 #include "common/simt/memory/access/request.h"
@@ -17,13 +16,14 @@ struct key {
 struct place {
     struct key key;
     uint32_t thread; /* of the block; NOBODY: the entry is free */
+    uint32_t run;    /* a writer's: entries of earlier runs are free, too */
 };
 
 enum { NOBODY = 0 }; /* threads are counted from 1 here */
 
 struct simt_harmless {
     bool denied, grown;
-    uint32_t count;
+    uint32_t count, run;
     struct place places[PLACES];   /* words that race, found by probing */
     struct place writers[WRITERS]; /* of this run; a later word takes an earlier one's entry */
 };
@@ -43,7 +43,7 @@ bool simt_harmless_possible(const struct simt_run *run, const struct simt_encoun
 
 void simt_harmless_begin(struct simt_harmless *harmless) {
     harmless->grown = false;
-    memset(harmless->writers, 0, sizeof harmless->writers);
+    harmless->run++;
 }
 
 void simt_harmless_deny(struct simt_harmless *harmless) {
@@ -116,7 +116,7 @@ static bool note(struct simt_harmless *harmless, const struct key *key, uint32_t
         if (harmless->count == MOST_PLACES) {
             return false;
         }
-        *place = (struct place){*key, thread};
+        *place = (struct place){.key = *key, .thread = thread};
         harmless->count++;
         harmless->grown = true;
     }
@@ -133,7 +133,7 @@ bool simt_harmless_note(const struct simt_request *request, uint32_t lane,
     for (uint64_t word = words.first; word <= words.last && fine; word++) {
         const struct key key = key_of(request, word);
         const struct place *writer = writer_of(harmless, &key);
-        bool known = writes || (writer->thread != NOBODY && is_same(&writer->key, &key));
+        bool known = writes || (writer->run == harmless->run && is_same(&writer->key, &key));
         fine = known && note(harmless, &key, writes ? thread_of(request, lane) : writer->thread);
     }
     if (!fine) {
@@ -152,7 +152,8 @@ static bool touches_others(const struct simt_request *request, uint32_t lane) {
         uint32_t thread = find(harmless, &key)->thread;
         others = others || (thread != NOBODY && thread != thread_of(request, lane));
         if (request->kind == SIMT_WRITE) {
-            *writer_of(harmless, &key) = (struct place){key, thread_of(request, lane)};
+            *writer_of(harmless, &key) =
+                (struct place){key, thread_of(request, lane), harmless->run};
         }
     }
     return others;
