@@ -107,12 +107,13 @@ enum status gpt_neox_serialize(const struct gpt_neox_config *config,
 }
 
 /* The share of a head's channels whose product with HS rounds down to `rotary` again, as it is
-   written: cJSON may round to 15 digits. */
+   written: cJSON may round it to 15 digits. */
 static double rotary_share(const struct gpt_neox_config *c) {
     char text[32];
     double share = (double)c->rotary / (double)c->HS;
     snprintf(text, sizeof text, "%.15g", share);
-    bool kept = (size_t)(strtod(text, NULL) * (double)c->HS) == c->rotary;
+    bool kept = (size_t)(share * (double)c->HS) == c->rotary &&
+                (size_t)(strtod(text, NULL) * (double)c->HS) == c->rotary;
     return kept ? share : ((double)c->rotary + 0.5) / (double)c->HS;
 }
 

@@ -78,8 +78,6 @@ C_TEST(engine, predicts_tokens_with_a_tied_embedding) {
 }
 
 C_TEST(engine, predicts_tokens_as_gpt_neox) {
-    const struct train_config parallel = model_testing_gpt_neox(false, true);
-    const struct train_config sequential = model_testing_gpt_neox(true, false);
-    check(&parallel, "GPT-NeoX");
-    check(&sequential, "GPT-NeoX, tied, sequential");
+    const struct train_config config = model_testing_gpt_neox(true, true);
+    check(&config, "GPT-NeoX, tied");
 }
