@@ -1,0 +1,29 @@
+/**
+ * @file endless_text.cu
+ * @brief Solution of lab 14: the last step of the ladder, and the ladder.
+ */
+#include "labs/14_endless_text/endless_text.h"
+
+#include "solutions/14_endless_text/steps/ladder.h"
+
+enum status endless_attention(const struct endless_attention *attention, void *workspace,
+                              device_stream stream, struct error *error) {
+    return endless_attention_v4_split(attention, workspace, stream, error);
+}
+
+enum status endless_add_norms(const struct endless_add_norms *add, device_stream stream,
+                              struct error *error) {
+    return endless_add_norms_v5_fused(add, stream, error);
+}
+
+const struct endless_step *endless_ladder(size_t *count) {
+    static const struct endless_step steps[] = {
+        {"v1_shifted", endless_attention_v1_shifted, endless_add_norms_v1_apart},
+        {"v2_ring", endless_attention_v2_ring, endless_add_norms_v1_apart},
+        {"v3_vectors", endless_attention_v3_vectors, endless_add_norms_v1_apart},
+        {"v4_split", endless_attention_v4_split, endless_add_norms_v1_apart},
+        {"v5_fused", endless_attention_v4_split, endless_add_norms_v5_fused},
+    };
+    *count = sizeof steps / sizeof *steps;
+    return steps;
+}

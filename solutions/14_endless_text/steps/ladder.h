@@ -1,0 +1,42 @@
+/**
+ * @file ladder.h
+ * @brief The steps of solution 14: each is an endless_attention() and an endless_add_norms().
+ */
+#ifndef WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_LADDER_H_
+#define WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_LADDER_H_
+
+#include "labs/14_endless_text/endless_text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum status endless_attention_function(const struct endless_attention *attention,
+                                               void *workspace, device_stream stream,
+                                               struct error *error);
+typedef enum status endless_add_norms_function(const struct endless_add_norms *add,
+                                               device_stream stream, struct error *error);
+
+endless_attention_function endless_attention_v1_shifted;
+endless_attention_function endless_attention_v2_ring;
+endless_attention_function endless_attention_v3_vectors;
+endless_attention_function endless_attention_v4_split;
+
+endless_add_norms_function endless_add_norms_v1_apart;
+endless_add_norms_function endless_add_norms_v5_fused;
+
+struct endless_step {
+    const char *name;
+    endless_attention_function *attention;
+    endless_add_norms_function *add_norms;
+};
+
+/** @return the steps in the order of the ladder, the best one last; @p count receives their number.
+ */
+const struct endless_step *endless_ladder(size_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
