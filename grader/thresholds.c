@@ -338,6 +338,35 @@ static const struct threshold thresholds[] = {
      "products, the forward pass and the other gradients stay as they were, and are timed without "
      "the lab's functions",
      NULL},
+    {"14_endless_text",
+     "attention",
+     35,
+     {0.08, 0.15, 0.3},
+     {0.1, 0.2, 0.3},
+     "the cache read once, one launch",
+     "attention behind a full cache, bf16, 64 heads of 128, 4 sinks and 1020 tokens (on simt 4 "
+     "heads of 64, 128 tokens), against the starter's, which moves the window down",
+     "a ring and 16-byte loads",
+     "splits"},
+    {"14_endless_text",
+     "add_norms",
+     25,
+     {0.2, 0.3, 0.5},
+     {0.2, 0.3, 0.5},
+     "one launch",
+     "two additions and two LayerNorms of 4096 channels (on simt 2560), 64 calls in a row (on simt "
+     "4), against the starter's four launches",
+     "one launch",
+     "one launch"},
+    {"14_endless_text",
+     "end_to_end",
+     20,
+     {0.2, 0, 0},
+     {0.2, 0, 0},
+     "seven launches a layer",
+     "a GPT-NeoX",
+     "products",
+     NULL},
 };
 
 enum { ROWS = sizeof thresholds / sizeof *thresholds };

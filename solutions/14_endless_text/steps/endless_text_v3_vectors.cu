@@ -7,9 +7,8 @@
  * by its place; the new row is written in the same launch. team_attention.cuh has the kernel.
  */
 #include "solutions/14_endless_text/steps/ladder.h"
-#include "solutions/14_endless_text/steps/team_attention.cuh"
 
 enum status endless_attention_v3_vectors(const struct endless_attention *attention, void *workspace,
                                          device_stream stream, struct error *error) {
-    return team_attention(attention, workspace, false, stream, error);
+    return endless_team_attention(attention, workspace, false, stream, error);
 }

@@ -7,9 +7,8 @@
  * counter in the workspace tells which, and is 0 again afterwards.
  */
 #include "solutions/14_endless_text/steps/ladder.h"
-#include "solutions/14_endless_text/steps/team_attention.cuh"
 
 enum status endless_attention_v4_split(const struct endless_attention *attention, void *workspace,
                                        device_stream stream, struct error *error) {
-    return team_attention(attention, workspace, true, stream, error);
+    return endless_team_attention(attention, workspace, true, stream, error);
 }

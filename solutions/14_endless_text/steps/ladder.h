@@ -31,6 +31,11 @@ struct endless_step {
     endless_add_norms_function *add_norms;
 };
 
+/** Attention of steps v3 and v4. @param split whether the places may be split over blocks */
+MUST_CHECK enum status endless_team_attention(const struct endless_attention *attention,
+                                              void *workspace, bool split, device_stream stream,
+                                              struct error *error);
+
 /** @return the steps in the order of the ladder, the best one last; @p count receives their number.
  */
 const struct endless_step *endless_ladder(size_t *count);

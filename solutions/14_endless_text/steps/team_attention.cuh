@@ -20,9 +20,7 @@
 #define WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_TEAM_ATTENTION_CUH_
 
 #include <math.h>
-#include <stdint.h>
 
-#include "common/base/checked.h"
 #include "common/cuda/convert.cuh"
 #include "common/cuda/dependent_launch.cuh"
 #include "solutions/14_endless_text/steps/places.cuh"
@@ -31,8 +29,7 @@ enum {
     TEAM_THREADS = 256,
     TEAM_WARPS = TEAM_THREADS / 32,
     CHANNELS = 8, /* of a lane */
-    KEYS = 4,     /* of a team in flight */
-    RESTART = 32, /* keys of a team from one table lookup to the next */
+    RESTART = 16, /* keys of a team from one table lookup to the next */
     MOST_SPLITS = 32,
     SPLIT_PLACES = 64,  /* fewest of a split */
     SPLIT_BLOCKS = 256, /* of a launch: splits beyond that do not run at the same time */
@@ -59,7 +56,10 @@ struct turned {
     float q[CHANNELS], p[CHANNELS];
 };
 
-struct team_shared {
+/* Shared memory of a block. */
+template <int GROUP> struct team_shared {
+    float q[GROUP][ENDLESS_MAX_HS], p[GROUP][ENDLESS_MAX_HS]; /* queries and partners, distance 0 */
+    int pair[ENDLESS_MAX_HS];                                 /* -1: not rotated */
     float out[TEAM_WARPS][ENDLESS_MAX_HS];
     float max[TEAM_WARPS], sum[TEAM_WARPS];
     bool last;
@@ -97,33 +97,37 @@ static __device__ __forceinline__ struct team_task team_task_of(const struct end
     return t;
 }
 
-/* The lane's channels of the query head, at distance 0, in units of log 2; 0 behind the head. */
-static __device__ __forceinline__ struct turned load_query(const struct endless_attention &a,
-                                                           int head, int c) {
-    struct turned t;
-    const float *q = a.q + head * a.HS;
+/* The block's queries at distance 0, in units of log 2, and which channels are pairs; 0 behind a
+   head. */
+template <int GROUP>
+static __device__ __forceinline__ void load_queries(struct team_shared<GROUP> *shared,
+                                                    const struct endless_attention &a,
+                                                    const struct team_task &t) {
     float scale = 1.44269504f / sqrtf((float)a.HS);
-#pragma unroll
-    for (int i = 0; i < CHANNELS; i++) {
-        bool rotates = c + i < (int)a.rotary;
-        struct partner p = {0, 0, 0.0f};
-        if (rotates) {
-            p = partner_of(c + i, a);
+    for (int i = threadIdx.x; i < GROUP * (int)ENDLESS_MAX_HS; i += TEAM_THREADS) {
+        int g = i / (int)ENDLESS_MAX_HS, c = i % (int)ENDLESS_MAX_HS;
+        const float *q = a.q + (t.head + min(g, t.heads - 1)) * a.HS;
+        struct partner p = {-1, 0, 0.0f};
+        if (c < (int)a.rotary) {
+            p = partner_of(c, a);
         }
-        t.q[i] = c + i < (int)a.HS ? scale * q[c + i] : 0.0f;
-        t.p[i] = rotates ? scale * p.sign * q[p.other] : 0.0f;
+        shared->q[g][c] = c < (int)a.HS ? scale * q[c] : 0.0f;
+        shared->p[g][c] = p.pair >= 0 ? scale * p.sign * q[p.other] : 0.0f;
+        if (g == 0) {
+            shared->pair[c] = p.pair;
+        }
     }
-    return t;
+    __syncthreads();
 }
 
 /* (cosine, sine) by place for the lane's channels; channels that are not rotated have (1, 0). */
-static __device__ __forceinline__ void
-load_angles(float2 angles[CHANNELS], const struct endless_attention &a, int place, int c) {
+static __device__ __forceinline__ void load_angles(float2 angles[CHANNELS], const int *pair,
+                                                   const struct endless_attention &a, int place) {
 #pragma unroll
     for (int i = 0; i < CHANNELS; i++) {
         angles[i] = make_float2(1.0f, 0.0f);
-        if (c + i < (int)a.rotary) {
-            angles[i] = angle_of(place, partner_of(c + i, a).pair, a);
+        if (pair[i] >= 0) {
+            angles[i] = angle_of(place, pair[i], a);
         }
     }
 }
@@ -138,24 +142,35 @@ static __device__ __forceinline__ void turn(struct turned *t, const float2 angle
     }
 }
 
-/* 8 channels from `from` on as stored; behind `left` ones they are 0. VECTOR: left is 8 or more, or
-   less than 1, and addresses are multiples of 16. */
-template <typename E, bool VECTOR>
-static __device__ __forceinline__ void load_channels(float to[CHANNELS], const E *from, int left) {
-    constexpr int WIDE = VECTOR ? VECTOR_ELEMENTS<E> : CHANNELS;
+/* 8 channels as stored, from `from` on; zeros unless `valid`. */
+template <typename E> struct raw {
+    static constexpr int WIDE = VECTOR_ELEMENTS<E>, PIECES = CHANNELS / WIDE;
+    uint4 pieces[PIECES];
+
+    __device__ __forceinline__ void load(const E *from, bool valid) {
 #pragma unroll
-    for (int i = 0; i < CHANNELS; i += WIDE) {
-        if (VECTOR) {
-            uint4 piece = make_uint4(0, 0, 0, 0);
-            if (left > 0) {
-                piece = *(const uint4 *)(from + i);
+        for (int i = 0; i < PIECES; i++) {
+            pieces[i] = make_uint4(0, 0, 0, 0);
+            if (valid) {
+                pieces[i] = *(const uint4 *)(from + i * WIDE);
             }
-            unpack(piece, to + i, E());
         }
+    }
+
+    __device__ __forceinline__ void unpacked(float to[CHANNELS]) const {
 #pragma unroll
-        for (int j = i; j < (VECTOR ? 0 : i + WIDE); j++) {
-            to[j] = j < left ? to_float(from[j]) : 0.0f;
+        for (int i = 0; i < PIECES; i++) {
+            unpack(pieces[i], to + i * WIDE, E());
         }
+    }
+};
+
+/* The same one by one, for heads that do not begin at multiples of 16 bytes. */
+template <typename E>
+static __device__ __forceinline__ void load_channels(float to[CHANNELS], const E *from, int left) {
+#pragma unroll
+    for (int i = 0; i < CHANNELS; i++) {
+        to[i] = i < left ? to_float(from[i]) : 0.0f;
     }
 }
 
@@ -173,58 +188,125 @@ static __device__ __forceinline__ float team_score(const struct turned &t, const
     return sum;
 }
 
-/* Online softmax update by one key; score -INFINITY: none. */
-static __device__ __forceinline__ void update(struct running *r, float score,
-                                              const float v[CHANNELS]) {
-    if (score == -INFINITY) {
-        return;
-    }
+/* Online softmax: room for scores up to `score`. @return whether there is any */
+static __device__ __forceinline__ bool raise(struct running *r, float score) {
     float larger = fmaxf(r->max, score);
-    float rescale = exp2f(r->max - larger), weight = exp2f(score - larger);
+    if (larger == -INFINITY) {
+        return false;
+    }
+    float rescale = exp2f(r->max - larger);
     r->max = larger;
-    r->sum = r->sum * rescale + weight;
+    r->sum *= rescale;
 #pragma unroll
     for (int i = 0; i < CHANNELS; i++) {
-        r->out[i] = r->out[i] * rescale + weight * v[i];
+        r->out[i] *= rescale;
+    }
+    return true;
+}
+
+/* Adds a value by its score, which raise() has made room for; -INFINITY: none. */
+static __device__ __forceinline__ void add_value(struct running *r, float score,
+                                                 const float v[CHANNELS]) {
+    float weight = exp2f(score - r->max);
+    r->sum += weight;
+#pragma unroll
+    for (int i = 0; i < CHANNELS; i++) {
+        r->out[i] += weight * v[i];
+    }
+}
+
+/* A team's keys and values in flight: KEYS places, `teams` apart. */
+template <typename E, bool VECTOR, int KEYS> struct in_flight {
+    int at[KEYS]; /* the lane's first channel in the cache, below 2^30; -1: no such place */
+    struct raw<E> keys[KEYS], values[KEYS];
+
+    __device__ __forceinline__ void load(const struct endless_attention &a, const struct places &p,
+                                         const struct team_task &t, int s) {
+        int stride = (int)(a.KVH * a.HS), head = t.key_head * (int)a.HS + t.c;
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) {
+            int place = s + i * t.teams;
+            at[i] = place < t.end ? ring_row(p, place) * stride + head : -1;
+            bool valid = at[i] >= 0 && t.c < (int)a.HS;
+            if (VECTOR) {
+                keys[i].load((const E *)a.k + at[i], valid);
+                values[i].load((const E *)a.v + at[i], valid);
+            }
+        }
+    }
+
+    __device__ __forceinline__ void key(float to[CHANNELS], int i, const E *from, int left) const {
+        VECTOR ? keys[i].unpacked(to) : load_channels(to, from + at[i], at[i] >= 0 ? left : 0);
+    }
+
+    __device__ __forceinline__ void value(float to[CHANNELS], int i, const E *from,
+                                          int left) const {
+        VECTOR ? values[i].unpacked(to) : load_channels(to, from + at[i], at[i] >= 0 ? left : 0);
+    }
+};
+
+/* The block's queries, turned to the distance of the key at place s. */
+template <int GROUP>
+static __device__ __forceinline__ void
+turn_to(struct turned q[GROUP], const struct team_shared<GROUP> &shared,
+        const struct endless_attention &a, const struct places &p, const struct team_task &t,
+        int s) {
+    float2 angles[CHANNELS];
+    asm volatile("" ::: "memory"); /* here, not before the loop: registers are short */
+    load_angles(angles, shared.pair + t.c, a, max(p.seen - 1 - s, 0));
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+#pragma unroll
+        for (int i = 0; i < CHANNELS; i++) {
+            q[g].q[i] = shared.q[g][t.c + i], q[g].p[i] = shared.p[g][t.c + i];
+        }
+        turn(&q[g], angles, 1.0f);
     }
 }
 
 /* Attention over the places first .. end - 1 of the task. */
 template <typename E, bool VECTOR, int GROUP>
 static __device__ __forceinline__ void
-attend_places(struct running state[GROUP], const struct endless_attention &a,
-              const struct places &p, const struct team_task &t, int lanes) {
-    size_t stride = a.KVH * a.HS, head = t.key_head * a.HS + t.c;
-    int left = (int)a.HS - t.c;
+attend_places(struct running state[GROUP], const struct team_shared<GROUP> &shared,
+              const struct endless_attention &a, const struct places &p, const struct team_task &t,
+              int lanes) {
+    constexpr int KEYS = sizeof(E) == 4 ? 2 : 4;
+    int left = (int)a.HS - t.c, round = 0;
     float2 step[CHANNELS];
-    load_angles(step, a, min(t.teams, p.seen - 1), t.c);
-    for (int base = t.first; base < t.end; base += RESTART * t.teams) {
-        struct turned q[GROUP];
-        float2 start[CHANNELS];
-        load_angles(start, a, max(p.seen - 1 - base - t.team, 0), t.c);
+    struct turned q[GROUP];
+    load_angles(step, shared.pair + t.c, a, min(t.teams, p.seen - 1));
+    for (int s = t.first + t.team; s - t.team < t.end; s += KEYS * t.teams, round++) {
+        struct in_flight<E, VECTOR, KEYS> flight;
+        float scores[GROUP][KEYS], largest[GROUP];
+        flight.load(a, p, t, s);
+        if (round % (RESTART / KEYS) == 0) {
+            turn_to<GROUP>(q, shared, a, p, t, s);
+        }
+#pragma unroll
+        for (int i = 0; i < KEYS; i++) {
+            float k[CHANNELS];
+            flight.key(k, i, (const E *)a.k, left);
+#pragma unroll
+            for (int g = 0; g < GROUP; g++) {
+                float score = team_score(q[g], k, lanes);
+                scores[g][i] = flight.at[i] >= 0 ? score : -INFINITY;
+                largest[g] = i == 0 ? scores[g][i] : fmaxf(largest[g], scores[g][i]);
+                turn(&q[g], step, -1.0f);
+            }
+        }
+        bool any[GROUP];
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
-            q[g] = load_query(a, t.head + min(g, t.heads - 1), t.c);
-            turn(&q[g], start, 1.0f);
+            any[g] = raise(&state[g], largest[g]);
         }
-        int end = min(base + RESTART * t.teams, t.end);
-        for (int s = base + t.team; s - t.team < end; s += KEYS * t.teams) {
-            float k[KEYS][CHANNELS], v[KEYS][CHANNELS];
 #pragma unroll
-            for (int i = 0; i < KEYS; i++) {
-                bool valid = s + i * t.teams < end;
-                size_t row = (valid ? ring_row(p, s + i * t.teams) : 0) * stride + head;
-                load_channels<E, VECTOR>(k[i], (const E *)a.k + row, valid ? left : 0);
-                load_channels<E, VECTOR>(v[i], (const E *)a.v + row, valid ? left : 0);
-            }
+        for (int i = 0; i < KEYS; i++) {
+            float v[CHANNELS];
+            flight.value(v, i, (const E *)a.v, left);
 #pragma unroll
-            for (int i = 0; i < KEYS; i++) {
-                bool valid = s + i * t.teams < end;
-#pragma unroll
-                for (int g = 0; g < GROUP; g++) {
-                    float score = team_score(q[g], k[i], lanes);
-                    update(&state[g], valid ? score : -INFINITY, v[i]);
-                    turn(&q[g], step, -1.0f);
+            for (int g = 0; g < GROUP; g++) {
+                if (any[g]) {
+                    add_value(&state[g], scores[g][i], v);
                 }
             }
         }
@@ -234,8 +316,9 @@ attend_places(struct running state[GROUP], const struct endless_attention &a,
 /* The newest token, by the block's first team; one block also writes its row. */
 template <typename E, int GROUP>
 static __device__ __forceinline__ void
-attend_newest(struct running state[GROUP], const struct endless_attention &a,
-              const struct places &p, const struct team_task &t, int lanes) {
+attend_newest(struct running state[GROUP], const struct team_shared<GROUP> &shared,
+              const struct endless_attention &a, const struct places &p, const struct team_task &t,
+              int lanes) {
     size_t head = t.key_head * a.HS + t.c;
     size_t row = ring_row(p, p.seen - 1) * a.KVH * a.HS + head;
     float k[CHANNELS], v[CHANNELS];
@@ -252,8 +335,16 @@ attend_newest(struct running state[GROUP], const struct endless_attention &a,
     }
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
-        float score = team_score(load_query(a, t.head + min(g, t.heads - 1), t.c), k, lanes);
-        update(&state[g], t.team == 0 ? score : -INFINITY, v);
+        struct turned q;
+#pragma unroll
+        for (int i = 0; i < CHANNELS; i++) {
+            q.q[i] = shared.q[g][t.c + i];
+        }
+        float score = team_score(q, k, lanes);
+
+        if (t.team == 0 && raise(&state[g], score)) {
+            add_value(&state[g], score, v);
+        }
     }
 }
 
@@ -297,10 +388,10 @@ static __device__ __forceinline__ float3 merge_parts(const float *out, size_t ou
 }
 
 /* One head's result of the block: to out, or to the partials with several splits. */
-static __device__ __forceinline__ void store_head(struct team_shared *shared, struct running *r,
-                                                  const struct endless_attention &a,
-                                                  const struct team_plan &plan,
-                                                  const struct team_task &t, int head, bool valid) {
+template <int GROUP>
+static __device__ __forceinline__ void
+store_head(struct team_shared<GROUP> *shared, struct running *r, const struct endless_attention &a,
+           const struct team_plan &plan, const struct team_task &t, int head, bool valid) {
     int warp = threadIdx.x / 32, HS = (int)a.HS;
     for (int step = plan.lanes; step < 32; step *= 2) {
         merge_lanes(r, step);
@@ -333,10 +424,10 @@ static __device__ __forceinline__ void store_head(struct team_shared *shared, st
 }
 
 /* The block of a bundle that is done last merges the splits, and sets the counter back. */
-static __device__ __forceinline__ void merge_splits(struct team_shared *shared,
-                                                    const struct endless_attention &a,
-                                                    const struct team_plan &plan,
-                                                    const struct team_task &t) {
+template <int GROUP>
+static __device__ __forceinline__ void
+merge_splits(struct team_shared<GROUP> *shared, const struct endless_attention &a,
+             const struct team_plan &plan, const struct team_task &t) {
     unsigned *counter = plan.counters + blockIdx.x % plan.bundles;
     __threadfence(); /* this block's partials come before its count */
     __syncthreads();
@@ -361,13 +452,13 @@ static __device__ __forceinline__ void merge_splits(struct team_shared *shared,
     }
 }
 
-/* ---- The kernel and its launch ---- */
+/* ---- The kernel ---- */
 
 /* Mapping: blocks are (split, bundle), bundles innermost. */
 template <typename E, bool VECTOR, int GROUP>
-static __global__ void __launch_bounds__(TEAM_THREADS)
+static __global__ void __launch_bounds__(TEAM_THREADS, GROUP == 1 ? 2 : 1)
     team_kernel(struct endless_attention a, struct team_plan plan) {
-    __shared__ struct team_shared shared;
+    __shared__ struct team_shared<GROUP> shared;
     dependent_launch_begin();
     struct places p = places_of(a);
     struct team_task t = team_task_of<GROUP>(a, plan, p);
@@ -376,9 +467,10 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     for (int g = 0; g < GROUP; g++) {
         state[g] = {-INFINITY, 0.0f, {}};
     }
-    attend_places<E, VECTOR, GROUP>(state, a, p, t, plan.lanes);
+    load_queries<GROUP>(&shared, a, t);
+    attend_places<E, VECTOR, GROUP>(state, shared, a, p, t, plan.lanes);
     if (t.has_newest) {
-        attend_newest<E, GROUP>(state, a, p, t, plan.lanes);
+        attend_newest<E, GROUP>(state, shared, a, p, t, plan.lanes);
     }
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
@@ -387,61 +479,6 @@ static __global__ void __launch_bounds__(TEAM_THREADS)
     if (plan.splits > 1) {
         merge_splits(&shared, a, plan, t);
     }
-}
-
-static inline int lanes_of(size_t HS) {
-    int lanes = 1;
-    while ((size_t)lanes * CHANNELS < HS) {
-        lanes *= 2;
-    }
-    return lanes;
-}
-
-/* As many splits as run at a time, have enough places, and fit the workspace. */
-static inline int splits_of(const struct endless_attention *a, int bundles) {
-    size_t rows = a->sinks + a->window;
-    size_t room = (ENDLESS_WORKSPACE_BYTES - COUNTER_BYTES) / sizeof(float) / (a->NH * (a->HS + 2));
-    size_t splits = ceil_div((size_t)SPLIT_BLOCKS, (size_t)bundles);
-    splits = splits < rows / SPLIT_PLACES ? splits : rows / SPLIT_PLACES;
-    splits = splits < room ? splits : room;
-    splits = splits < MOST_SPLITS ? splits : MOST_SPLITS;
-    return splits > 1 ? (int)splits : 1;
-}
-
-template <typename E, int GROUP>
-static inline void launch_team(const struct endless_attention &a, const struct team_plan &plan,
-                               device_stream stream) {
-    dim3 blocks((unsigned)(plan.bundles * plan.splits));
-    bool vector = a.HS % CHANNELS == 0 && (uintptr_t)a.k % 16 == 0 && (uintptr_t)a.v % 16 == 0;
-    if (vector) {
-        launch_dependent<team_kernel<E, true, GROUP>>(blocks, dim3(TEAM_THREADS), 0, stream, a,
-                                                      plan);
-    } else {
-        launch_dependent<team_kernel<E, false, GROUP>>(blocks, dim3(TEAM_THREADS), 0, stream, a,
-                                                       plan);
-    }
-}
-
-/* Attention of steps v3 and v4. @param split whether the places may be split over blocks */
-static inline enum status team_attention(const struct endless_attention *attention, void *workspace,
-                                         bool split, device_stream stream, struct error *error) {
-    enum { GROUP = 4 };
-    TRY(endless_attention_check(attention, error));
-    const struct endless_attention &a = *attention;
-    size_t group = a.NH / a.KVH;
-    bool several = group > 1;
-    struct team_plan plan = {};
-    plan.lanes = lanes_of(a.HS);
-    plan.bundles = (int)(a.KVH * ceil_div(group, several ? GROUP : 1));
-    plan.splits = split ? splits_of(&a, plan.bundles) : 1;
-    plan.counters = (unsigned *)workspace;
-    plan.partials = (float *)((char *)workspace + COUNTER_BYTES);
-    if (several) {
-        FOR_ELEMENT_TYPE(a.dtype, (launch_team<E, GROUP>(a, plan, stream)));
-    } else {
-        FOR_ELEMENT_TYPE(a.dtype, (launch_team<E, 1>(a, plan, stream)));
-    }
-    return device_launched("attention", error);
 }
 
 #endif
