@@ -114,6 +114,23 @@ struct endless_add_norms {
 MUST_CHECK enum status endless_add_norms(const struct endless_add_norms *add, device_stream stream,
                                          struct error *error);
 
+/** The two operators of one step. */
+struct endless_functions {
+    enum status (*attention)(const struct endless_attention *attention, void *workspace,
+                             device_stream stream, struct error *error);
+    enum status (*add_norms)(const struct endless_add_norms *add, device_stream stream,
+                             struct error *error);
+};
+
+/** A step that the bench shows. */
+struct endless_step {
+    const char *name; /**< "v2_ring" */
+    struct endless_functions functions;
+};
+
+/** @return your steps, the one that counts last; @p count receives how many there are. */
+const struct endless_step *endless_ladder(size_t *count);
+
 /** Given: may a call be so? @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a line */
 MUST_CHECK enum status endless_attention_check(const struct endless_attention *attention,
                                                struct error *error);

@@ -4,6 +4,7 @@
  */
 #include "labs/14_endless_text/endless_text.h"
 
+#include "labs/14_endless_text/given/renamed_starter.h"
 #include "solutions/14_endless_text/steps/ladder.h"
 
 enum status endless_attention(const struct endless_attention *attention, void *workspace,
@@ -18,11 +19,12 @@ enum status endless_add_norms(const struct endless_add_norms *add, device_stream
 
 const struct endless_step *endless_ladder(size_t *count) {
     static const struct endless_step steps[] = {
-        {"v1_shifted", endless_attention_v1_shifted, endless_add_norms_v1_apart},
-        {"v2_ring", endless_attention_v2_ring, endless_add_norms_v1_apart},
-        {"v3_vectors", endless_attention_v3_vectors, endless_add_norms_v1_apart},
-        {"v4_split", endless_attention_v4_split, endless_add_norms_v1_apart},
-        {"v5_fused", endless_attention_v4_split, endless_add_norms_v5_fused},
+        {"v0_starter", {starter_endless_attention, starter_endless_add_norms}},
+        {"v1_shifted", {endless_attention_v1_shifted, endless_add_norms_v1_apart}},
+        {"v2_ring", {endless_attention_v2_ring, endless_add_norms_v1_apart}},
+        {"v3_vectors", {endless_attention_v3_vectors, endless_add_norms_v1_apart}},
+        {"v4_split", {endless_attention_v4_split, endless_add_norms_v1_apart}},
+        {"v5_fused", {endless_attention_v4_split, endless_add_norms_v5_fused}},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

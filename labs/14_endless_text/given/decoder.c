@@ -21,6 +21,7 @@ struct endless_decoder {
     struct endless_functions functions;
     device_stream stream;
     void *graph; /* a token from the embedding on to the final norm */
+    bool singly; /* without it */
     size_t bytes;
 
     /* Device memory. */
@@ -206,7 +207,8 @@ enum status endless_decoder_feed(struct endless_decoder *d, int32_t token, size_
     }
     TRY(begin_token(d->x, d->position, m->embedding, m->dtype, token, (int32_t)position, m->C,
                     d->stream, error));
-    TRY(endless_graph_launch(d->graph, d->stream, error));
+    TRY(d->singly ? run_layers(d, d->stream, error)
+                  : endless_graph_launch(d->graph, d->stream, error));
     return logits == NULL
                ? STATUS_OK
                : multiply(d, logits, m->classifier, NULL, d->normed[0], m->V, m->C, error);
@@ -261,6 +263,10 @@ void endless_decoder_free(struct endless_decoder *d) {
     device_stream_destroy(d->stream);
     free(d->layers);
     free(d);
+}
+
+void endless_decoder_launch_singly(struct endless_decoder *d, bool singly) {
+    d->singly = singly;
 }
 
 device_stream endless_decoder_stream(const struct endless_decoder *d) {

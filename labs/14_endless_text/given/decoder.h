@@ -21,14 +21,6 @@
 extern "C" {
 #endif
 
-/** The lab's operators, or two like them. */
-struct endless_functions {
-    enum status (*attention)(const struct endless_attention *attention, void *workspace,
-                             device_stream stream, struct error *error);
-    enum status (*add_norms)(const struct endless_add_norms *add, device_stream stream,
-                             struct error *error);
-};
-
 /** Weights of a layer in device memory: matrices row-major of the model's dtype, the rest fp32. */
 struct endless_layer {
     const float *norms[2], *norm_biases[2]; /**< (C): of attention, of the feed-forward */
@@ -74,6 +66,9 @@ void endless_decoder_free(struct endless_decoder *decoder);
  */
 MUST_CHECK enum status endless_decoder_feed(struct endless_decoder *decoder, int32_t token,
                                             size_t position, float *logits, struct error *error);
+
+/** Tokens launch their kernels one by one from now on, or, as at first, by the graph. */
+void endless_decoder_launch_singly(struct endless_decoder *decoder, bool singly);
 
 /** @return the stream of its work. */
 device_stream endless_decoder_stream(const struct endless_decoder *decoder);

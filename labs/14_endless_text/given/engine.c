@@ -7,7 +7,7 @@
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/07_attention/given/engine.h"
 
-const struct endless_functions endless_functions = {endless_attention, endless_add_norms};
+static const struct endless_functions functions = {endless_attention, endless_add_norms};
 
 /* A Llama2 on the decoder. */
 struct stage_decoder {
@@ -87,7 +87,7 @@ static enum status fill(struct stage_decoder *d, const struct llama2_decoder_mod
     }
     TRY(device_alloc((void **)&d->logits, c->V * sizeof *d->logits, error));
     const struct endless_model made = model_of(c, &d->weights, d->layers);
-    return endless_decoder_create(&d->decoder, &made, &endless_functions, error);
+    return endless_decoder_create(&d->decoder, &made, &functions, error);
 }
 
 static enum status stage_decoder_create(void *context, const struct llama2_decoder_model *model,

@@ -12,9 +12,6 @@
 extern "C" {
 #endif
 
-/** The learner's two operators. */
-extern const struct endless_functions endless_functions;
-
 /**
  * @brief Creates the engine.
  *

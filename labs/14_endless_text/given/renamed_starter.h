@@ -20,6 +20,9 @@ MUST_CHECK enum status starter_endless_attention(const struct endless_attention 
 MUST_CHECK enum status starter_endless_add_norms(const struct endless_add_norms *add,
                                                  device_stream stream, struct error *error);
 
+/** As endless_ladder(). */
+const struct endless_step *starter_endless_ladder(size_t *count);
+
 #ifdef __cplusplus
 }
 #endif

@@ -25,20 +25,10 @@ endless_attention_function endless_attention_v4_split;
 endless_add_norms_function endless_add_norms_v1_apart;
 endless_add_norms_function endless_add_norms_v5_fused;
 
-struct endless_step {
-    const char *name;
-    endless_attention_function *attention;
-    endless_add_norms_function *add_norms;
-};
-
 /** Attention of steps v3 and v4. @param split whether the places may be split over blocks */
 MUST_CHECK enum status endless_team_attention(const struct endless_attention *attention,
                                               void *workspace, bool split, device_stream stream,
                                               struct error *error);
-
-/** @return the steps in the order of the ladder, the best one last; @p count receives their number.
- */
-const struct endless_step *endless_ladder(size_t *count);
 
 #ifdef __cplusplus
 }
