@@ -231,10 +231,10 @@ static struct endless_model shape_of(bool modelled) {
     struct endless_model shape = endless_small_neox(NN_F32);
     shape.L = modelled ? 1 : 4;
     shape.NH = shape.KVH = modelled ? 2 : 16;
-    shape.HS = 64;
+    shape.HS = modelled ? 32 : 64;
     shape.C = 1024;
-    shape.hidden = modelled ? 256 : 4096;
-    shape.V = modelled ? 128 : 1024;
+    shape.hidden = modelled ? 128 : 4096;
+    shape.V = modelled ? 64 : 1024;
     shape.rotary = shape.HS / 4;
     shape.window = modelled ? 12 : 252;
     return shape;

@@ -20,10 +20,10 @@ enum status endless_add_norms(const struct endless_add_norms *add, device_stream
 const struct endless_step *endless_ladder(size_t *count) {
     static const struct endless_step steps[] = {
         {"v0_starter", {starter_endless_attention, starter_endless_add_norms}},
-        {"v1_shifted", {endless_attention_v1_shifted, endless_add_norms_v1_apart}},
-        {"v2_ring", {endless_attention_v2_ring, endless_add_norms_v1_apart}},
-        {"v3_vectors", {endless_attention_v3_vectors, endless_add_norms_v1_apart}},
-        {"v4_split", {endless_attention_v4_split, endless_add_norms_v1_apart}},
+        {"v1_ring", {endless_attention_v1_ring, starter_endless_add_norms}},
+        {"v2_warps", {endless_attention_v2_warps, endless_add_norms_v2_blocks}},
+        {"v3_vectors", {endless_attention_v3_vectors, endless_add_norms_v2_blocks}},
+        {"v4_split", {endless_attention_v4_split, endless_add_norms_v2_blocks}},
         {"v5_fused", {endless_attention_v4_split, endless_add_norms_v5_fused}},
     };
     *count = sizeof steps / sizeof *steps;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/programs/program.h"
 #include "common/bench/device/device_peaks.h"
 #include "labs/14_endless_text/bench/endless_bench.h"
 #include "labs/14_endless_text/problem/model.h"
@@ -50,7 +49,7 @@ static enum status time_at(struct writer *w, size_t position, const struct ladde
 static enum status time_all(struct writer *w, size_t rows, const struct ladder_setup *setup,
                             struct times *times, struct error *error) {
     for (size_t i = 0; i < rows + 2; i++) {
-        TRY(interrupt_seen() == 0 ? STATUS_OK : STATUS_INTERRUPTED);
+
         TRY(write_token(w, NULL, error));
     }
     for (int i = 0; i < POSITIONS; i++) {

@@ -17,12 +17,12 @@ typedef enum status endless_attention_function(const struct endless_attention *a
 typedef enum status endless_add_norms_function(const struct endless_add_norms *add,
                                                device_stream stream, struct error *error);
 
-endless_attention_function endless_attention_v1_shifted;
-endless_attention_function endless_attention_v2_ring;
+endless_attention_function endless_attention_v1_ring;
+endless_attention_function endless_attention_v2_warps;
 endless_attention_function endless_attention_v3_vectors;
 endless_attention_function endless_attention_v4_split;
 
-endless_add_norms_function endless_add_norms_v1_apart;
+endless_add_norms_function endless_add_norms_v2_blocks;
 endless_add_norms_function endless_add_norms_v5_fused;
 
 /** Attention of steps v3 and v4. @param split whether the places may be split over blocks */

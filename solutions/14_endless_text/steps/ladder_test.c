@@ -162,7 +162,7 @@ C_TEST(ladder, add_norms) {
         {.C = 17000, .count = 2, .addends = 0},
         {.C = 64, .count = 2, .layernorm = true, .addends = 3, .skew = 1},
     };
-    static endless_add_norms_function *const runs[] = {endless_add_norms_v1_apart,
+    static endless_add_norms_function *const runs[] = {endless_add_norms_v2_blocks,
                                                        endless_add_norms_v5_fused};
     struct gpu g;
     struct rng rng = rng_create(3);
@@ -175,7 +175,7 @@ C_TEST(ladder, add_norms) {
         status = status == STATUS_OK ? runs[i % 2](&n.call, g.stream, &error) : status;
         status = status == STATUS_OK ? device_synchronize(g.stream, &error) : status;
         status = status == STATUS_OK ? endless_norms_check(&n, text, sizeof text, &error) : status;
-        judge(i % 2 == 0 ? "apart" : "fused", n.name, 0, status, text, &error);
+        judge(i % 2 == 0 ? "blocks" : "fused", n.name, 0, status, text, &error);
         endless_norms_free(&n);
     }
     gpu_close(&g);

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_PLACES_CUH_
 #define WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_PLACES_CUH_
 
+#include "common/cuda/convert.cuh"
 #include "labs/14_endless_text/endless_text.h"
 
 /* How the cache lies at one token. */
@@ -54,6 +55,18 @@ static __device__ __forceinline__ float2 angle_of(int place, int pair,
                                                   const struct endless_attention &a) {
     const float *angle = a.angles + ((size_t)place * (a.rotary / 2) + pair) * 2;
     return make_float2(angle[0], angle[1]);
+}
+
+/* Channel c of a head at a place, rotated: for the steps that rotate keys. */
+template <typename E>
+static __device__ __forceinline__ float rotated(const E *head, int c, int place,
+                                                const struct endless_attention &a) {
+    if (c >= (int)a.rotary) {
+        return to_float(head[c]);
+    }
+    struct partner p = partner_of(c, a);
+    float2 angle = angle_of(place, p.pair, a);
+    return to_float(head[c]) * angle.x + p.sign * to_float(head[p.other]) * angle.y;
 }
 
 #endif
