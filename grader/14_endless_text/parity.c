@@ -77,15 +77,14 @@ static void feed_one(struct fed *f, struct fixture *fixture, bool check) {
 }
 
 /*
- * A text of four times the cache, and the beginning of another one in the same memory. The result
- * is checked while the cache fills and at every token after it, or, where that takes long, at
- * `every`.
+ * A text of four times the cache, checked at every token, and the beginning of another one in the
+ * same memory; or, where that takes long, a little more than the cache, checked now and then.
  */
 static void run_text(const struct endless_text_spec *spec, size_t every, bool recorded,
                      struct fixture *fixture) {
     struct fed f = {.recorded = recorded};
     struct error error = {0};
-    size_t rows = spec->sinks + spec->window, tokens = every > 1 ? 2 * rows + 3 : 4 * rows;
+    size_t rows = spec->sinks + spec->window, tokens = every > 1 ? rows + rows / 4 : 4 * rows;
     bool guarded = fixture_has_guards(fixture);
     enum status status =
         endless_text_create(&f.text, spec, tokens, rng_u64(&fixture->rng), guarded, &error);
@@ -169,7 +168,7 @@ TEXT_TEST(a_call_recorded_once, 1, true,
 
 /* Longer than a warp or a block has keys. */
 TEXT_TEST(long_windows, 43, false,
-          {.NH = 2, .KVH = 1, .HS = 32, .rotary = 32, .sinks = 4, .window = 200},
+          {.NH = 2, .KVH = 1, .HS = 32, .rotary = 32, .sinks = 4, .window = 140},
           {.NH = 1,
            .KVH = 1,
            .HS = 64,
