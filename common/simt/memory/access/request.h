@@ -32,7 +32,8 @@ enum {
     SIMT_BYTES_SHIFT = 0,    /**< of one lane, all elements */
     SIMT_ELEMENT_SHIFT = 8,  /**< bytes of one element */
     SIMT_COUNT_SHIFT = 16,   /**< number of elements */
-    SIMT_FIELD_MASK = 0xff,  /**< of the three above */
+    SIMT_FIELD_MASK = 0x7f,  /**< of the three above */
+    SIMT_SYSTEM = 1 << 23,   /**< strong: of the scope of all devices */
     SIMT_STRONG = 1 << 24,   /**< not part of a race */
     SIMT_SIGNED = 1 << 25,   /**< loads extend the sign */
     SIMT_NARROW = 1 << 26,   /**< the address is a row of 4-byte lanes */
@@ -43,9 +44,6 @@ enum {
     SIMT_LOOKS = INT32_MIN /**< acquires inside the block alone: between blocks with what follows,
                                 see simt_sync_met() */
 };
-
-/** The same: of the scope of all devices. */
-#define SIMT_SYSTEM ((uint32_t)1 << 31)
 
 struct simt_request {
     struct simt_warp *warp;
