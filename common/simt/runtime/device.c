@@ -118,6 +118,10 @@ static void fill_memory(struct cudaDeviceProp *properties, const struct simt_gpu
     properties->surfaceAlignment = 512;
     properties->memoryBusWidth = gpu->bus_bits;
     properties->l2CacheSize = (int)gpu->l2_bytes;
+    if (gpu->major >= 8) { /* since Ampere; accepted, without effect on the model */
+        properties->persistingL2CacheMaxSize = (int)(gpu->l2_bytes / 4 * 3);
+        properties->accessPolicyMaxWindowSize = 128 * 1024 * 1024;
+    }
     properties->globalL1CacheSupported = 1;
     properties->localL1CacheSupported = 1;
     properties->canMapHostMemory = 1;

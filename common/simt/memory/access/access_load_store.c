@@ -299,7 +299,9 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     }
     order_devices(warp, flags, SIMT_ORDER_ACQUIRE);
     simt_shadow_acquire(block->shadow, warp->index);
-    if (block->shadow->watch != NULL) {
+    if ((flags & SIMT_LOOKS) != 0) {
+        block->has_looked = true;
+    } else if (block->shadow->watch != NULL) {
         simt_history_acquire(block->shadow->watch->blocks, &block->agent);
     }
     if (block->cluster != NULL) {
@@ -307,16 +309,25 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     }
 }
 
+void simt_sync_met(struct simt_block *block) {
+    if (block->has_looked && block->shadow != NULL && block->shadow->watch != NULL) {
+        simt_history_acquire(block->shadow->watch->blocks, &block->agent);
+    }
+    block->has_looked = false;
+}
+
 uint32_t simt_sync_flags(const struct ptx_instruction *source) {
     static const char *const releasing[] = {"release", "acq_rel", "sc", NULL};
-    static const char *const acquiring[] = {"acquire",  "acq_rel", "sc", "relaxed",
-                                            "volatile", "mmio",    NULL};
+    static const char *const acquiring[] = {"acquire", "acq_rel", "sc", NULL};
+    static const char *const looking[] = {"relaxed", "volatile", "mmio", NULL};
     bool fence = strcmp(source->base, "fence") == 0 || strcmp(source->base, "membar") == 0;
     bool atomic = strcmp(source->base, "atom") == 0 || strcmp(source->base, "red") == 0;
     static const char *const system[] = {"sys", "volatile", "mmio", NULL};
     uint32_t flags = ptx_has_any_modifier(source, system) ? SIMT_SYSTEM : 0;
-    if (fence || atomic || ptx_has_any_modifier(source, acquiring)) {
+    if (fence || ptx_has_any_modifier(source, acquiring)) {
         flags |= SIMT_ACQUIRES;
+    } else if (atomic || ptx_has_any_modifier(source, looking)) {
+        flags |= (uint32_t)SIMT_ACQUIRES | (uint32_t)SIMT_LOOKS;
     }
     if (fence || ptx_has_any_modifier(source, releasing)) {
         flags |= ptx_has_modifier(source, "cta") ? SIMT_RELEASES_BLOCK : SIMT_RELEASES_DEVICE;
