@@ -90,8 +90,16 @@ uint32_t simt_pattern_lines(const struct simt_pattern *pattern, uint32_t phase) 
     return count_units(pattern, (uint32_t)pattern->key, phase, LINE_SHIFT);
 }
 
-/* Wavefronts of one group: as many as the busiest bank has different units. */
-static uint32_t busiest_bank(const int32_t units[SIMT_LANES], uint32_t group, uint32_t banks) {
+/* Numbers of the units that the lanes of a pattern touch, and the least and the greatest of them.
+ */
+struct units {
+    int32_t of[SIMT_LANES];
+    int32_t low, high;
+};
+
+/* As busiest_bank(), where the units lie far apart. */
+static uint32_t busiest_bank_of_many(const int32_t units[SIMT_LANES], uint32_t group,
+                                     uint32_t banks) {
     uint8_t counts[BANKS] = {0};
     uint32_t most = 0;
     for (uint32_t rest = leaders_of(units, group); rest != 0; rest &= rest - 1) {
@@ -100,6 +108,32 @@ static uint32_t busiest_bank(const int32_t units[SIMT_LANES], uint32_t group, ui
         most = counts[bank] > most ? counts[bank] : most;
     }
     return most;
+}
+
+/* Wavefronts of one group: as many as the busiest bank has different units. Of each bank, a bit for
+ * each of its units; each round takes one off every bank. */
+static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t banks) {
+    enum { ROWS = 64 };
+    uint64_t rows[BANKS] = {0};
+    const int32_t *units = u->of;
+    uint32_t shift = (uint32_t)__builtin_ctz(banks); /* a division would take as long as all else */
+    int64_t first = u->low & ~((int64_t)banks - 1);
+    if (u->high - first >= (int64_t)ROWS * banks) {
+        return busiest_bank_of_many(units, group, banks);
+    }
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        uint32_t unit = (uint32_t)units[n] - (uint32_t)first;
+        rows[unit & (banks - 1)] |= (uint64_t)(group >> n & 1) << (unit >> shift) % ROWS;
+    }
+    uint32_t rounds = 0;
+    for (uint64_t any = 1; any != 0; rounds++) {
+        any = 0;
+        for (uint32_t bank = 0; bank < BANKS; bank++) {
+            rows[bank] &= rows[bank] - 1;
+            any |= rows[bank];
+        }
+    }
+    return rounds;
 }
 
 /* Whether every lane, or else its neighbour at a distance of 1 or of 2, can be left out. */
@@ -118,7 +152,7 @@ static bool lanes_pair_up(const int32_t units[SIMT_LANES], uint32_t mask) {
     return false;
 }
 
-static void add_group(struct simt_pattern *pattern, const int32_t units[SIMT_LANES], uint32_t mask,
+static void add_group(struct simt_pattern *pattern, const struct units *units, uint32_t mask,
                       uint32_t banks) {
     if (mask != 0) {
         pattern->cost += busiest_bank(units, mask, banks);
@@ -132,24 +166,27 @@ static void add_group(struct simt_pattern *pattern, const int32_t units[SIMT_LAN
  * broadcast. Joined accesses lie at one offset in aligned pieces of 8 or 16 bytes.
  */
 static void count_wavefronts(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
-    int32_t units[SIMT_LANES];
+    struct units units;
     uint32_t bytes = key->joined > 0 ? key->joined : key->bytes;
     uint32_t shift = bytes <= 4 ? WORD_SHIFT : (uint32_t)__builtin_ctz(bytes);
     uint32_t banks = ROW_BYTES >> shift;
     uint32_t group = banks == SIMT_LANES ? UINT32_MAX : (1u << banks) - 1;
-    units_of(pattern, key->joined > 0 ? 0 : key->phase, shift, units);
+    uint32_t phase = key->joined > 0 ? 0 : key->phase;
+    units_of(pattern, phase, shift, units.of);
+    units.low = (pattern->low + (int32_t)phase) >> shift;
+    units.high = (pattern->high + (int32_t)phase) >> shift;
     if (banks == SIMT_LANES) {
-        add_group(pattern, units, key->mask, banks);
+        add_group(pattern, &units, key->mask, banks);
         return;
     }
     for (uint32_t begin = 0; begin < SIMT_LANES; begin += 2 * banks) {
         uint32_t low = key->mask & group << begin;
         uint32_t high = key->mask & group << (begin + banks);
-        if (lanes_pair_up(units, low | high)) {
-            add_group(pattern, units, low | high, banks);
+        if (lanes_pair_up(units.of, low | high)) {
+            add_group(pattern, &units, low | high, banks);
         } else {
-            add_group(pattern, units, low, banks);
-            add_group(pattern, units, high, banks);
+            add_group(pattern, &units, low, banks);
+            add_group(pattern, &units, high, banks);
         }
     }
 }
@@ -185,17 +222,30 @@ static void count_local_sectors(struct simt_pattern *pattern, const struct simt_
     }
 }
 
+/* Lanes that do not lie directly behind the one before them; the first is none of them. */
+static uint32_t breaks_of(const int32_t relative[SIMT_LANES], uint32_t bytes) {
+    int32_t follower[SIMT_LANES];
+    for (uint32_t n = 1; n < SIMT_LANES; n++) {
+        follower[n] = (int32_t)((uint32_t)relative[n - 1] + bytes);
+    }
+    follower[0] = relative[0];
+    uint32_t breaks = 0;
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        breaks |= (uint32_t)(relative[n] != follower[n]) << n;
+    }
+    return breaks;
+}
+
 static enum simt_shape shape_of(const struct simt_pattern *pattern,
                                 const struct simt_pattern_key *key) {
     if (pattern->low == 0 && pattern->high == 0) {
         return SIMT_SHAPE_SAME;
     }
-    uint32_t breaks = 0; /* lanes that do not follow the one before them */
-    for (uint32_t n = 1; n < SIMT_LANES; n++) {
-        int64_t step = (int64_t)pattern->relative[n] - pattern->relative[n - 1];
-        breaks |= (uint32_t)(step != key->bytes) << n;
+    if (key->mask != UINT32_MAX || (int64_t)pattern->high - pattern->low > INT32_MAX) {
+        return SIMT_SHAPE_OTHER; /* else no difference of two lanes wraps */
     }
-    bool eights = key->mask == UINT32_MAX && (breaks & ~(uint32_t)EIGHTH_LANES) == 0;
+    uint32_t breaks = breaks_of(pattern->relative, key->bytes);
+    bool eights = (breaks & ~(uint32_t)EIGHTH_LANES) == 0;
     return !eights ? SIMT_SHAPE_OTHER : breaks == 0 ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_EIGHTS;
 }
 

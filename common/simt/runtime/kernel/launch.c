@@ -202,6 +202,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .textures = runtime->textures,
+        .conditions = &runtime->conditions.values,
         .kernel = launch->kernel->name,
         .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
         .threads = {launch->block.x, launch->block.y, launch->block.z},

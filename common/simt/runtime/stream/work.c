@@ -5,6 +5,7 @@
 
 #include "common/base/checked.h"
 #include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
@@ -113,6 +114,15 @@ static cudaError_t check_set(struct runtime *runtime, const struct work *work) {
     return check_device(runtime, work->call, "writes", set->to.pointer, bytes);
 }
 
+static cudaError_t check_graphs(struct runtime *runtime, const struct work *work) {
+    struct CUgraph_st *const *graphs;
+    size_t count = work_graphs(work, &graphs);
+    for (size_t n = 0; n < count; n++) {
+        CUDA_TRY(graph_check(runtime, graphs[n]));
+    }
+    return cudaSuccess;
+}
+
 cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     switch (work->kind) {
     case WORK_COPY:
@@ -124,7 +134,8 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     case WORK_HOST:
         return work->host.function != NULL ? cudaSuccess : cudaErrorInvalidValue;
     case WORK_GRAPH:
-        return graph_check(runtime, work->graph);
+    case WORK_CONDITION:
+        return check_graphs(runtime, work);
     case WORK_RECORD:
     case WORK_WAIT:
         return event_check(runtime, work->event);
@@ -294,6 +305,9 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
     case WORK_GRAPH:
         *error = graph_run(runtime, work->graph);
         return true;
+    case WORK_CONDITION:
+        *error = condition_run(runtime, work);
+        return true;
     case WORK_RECORD:
         event_record_now(runtime, work->event);
         return true;
@@ -326,12 +340,37 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
     return error;
 }
 
+size_t work_graphs(const struct work *work, struct CUgraph_st *const **graphs) {
+    bool is_child = work->kind == WORK_GRAPH, has_bodies = work->kind == WORK_CONDITION;
+    *graphs = is_child ? &work->graph : has_bodies ? work->condition.bodies : NULL;
+    return is_child ? 1 : has_bodies ? work->condition.size : 0;
+}
+
+/** Of a conditional node: copies of its bodies. */
+static cudaError_t duplicate_bodies(struct work *copy) {
+    struct condition_work *to = &copy->condition;
+    struct CUgraph_st *const *from = to->bodies;
+    to->bodies = calloc(to->size, sizeof *to->bodies);
+    bool made = to->bodies != NULL;
+    for (unsigned n = 0; made && n < to->size; n++) {
+        to->bodies[n] = graph_copy(from[n]);
+        made = to->bodies[n] != NULL;
+    }
+    if (!made) {
+        work_free(copy);
+    }
+    return made ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     *copy = *work;
     if (work->kind == WORK_GRAPH) {
         copy->graph = graph_copy(work->graph);
         copy->kind = copy->graph != NULL ? WORK_GRAPH : WORK_EMPTY;
         return copy->graph != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    if (work->kind == WORK_CONDITION) {
+        return duplicate_bodies(copy);
     }
     if (work->kind != WORK_KERNEL) {
         return cudaSuccess;
@@ -351,6 +390,11 @@ void work_free(struct work *work) {
         free(work->kernel.parameters);
     } else if (work->kind == WORK_GRAPH) {
         graph_free(work->graph);
+    } else if (work->kind == WORK_CONDITION) {
+        for (unsigned n = 0; work->condition.bodies != NULL && n < work->condition.size; n++) {
+            graph_free(work->condition.bodies[n]);
+        }
+        free(work->condition.bodies);
     }
     work->kind = WORK_EMPTY;
 }
