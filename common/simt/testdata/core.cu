@@ -225,6 +225,7 @@ extern "C" __global__ void unrolled(int *out, const int *in) {
         tile[n] = in[n];
     }
     __syncthreads();
+#pragma unroll 1
     for (int round = 0; round < 8; round++) {
         int at = round % 4 == 0   ? t
                  : round % 4 == 1 ? t * 33

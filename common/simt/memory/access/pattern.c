@@ -15,8 +15,7 @@ enum {
     WORD_SHIFT = 2,
     BANKS = 32,
     ROW_BYTES = 4 * BANKS, /* bytes of one wavefront */
-    MAX_WORDS = 8,
-    EIGHTH_LANES = 0x01010100 /* but for the first */
+    MAX_WORDS = 8
 };
 
 /* Lanes whose value equals the given one. */
@@ -110,21 +109,21 @@ static uint32_t busiest_bank_of_many(const int32_t units[SIMT_LANES], uint32_t g
     return most;
 }
 
-/* Wavefronts of one group: as many as the busiest bank has different units. Of each bank, a bit for
- * each of its units; each round takes one off every bank. */
-static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t banks) {
-    enum { ROWS = 64 };
-    uint64_t rows[BANKS] = {0};
-    const int32_t *units = u->of;
-    uint32_t shift = (uint32_t)__builtin_ctz(banks); /* a division would take as long as all else */
-    int64_t first = u->low & ~((int64_t)banks - 1);
-    if (u->high - first >= (int64_t)ROWS * banks) {
-        return busiest_bank_of_many(units, group, banks);
+/* The most that are the same bank of a few units. */
+static uint32_t busiest_of_few(const uint32_t *list, uint32_t count) {
+    uint32_t most = 1;
+    for (uint32_t n = 1; n < count; n++) {
+        uint32_t same = 1;
+        for (uint32_t before = 0; before < n; before++) {
+            same += list[before] == list[n];
+        }
+        most = same > most ? same : most;
     }
-    for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        uint32_t unit = (uint32_t)units[n] - (uint32_t)first;
-        rows[unit & (banks - 1)] |= (uint64_t)(group >> n & 1) << (unit >> shift) % ROWS;
-    }
+    return most;
+}
+
+/* Of each bank a bit for each of its units; each round takes one off every bank. */
+static uint32_t busiest_of_rows(uint64_t rows[BANKS]) {
     uint32_t rounds = 0;
     for (uint64_t any = 1; any != 0; rounds++) {
         any = 0;
@@ -134,6 +133,33 @@ static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t ban
         }
     }
     return rounds;
+}
+
+/* Wavefronts of one group: as many as the busiest bank has different units. Often there are few of
+ * these, each of many lanes. */
+static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t banks) {
+    enum { ROWS = 64, FEW = 4 };
+    const int32_t *units = u->of;
+    uint32_t shift = (uint32_t)__builtin_ctz(banks); /* a division would take as long as all else */
+    int64_t first = u->low & ~((int64_t)banks - 1);
+    uint32_t few[FEW], count = 0, rest = group;
+    for (; count < FEW && rest != 0; count++) {
+        int32_t unit = units[__builtin_ctz(rest)];
+        few[count] = (uint32_t)unit & (banks - 1);
+        rest &= ~equal_lanes(units, unit);
+    }
+    if (rest == 0) {
+        return busiest_of_few(few, count);
+    }
+    if (u->high - first >= (int64_t)ROWS * banks) {
+        return busiest_bank_of_many(units, group, banks);
+    }
+    uint64_t rows[BANKS] = {0};
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        uint32_t unit = (uint32_t)units[n] - (uint32_t)first;
+        rows[unit & (banks - 1)] |= (uint64_t)(group >> n & 1) << (unit >> shift) % ROWS;
+    }
+    return busiest_of_rows(rows);
 }
 
 /* Whether every lane, or else its neighbour at a distance of 1 or of 2, can be left out. */
@@ -222,31 +248,33 @@ static void count_local_sectors(struct simt_pattern *pattern, const struct simt_
     }
 }
 
-/* Lanes that do not lie directly behind the one before them; the first is none of them. */
-static uint32_t breaks_of(const int32_t relative[SIMT_LANES], uint32_t bytes) {
-    int32_t follower[SIMT_LANES];
-    for (uint32_t n = 1; n < SIMT_LANES; n++) {
-        follower[n] = (int32_t)((uint32_t)relative[n - 1] + bytes);
+/* Whether of each eighth lane and the seven behind it each lies directly after the previous one. */
+static bool eights_follow(const int32_t relative[SIMT_LANES], uint32_t bytes) {
+    uint32_t difference = 0;
+    for (uint32_t first = 0; first < SIMT_LANES; first += 8) {
+        uint32_t begin = (uint32_t)relative[first];
+        for (uint32_t n = 0; n < 8; n++) {
+            difference |= (uint32_t)relative[first + n] ^ (begin + n * bytes);
+        }
     }
-    follower[0] = relative[0];
-    uint32_t breaks = 0;
-    for (uint32_t n = 0; n < SIMT_LANES; n++) {
-        breaks |= (uint32_t)(relative[n] != follower[n]) << n;
-    }
-    return breaks;
+    return difference == 0;
 }
 
 static enum simt_shape shape_of(const struct simt_pattern *pattern,
                                 const struct simt_pattern_key *key) {
+    const int32_t *relative = pattern->relative;
     if (pattern->low == 0 && pattern->high == 0) {
         return SIMT_SHAPE_SAME;
     }
-    if (key->mask != UINT32_MAX || (int64_t)pattern->high - pattern->low > INT32_MAX) {
-        return SIMT_SHAPE_OTHER; /* else no difference of two lanes wraps */
+    if (key->mask != UINT32_MAX || (int64_t)pattern->high - pattern->low > INT32_MAX ||
+        !eights_follow(relative, key->bytes)) {
+        return SIMT_SHAPE_OTHER; /* no difference of two lanes of the others wraps */
     }
-    uint32_t breaks = breaks_of(pattern->relative, key->bytes);
-    bool eights = (breaks & ~(uint32_t)EIGHTH_LANES) == 0;
-    return !eights ? SIMT_SHAPE_OTHER : breaks == 0 ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_EIGHTS;
+    bool follow = true;
+    for (uint32_t n = 8; n < SIMT_LANES; n += 8) {
+        follow = follow && relative[n] - relative[n - 8] == (int32_t)(8 * key->bytes);
+    }
+    return follow ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_EIGHTS;
 }
 
 static void find_extremes(struct simt_pattern *pattern) {
