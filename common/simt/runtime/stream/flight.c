@@ -365,17 +365,23 @@ static void let_others_call(struct runtime *runtime) {
 }
 
 static cudaError_t wait_until(struct runtime *runtime, const struct goal *goal) {
+    const double most = 0.005; /* seconds without a chance for others */
     int device = runtime->device;
+    double begin = now();
     while (!is_reached(runtime, goal)) {
-        if (go_all(runtime)) {
+        bool progress = go_all(runtime);
+        if (progress && now() - begin < most) {
             continue;
         }
-        expire(runtime);
+        if (!progress) {
+            expire(runtime);
+        }
         if (runtime->program != NULL && !is_reached(runtime, goal)) {
             return SIMT_ERROR_AGAIN;
         }
         let_others_call(runtime);
         runtime_select(runtime, device);
+        begin = now();
     }
     return cudaSuccess;
 }
