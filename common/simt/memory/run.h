@@ -76,11 +76,20 @@ struct simt_yield {
     bool has_yielded; /**< memory is no longer only this launch's doing */
 };
 
+/** Conditions that kernels set for the graphs that they are part of. */
+struct simt_conditions {
+    uint32_t *values; /**< (count) by handle less 1 */
+    size_t count;
+    uint64_t sets; /**< so far */
+};
+
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
     struct simt_memory *memory;
     const struct ptx_module *module;      /**< for names of source files; may be NULL */
     const struct simt_textures *textures; /**< and surfaces; NULL: none. See texture.h */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none. Kernels that set one run block
+                                               after block */
     const char *kernel;
     const void *parameters; /**< the parameter block, `parameter_bytes` of it */
     size_t parameter_bytes;

@@ -24,6 +24,7 @@
 
 #include "common/simt/memory/race/shadow.h"
 #include "common/simt/memory/space/memory.h"
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/remote/names.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
@@ -120,6 +121,7 @@ struct runtime {
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;
+    struct conditions conditions; /**< of graphs */
     struct capture *captures;
     unsigned long long next_id; /**< of streams and captures */
     double clock;               /**< of the device: modelled nanoseconds since the first call */

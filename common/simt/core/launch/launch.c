@@ -540,6 +540,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .memory = launch->module->memory,
         .module = launch->module->ptx,
         .textures = launch->textures,
+        .conditions = launch->conditions,
         .kernel = launch->kernel,
         .parameters = launch->parameters,
         .parameter_bytes = kernel->function->parameter_bytes,

@@ -74,6 +74,7 @@ void simt_sites_free(struct simt_sites *sites);
 struct simt_launch {
     struct simt_module *module;
     const struct simt_textures *textures; /**< texture and surface objects; NULL: none */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none */
     const char *kernel;
     uint32_t grid[3], threads[3];
     uint32_t cluster[3]; /**< blocks of a cluster; 0: what the kernel says, or no clusters */

@@ -212,6 +212,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .textures = runtime->textures,
+        .conditions = &runtime->conditions.values,
         .kernel = launch->kernel->name,
         .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
         .threads = {launch->block.x, launch->block.y, launch->block.z},

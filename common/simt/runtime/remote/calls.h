@@ -336,6 +336,8 @@ struct fatbin_wrapper {
     X(cudaGraphHostNodeGetParams, 2, (NODE, cudaGraphNode_t), (INOUT, struct cudaHostNodeParams))  \
     X(cudaStreamBeginCaptureToGraph, 6, (HANDLE, cudaStream_t), (HANDLE, cudaGraph_t), (NODES, e), \
       (IN, const cudaGraphEdgeData *), (IN, size_t), (IN, enum cudaStreamCaptureMode))             \
+    X(cudaGraphConditionalHandleCreate, 4, (INOUT, cudaGraphConditionalHandle),                     \
+      (HANDLE, cudaGraph_t), (IN, unsigned), (IN, unsigned))                                       \
     /* Kernels. */                                                                                 \
     X(cudaFuncGetAttributes, 2, (INOUT, struct cudaFuncAttributes), (IN, const void *))            \
     X(cudaFuncSetAttribute, 3, (IN, const void *), (IN, enum cudaFuncAttribute), (IN, int))        \
@@ -387,6 +389,10 @@ struct fatbin_wrapper {
     X(simt_add_variable, 5, (HANDLE, simt_module_handle), (IN, const void *), (IN, void **),       \
       (TEXT, 0), (IN, size_t))                                                                     \
     X(simt_load_module, 1, (HANDLE, simt_module_handle))                                           \
+    X(simt_add_condition, 7, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),            \
+      (IN, size_t), (IN, cudaGraphConditionalHandle), (IN, enum cudaGraphConditionalNodeType),     \
+      (IN, unsigned))                                                                              \
+    X(simt_ask_body, 3, (NODE, cudaGraphNode_t), (IN, unsigned), (NEW, cudaGraph_t))               \
     X(simt_finish, 1, (IN, unsigned))
 
 /* clang-format on */

@@ -62,7 +62,6 @@
     X(cudaGraphAddMemFreeNode)                            \
     X(cudaGraphAddMemcpyNodeFromSymbol)                   \
     X(cudaGraphAddMemcpyNodeToSymbol)                     \
-    X(cudaGraphConditionalHandleCreate)                   \
     X(cudaGraphDebugDotPrint)                             \
     X(cudaGraphDestroyNode)                               \
     X(cudaGraphExecExternalSemaphoresSignalNodeSetParams) \
