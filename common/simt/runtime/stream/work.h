@@ -22,7 +22,8 @@ enum work_kind {
     WORK_GRAPH, /**< of nodes alone, as what follows */
     WORK_CONDITION,
     WORK_RECORD,
-    WORK_WAIT
+    WORK_WAIT,
+    WORK_COLLECTIVE
 };
 
 /** Rows of bytes in memory: row r of plane p begins at pointer + p * slice + r * pitch. */
@@ -63,6 +64,7 @@ struct host_work {
 };
 
 struct CUgraph_st;
+struct collective_work;
 
 /** A conditional node. */
 struct condition_work {
@@ -82,7 +84,8 @@ struct work {
         struct host_work host;
         struct CUgraph_st *graph; /**< a child graph; owned */
         struct condition_work condition;
-        cudaEvent_t event; /**< recorded, or waited for */
+        cudaEvent_t event;                  /**< recorded, or waited for */
+        struct collective_work *collective; /**< owned */
     };
 };
 
