@@ -73,7 +73,6 @@ struct simt_words_place {
 };
 
 struct simt_access_cache {
-    void *memory; /**< that holds the cache */
     struct simt_pattern patterns[SIMT_PATTERN_SLOTS];
     struct simt_words_place places[SIMT_PATTERN_SLOTS]; /**< the first ones */
     struct simt_words_place *free;                      /**< nobody needs these */
@@ -84,6 +83,9 @@ struct simt_access_cache {
     struct simt_extent extents[SIMT_EXTENT_SLOTS];
     uint16_t used[SIMT_PATTERN_SLOTS]; /**< slots used since they were counted, `used_count` */
     uint32_t used_count;
+    uint16_t learned[SIMT_PATTERN_SLOTS]; /**< slots that have a pattern, `learned_count` */
+    uint32_t learned_count;
+    struct simt_access_cache *next; /**< while no launch uses it */
 };
 
 /** A pattern is used for the first time since they were counted. */

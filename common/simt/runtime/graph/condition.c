@@ -12,18 +12,14 @@ void conditions_forget(struct conditions *c, const struct CUgraph_st *graph) {
     }
 }
 
-/** @return false without memory */
+/** Kernels of other devices may run meanwhile, so memory never moves: pages of handles that nobody
+ *  makes are never touched. @return false without memory */
 static bool make_room(struct conditions *c) {
-    if (c->values.count < c->capacity) {
-        return true;
+    if (c->all == NULL) {
+        c->all = calloc(CONDITIONS_MOST, sizeof *c->all);
+        c->values.values = calloc(CONDITIONS_MOST, sizeof *c->values.values);
     }
-    size_t capacity = c->capacity == 0 ? 16 : 2 * c->capacity;
-    uint32_t *values = realloc(c->values.values, capacity * sizeof *values);
-    c->values.values = values != NULL ? values : c->values.values;
-    struct condition *all = realloc(c->all, capacity * sizeof *all);
-    c->all = all != NULL ? all : c->all;
-    c->capacity = values != NULL && all != NULL ? capacity : c->capacity;
-    return c->values.count < c->capacity;
+    return c->all != NULL && c->values.values != NULL && c->values.count < CONDITIONS_MOST;
 }
 
 static cudaError_t create(struct runtime *runtime, cudaGraphConditionalHandle *handle,

@@ -29,8 +29,10 @@ struct condition {
 struct conditions {
     struct simt_conditions values;
     struct condition *all; /**< (values.count) */
-    size_t capacity;
 };
+
+/** Handles that a program can make. */
+enum { CONDITIONS_MOST = 1 << 20 };
 
 /** Bodies of a node at most. */
 enum { CONDITION_MOST_BODIES = 1024 };

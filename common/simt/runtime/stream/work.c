@@ -315,6 +315,7 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
         program_call(runtime, work->host.function, work->host.data);
         return true;
     case WORK_GRAPH:
+        conditions_begin(&runtime->conditions, work->graph); /* none are in a child graph */
         *error = graph_run(runtime, work->graph);
         return true;
     case WORK_CONDITION:
