@@ -39,7 +39,8 @@ struct config {
     static constexpr int BM = SCHEDULE == PINGPONG ? ROWS : 2 * ROWS;
     static constexpr int THREADS = SCHEDULE == PLAIN ? 2 * GROUP : 3 * GROUP;
     static constexpr unsigned A = BM * BK * 2, B = BN * BK * 2, STAGE = A + B;
-    static constexpr unsigned BYTES = STAGES * STAGE + 8 * STORE_BYTES + 1024; /* 1024: to align */
+    static constexpr unsigned STORES = EPILOGUE == BY_TMA ? 8 * STORE_BYTES : 0;
+    static constexpr unsigned BYTES = STAGES * STAGE + STORES + 1024; /* 1024: to align */
 };
 
 struct maps {

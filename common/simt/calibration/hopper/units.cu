@@ -18,11 +18,11 @@ namespace {
 constexpr unsigned PROCESSORS = 132;
 constexpr unsigned WGMMA_BLOCKS = 4, MOST_SHARED = 200 * 1024;
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
 __device__ __forceinline__ unsigned aligned_start(const void *bytes) {
     return (shared_address(bytes) + 1023) / 1024 * 1024;
 }
-
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 #define R4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
@@ -275,8 +275,7 @@ __global__ void messages_of_warps(unsigned *out, int turns) {
 }
 
 /* Two blocks of a cluster do; STORES: with a value that st.async brings. */
-template <bool STORES>
-__global__ void __cluster_dims__(2, 1, 1) messages_of_blocks(unsigned *out, int turns) {
+template <bool STORES> __global__ void messages_of_blocks(unsigned *out, int turns) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     __shared__ __align__(8) uint64_t barrier;
     __shared__ unsigned value;
@@ -415,7 +414,7 @@ bool warps(const struct hopper_buffers *buffers, const struct hopper_product *) 
 
 template <bool STORES>
 bool blocks(const struct hopper_buffers *buffers, const struct hopper_product *) {
-    return start(messages_of_blocks<STORES>, {2, 32, 1, 0}, (unsigned *)buffers->out, 200);
+    return start(messages_of_blocks<STORES>, {2, 32, 2, 0}, (unsigned *)buffers->out, 200);
 }
 
 template <int BLOCKS>
