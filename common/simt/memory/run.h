@@ -38,6 +38,8 @@ enum simt_check {
 struct simt_access_cache;
 struct simt_async;
 struct simt_footprint;
+struct simt_primary;
+struct simt_trace;
 struct simt_undefined;
 struct simt_textures;
 struct simt_witness;
@@ -69,6 +71,9 @@ struct simt_run {
     enum simt_check check;
     struct simt_undo *undo;           /**< undo log for stores; NULL: not needed */
     struct simt_footprint *footprint; /**< of global memory, to compare launches; NULL: not noted */
+    const struct simt_primary *primaries; /**< launches that may still run; NULL: none. See
+                                               primary.h */
+    struct simt_trace *trace;     /**< receives what a secondary launch must know; NULL: nothing */
     struct simt_witness *witness; /**< a launch that ended in a race is run again, and this looks
                                      for the other access; see witness.h. Else NULL */
     size_t stack_bytes;           /**< of a thread, for functions that are called */

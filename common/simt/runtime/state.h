@@ -42,6 +42,7 @@ struct runtime_order {
     struct order_piece *pieces;       /**< that the host has not waited for, newest first */
     struct order_clock host;          /**< what it has waited for */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
+    bool has_dependent;               /**< a launch did not wait for the one before */
     struct CUstream_st *stream;       /**< whose work runs */
     size_t streams;                   /**< numbers given to streams so far */
     unsigned host_functions;          /**< that run now, in the order of their streams */

@@ -507,6 +507,8 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .check = launch->check,
         .stack_bytes = stack_of(launch),
         .footprint = launch->footprint,
+        .primaries = launch->primaries,
+        .trace = launch->trace,
         .start_nanoseconds = launch->start_nanoseconds,
         .clock_khz = launch->clock_khz > 0 ? launch->clock_khz : 1000000,
         .processors = launch->processors > 0 ? launch->processors : 1,

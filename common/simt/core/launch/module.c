@@ -273,6 +273,15 @@ static bool has_async_reads(const struct simt_code *code) {
     return false;
 }
 
+static bool controls_grids(const struct simt_code *code) {
+    for (size_t n = 0; n < code->function->instruction_count; n++) {
+        if (strcmp(code->function->instructions[n].base, "griddepcontrol") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_atomics(const struct simt_code *code) {
     for (size_t n = 0; n < code->count; n++) {
         if (code->instructions[n].op_class == SIMT_CLASS_ATOMIC) {
@@ -326,6 +335,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
+        kernel->controls_grids = kernel->controls_grids || controls_grids(kernel->codes[n]);
         kernel->has_async_reads = kernel->has_async_reads || has_async_reads(kernel->codes[n]);
         kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;
     }
@@ -424,6 +434,7 @@ enum status simt_kernel_info(struct simt_module *module, const char *name,
         .max_threads = most_threads(kernel->function),
         .cluster = {kernel->function->cluster[0], kernel->function->cluster[1],
                     kernel->function->cluster[2]},
+        .controls_grids = kernel->controls_grids,
         .parameter_count = kernel->function->parameter_count,
         .parameter_offsets = kernel->parameter_offsets,
         .parameter_sizes = kernel->parameter_sizes,

@@ -26,6 +26,7 @@ struct simt_kernel {
     size_t local_bytes;         /**< of one thread, a multiple of 16 */
     bool order_sensitive;
     bool has_atomics;           /**< of any memory */
+    bool controls_grids;        /**< has griddepcontrol */
     bool has_async_reads;       /**< bulk copies or wgmma read shared memory */
     bool reserves_shared;       /**< uses the shared memory that the system reserves */
     uint32_t site_count;        /**< see simt_number_sites() */

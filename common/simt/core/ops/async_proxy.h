@@ -32,6 +32,7 @@ struct bulk_copy {
     struct simt_block *home; /**< whose shared memory it is */
     bool tensor;             /**< a box of a tensor; else `bytes` bytes in a row */
     bool counted;            /**< in sectors of global memory: once of a multicast */
+    bool early;              /**< see struct simt_access */
     bool from_shared;        /**< load: from the thread's own block, at offset `global` */
     bool from_value;         /**< load: the bytes are `value` */
     bool reduces;            /**< `reduction` puts the bytes together with those that are there */

@@ -90,7 +90,8 @@ static bool move_row(const struct bulk_copy *copy, enum ptx_space space, enum si
                        .access = {.space = space,
                                   .kind = kind,
                                   .counted = space == PTX_GLOBAL && copy->counted,
-                                  .async = true}};
+                                  .async = true,
+                                  .early = copy->early}};
     for (uint32_t at = 0; at < bytes; at += CHUNK) {
         uint64_t to = address + at;
         to = space == PTX_SHARED ? tensor_swizzled((uint32_t)to, swizzle) : to;
@@ -181,7 +182,8 @@ static bool move_box(const struct bulk_copy *copy) {
                            .access = {.space = PTX_GLOBAL,
                                       .kind = load ? SIMT_READ : kind_of(copy),
                                       .counted = copy->counted,
-                                      .async = true}};
+                                      .async = true,
+                                      .early = copy->early}};
         uint64_t shared = shared_address(copy) + n * row_bytes;
         enum tensor_swizzle swizzle = (enum tensor_swizzle)map->swizzle;
         bool done =
@@ -436,6 +438,13 @@ static bool find_reduction(struct bulk_copy *copy) {
     return false;
 }
 
+/* Whether launches before this one may still run, as far as a warp knows. */
+static bool is_early(const struct simt_warp *warp) {
+    const struct simt_block *block = warp->block;
+    return block->run->primaries != NULL && block->shadow != NULL &&
+           (block->shadow->waited >> warp->index & 1) == 0;
+}
+
 /* The copy of one thread begins. */
 static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane) {
     enum form form = (enum form)i->detail[FORM];
@@ -445,6 +454,7 @@ static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint
                              .lane = lane,
                              .direction = load ? BULK_LOAD : BULK_STORE,
                              .counted = true,
+                             .early = is_early(warp),
                              .from_shared = form == FORM_TO_PEER,
                              .tensor = form == FORM_TENSOR_LOAD || form == FORM_TENSOR_STORE};
     find_shared(warp, &copy, load);

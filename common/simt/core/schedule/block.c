@@ -8,6 +8,7 @@
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
+#include "common/simt/memory/primary.h"
 #include "common/simt/memory/undefined.h"
 
 /* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
@@ -143,6 +144,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
+        b->block.shadow->others = run->primaries != NULL ? &run->trace->has_waited : NULL;
     }
     if (b->block.shadow != NULL && b->reserves_shared) {
         simt_shadow_mark(b->block.shadow, b->block.shared_bytes - SIMT_RESERVED_BYTES,

@@ -7,6 +7,7 @@
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/dependent.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
 
@@ -54,6 +55,9 @@ cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const st
     }
     if (stream->capture != NULL) {
         return capture_add(stream, work);
+    }
+    if (work->kind != WORK_KERNEL) {
+        dependent_forget(stream);
     }
     order_begin(runtime, stream);
     error = work_run(runtime, work, false);
@@ -112,6 +116,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
     *link = stream->next;
     node_list_free(&stream->tail);
     order_clock_free(&stream->clock);
+    dependent_forget(stream);
     free(stream);
     return cudaSuccess;
 }

@@ -13,6 +13,7 @@
 
 struct runtime;
 struct capture;
+struct simt_primary;
 
 struct CUstream_st {
     unsigned flags;
@@ -22,6 +23,7 @@ struct CUstream_st {
     struct order_clock clock;           /**< what comes before its next work */
     struct capture *capture;            /**< NULL: work runs */
     cudaStreamAttrValue window, policy; /**< hints: no effect */
+    struct simt_primary *primaries;     /**< kernels that its next one may not wait for */
     struct node_list tail;              /**< captured work that the next piece comes after */
     struct CUstream_st *next;
 };
