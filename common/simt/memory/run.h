@@ -38,6 +38,7 @@ enum simt_check {
 struct simt_access_cache;
 struct simt_async;
 struct simt_footprint;
+struct simt_pipeline;
 struct simt_primary;
 struct simt_trace;
 struct simt_undefined;
@@ -132,6 +133,7 @@ struct simt_block {
     struct simt_undefined *undefined; /**< values that are followed to their use; NULL: none are */
     struct simt_agent agent;          /**< id = order, else zeros, when the block starts */
     struct simt_agent peer;           /**< the block in its cluster's history */
+    struct simt_pipeline *pipeline;   /**< clocks of its warps; NULL: not followed */
     struct simt_async *async;         /**< bulk copies and wgmma; NULL until the first */
     struct simt_access_cache *cache;  /**< of the host thread; see access.h */
     struct simt_caches caches;

@@ -273,6 +273,18 @@ static bool has_async_reads(const struct simt_code *code) {
     return false;
 }
 
+static bool is_pipelined(const struct simt_code *code) {
+    for (size_t n = 0; n < code->function->instruction_count; n++) {
+        const struct ptx_instruction *in = &code->function->instructions[n];
+        bool waits = strcmp(in->base, "mbarrier") == 0 && (ptx_has_modifier(in, "try_wait") ||
+                                                           ptx_has_modifier(in, "test_wait"));
+        if (waits || strcmp(in->base, "wgmma") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool controls_grids(const struct simt_code *code) {
     for (size_t n = 0; n < code->function->instruction_count; n++) {
         if (strcmp(code->function->instructions[n].base, "griddepcontrol") == 0) {
@@ -335,6 +347,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
+        kernel->is_pipelined = kernel->is_pipelined || is_pipelined(kernel->codes[n]);
         kernel->controls_grids = kernel->controls_grids || controls_grids(kernel->codes[n]);
         kernel->has_async_reads = kernel->has_async_reads || has_async_reads(kernel->codes[n]);
         kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;

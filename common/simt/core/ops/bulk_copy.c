@@ -11,6 +11,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/core/ops/pipeline.h"
 
 enum { CHUNK = 16 };
 
@@ -384,6 +385,15 @@ static bool follow(struct bulk_copy *copy, struct simt_block *home, uint64_t off
     return false;
 }
 
+/* What it is for the counters, and for the clocks of its block. */
+static void count_copy(struct bulk_copy *copy, uint32_t blocks) {
+    struct simt_counters *c = copy->warp->block->counters;
+    c->bulk_requests++;
+    c->bulk_bytes += copy->bytes;
+    c->multicast_bytes += blocks > 1 ? (uint64_t)blocks * copy->bytes : 0;
+    copy->comes = pipeline_copy(copy->warp, copy->bytes, copy->direction == BULK_LOAD);
+}
+
 /* The copy is on its way. */
 static bool begin(struct bulk_copy *copy) {
     bool load = copy->direction == BULK_LOAD;
@@ -408,6 +418,7 @@ static bool begin_multicast(struct simt_warp *warp, struct bulk_copy *copy) {
                   size);
         return false;
     }
+    count_copy(copy, (uint32_t)__builtin_popcount(mask));
     for (; mask != 0; mask &= mask - 1) {
         copy->home = cluster != NULL ? cluster->blocks[__builtin_ctz(mask)] : warp->block;
         if (!begin(copy)) {
@@ -473,7 +484,11 @@ static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint
         ((i->detail[FLAGS] & FLAG_REDUCES) != 0 && !find_reduction(&copy))) {
         return false;
     }
-    return (i->detail[FLAGS] & FLAG_MULTICAST) != 0 ? begin_multicast(warp, &copy) : begin(&copy);
+    if ((i->detail[FLAGS] & FLAG_MULTICAST) != 0) {
+        return begin_multicast(warp, &copy);
+    }
+    count_copy(&copy, 1);
+    return begin(&copy);
 }
 
 static void run_start(struct simt_warp *warp, const struct simt_instruction *i) {
@@ -485,6 +500,7 @@ static void run_start(struct simt_warp *warp, const struct simt_instruction *i) 
 }
 
 static void run_commit(struct simt_warp *warp, const struct simt_instruction *i) {
+    pipeline_commit(warp, false);
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         if (async_proxy_commit(warp->block, warp->index * SIMT_LANES + lane) != STATUS_OK) {
@@ -502,6 +518,7 @@ static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
             return;
         }
     }
+    pipeline_wait_for(warp, false, (uint32_t)i->immediate);
 }
 
 static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {
