@@ -53,7 +53,7 @@ struct simt_counters {
     uint64_t bulk_requests, bulk_bytes; /**< copies by the TMA; bytes that they move, of a multicast
                                              once */
     uint64_t multicast_bytes; /**< bytes that multicasts bring to shared memory, of all blocks */
-    uint64_t barriers; /**< warp arrivals */
+    uint64_t barriers;        /**< warp arrivals */
     uint64_t divergent_branches;
 
     /** @name Estimates of the caches, for the model of time
@@ -76,7 +76,7 @@ struct simt_counters {
     uint64_t followed_machine;     /**< of these warps: machine instructions */
     uint64_t followed_loads;       /**< of these warps: loads in all */
     uint64_t pipelined_blocks;     /**< blocks with asynchronous copies or products that were
-                                        followed as a whole; see core/ops/pipeline.h */
+                                        followed as a whole; see memory/pipeline.h */
     uint64_t pipelined_cycles;     /**< of these blocks: until the last warp ended */
     uint64_t role_waits[SIMT_ROLES];  /**< of these, by warpgroup: cycles that its warps waited */
     uint64_t role_cycles[SIMT_ROLES]; /**< and cycles that they took in all */

@@ -11,7 +11,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
-#include "common/simt/core/ops/pipeline.h"
+#include "common/simt/memory/pipeline.h"
 
 enum { CHUNK = 16 };
 

@@ -18,7 +18,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
-#include "common/simt/core/ops/pipeline.h"
+#include "common/simt/memory/pipeline.h"
 
 enum { COUNT_BITS = 20, MOST_COUNT = (1 << COUNT_BITS) - 1 };
 #define BYTES_ZERO ((int64_t)1 << 21)

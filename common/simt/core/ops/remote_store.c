@@ -8,7 +8,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
-#include "common/simt/core/ops/pipeline.h"
+#include "common/simt/memory/pipeline.h"
 
 /* detail: 0 bytes of an element, 1 flags, 2 number of elements, 3 a reduction, packed. */
 enum { BYTES, FLAGS, COUNT, REDUCTION };

@@ -23,8 +23,8 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
-#include "common/simt/core/ops/pipeline.h"
 #include "common/simt/core/ops/tile.h"
+#include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/undefined.h"
 
 enum { ROWS = 16, MOST_N = 256, MOST_K = 32, CHUNK = 16, K_BYTES = 32 };
@@ -350,8 +350,8 @@ static bool check_fence(struct simt_warp *warp, const struct simt_instruction *i
     return false;
 }
 
-/* Cycles that a warp's tensor core takes for 32 bytes of K, whatever the format; but it reads a from
- * shared memory, which is 64 rows of 32 bytes for all four. */
+/* Cycles that a warp's tensor core takes for 32 bytes of K, whatever the format; but it reads a
+ * from shared memory, which is 64 rows of 32 bytes for all four. */
 static uint32_t cycles_of(uint32_t n, bool from_registers) {
     enum { READ_A = 64 * K_BYTES / 128 };
     uint32_t cycles = n / 2;

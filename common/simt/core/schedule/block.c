@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/simt/core/ops/pipeline.h"
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
+#include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/primary.h"
 #include "common/simt/memory/undefined.h"
 
@@ -69,9 +69,8 @@ static void free_pipeline(struct simt_block_run *b) {
  * that would be. */
 static bool is_followed(const struct simt_block_run *b) {
     const uint32_t *grid = b->block.run->grid;
-    const struct simt_timeline_grid all = {.blocks = (uint64_t)grid[0] * grid[1] * grid[2],
-                                           .warps = b->warp_count,
-                                           .seed = b->seed};
+    const struct simt_timeline_grid all = {
+        .blocks = (uint64_t)grid[0] * grid[1] * grid[2], .warps = b->warp_count, .seed = b->seed};
     bool followed = b->block.cluster != NULL;
     for (uint32_t n = 0; n < b->warp_count && !followed; n++) {
         followed = simt_timeline_follows(&all, b->block.order, n);

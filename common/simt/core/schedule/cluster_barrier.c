@@ -5,9 +5,9 @@
  * arrived, too. A warp knows which of its lanes have arrived in this phase, and which may pass:
  * their phase has ended, and they have not waited yet.
  */
-#include "common/simt/core/ops/pipeline.h"
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/witness.h"
+#include "common/simt/memory/pipeline.h"
 
 /* Every lane that is left has arrived, and some have. */
 static bool is_complete(struct simt_block_run *const *blocks, uint32_t count) {

@@ -2,9 +2,9 @@
  * What is noted of single instructions: of few warps, but for a launch that x-ray records. In a
  * file of its own, so that the interpreter's loop keeps its registers.
  */
-#include "common/simt/core/ops/pipeline.h"
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/xray.h"
 
 /* A warp of a block whose warps have clocks. A loop that only asks whether something is over is a

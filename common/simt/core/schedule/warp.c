@@ -5,8 +5,8 @@
  */
 #include "common/simt/core/schedule/warp.h"
 
-#include "common/simt/core/ops/pipeline.h"
 #include "common/simt/core/schedule/timeline.h"
+#include "common/simt/memory/pipeline.h"
 
 #include <string.h>
 
@@ -580,7 +580,8 @@ static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
     if (p >= 0 && (~w->warp.predicates[p] & active) == 0) {
         return GO_ON;
     }
-    if (p >= 0) { /* as many polls are no work of the warp: it and the branch back are not counted */
+    if (p >=
+        0) { /* as many polls are no work of the warp: it and the branch back are not counted */
         w->warp.block->counters->machine_instructions -= 2 * (uint64_t)i->machine;
         pipeline_poll(&w->warp);
     }

@@ -200,7 +200,7 @@ static struct chain chain_of(const struct alike *alike, const struct simt_counte
 static const double WGMMA_TO_MMA = 4096.0 / 2560.0;
 
 /**
- * @brief A block whose warps copy, multiply and store beside each other (core/ops/pipeline.h): one
+ * @brief A block whose warps copy, multiply and store beside each other (memory/pipeline.h): one
  *        customer, which takes as long as its last warp, or as the unit that it keeps busy longest.
  */
 static struct simt_need need_of_pipeline(const struct simt_gpu *gpu, const struct alike *alike,

@@ -1,4 +1,4 @@
-#include "common/simt/core/ops/pipeline.h"
+#include "common/simt/memory/pipeline.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +17,21 @@ enum {
     REMOTE = 180,       /* more for a message to another block of the cluster */
     COPY_LATENCY = 600, /* of a load, from its start until its first bytes are there */
     STORE_LATENCY = 500,
-    COPY_REQUEST = 32,  /* that the TMA takes for a copy, however small */
-    COPY_BYTES = 64,    /* that it moves in a cycle */
+    COPY_REQUEST = 32, /* that the TMA takes for a copy, however small */
+    COPY_BYTES = 64,   /* that it moves in a cycle */
     PRODUCT_LATENCY = 60
 };
 
 struct phase {
-    uint32_t offset; /* of the mbarrier, plus one; 0: free */
-    uint64_t latest; /* arrival of the phase that goes on */
+    uint32_t offset;  /* of the mbarrier, plus one; 0: free */
+    uint64_t latest;  /* arrival of the phase that goes on */
     uint64_t ends[2]; /* of the last phases, by parity */
 };
 
 /* Groups of products or stores of a warp. */
 struct groups {
-    uint64_t open, done[GROUPS]; /* of what is in no group yet; of the latest groups, newest first */
+    uint64_t open,
+        done[GROUPS]; /* of what is in no group yet; of the latest groups, newest first */
 };
 
 struct simt_pipeline {
@@ -66,6 +67,8 @@ uint64_t simt_pipeline_until(const struct simt_pipeline *p, uint32_t warp) {
 }
 
 void simt_pipeline_hold(struct simt_pipeline *p, uint32_t warp, uint64_t when) {
+    uint64_t now = simt_pipeline_now(p, warp);
+    p->waited[warp] += when > now ? when - now : 0;
     p->until[warp] = later(p->until[warp], when);
 }
 
@@ -110,18 +113,12 @@ void pipeline_end_phase(const struct simt_block *home, uint32_t offset, uint32_t
     }
 }
 
-/* A warp goes on at @p when, or at once where that is over. */
-static void wait_until(struct simt_pipeline *p, uint32_t warp, uint64_t when) {
-    uint64_t now = simt_pipeline_now(p, warp);
-    p->waited[warp] += when > now ? when - now : 0;
-    simt_pipeline_hold(p, warp, when);
-}
-
 void pipeline_wait(const struct simt_warp *warp, uint32_t offset, uint32_t parity) {
     struct simt_pipeline *p = warp->block->pipeline;
     const struct phase *phase = p != NULL ? phase_of(p, offset) : NULL;
     if (phase != NULL) {
-        wait_until(p, warp->index, later(phase->ends[parity & 1], p->now[warp->index]) + WAKE);
+        simt_pipeline_hold(p, warp->index,
+                           later(phase->ends[parity & 1], p->now[warp->index]) + WAKE);
     }
 }
 
@@ -183,7 +180,7 @@ void pipeline_commit(const struct simt_warp *warp, bool products) {
 void pipeline_wait_for(const struct simt_warp *warp, bool products, uint32_t pending) {
     const struct groups *g = groups_of(warp, products);
     if (g != NULL && pending < GROUPS) {
-        wait_until(warp->block->pipeline, warp->index, g->done[pending]);
+        simt_pipeline_hold(warp->block->pipeline, warp->index, g->done[pending]);
     }
 }
 

@@ -34,7 +34,7 @@ void simt_pipeline_set(struct simt_pipeline *pipeline, uint32_t warp, uint64_t n
 /** @return the time before which a warp's next instruction does not start. */
 uint64_t simt_pipeline_until(const struct simt_pipeline *pipeline, uint32_t warp);
 
-/** A warp starts at @p when at the earliest. */
+/** A warp waits until @p when, which counts, or goes on at once where that is over. */
 void simt_pipeline_hold(struct simt_pipeline *pipeline, uint32_t warp, uint64_t when);
 
 /** @return what a warp's clock says. */
