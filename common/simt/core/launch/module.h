@@ -45,7 +45,6 @@ struct simt_module {
     struct ptx_module *ptx;
     struct simt_memory *memory;
     struct simt_placed *placed;   /**< as many as ptx->variable_count */
-    size_t shared_bytes;          /**< of shared variables at module scope */
     struct simt_kernel **kernels; /**< (ptx->function_count), NULL until first used */
 };
 

@@ -164,6 +164,33 @@ static uint64_t shared_address(const struct bulk_copy *copy) {
     return simt_block_address(copy->warp->block, copy->home, copy->shared);
 }
 
+/* The bytes of a row of a box that are inside the tensor, in whole chunks. */
+struct span {
+    uint32_t begin, end;
+};
+
+static struct span span_of(const struct tensor_map *map, const int64_t *place) {
+    int64_t first = place[0] < 0 ? -place[0] : 0, count = map->box[0];
+    int64_t behind = (int64_t)map->last[0] + 1 - place[0];
+    int64_t end = behind < count ? behind : count;
+    if (!row_of(map, place).inside || first >= end) {
+        return (struct span){0, 0};
+    }
+    uint32_t bytes = map->element_bytes;
+    return (struct span){(uint32_t)first * bytes / CHUNK * CHUNK,
+                         ((uint32_t)end * bytes + CHUNK - 1) / CHUNK * CHUNK};
+}
+
+/* Stores one row. Of shared memory nothing is read that is not stored. */
+static bool store_row(const struct bulk_copy *copy, struct pieces *p, const int64_t *place,
+                      uint64_t shared, unsigned char *buffer) {
+    const struct span span = span_of(&copy->map, place);
+    return span.begin == span.end ||
+           (move_row(copy, PTX_SHARED, SIMT_READ, shared + span.begin, span.end - span.begin,
+                     (enum tensor_swizzle)copy->map.swizzle, buffer + span.begin) &&
+            move_elements(copy, p, place, buffer));
+}
+
 /* Goes through the rows of a box. */
 static bool move_box(const struct bulk_copy *copy) {
     const struct tensor_map *map = &copy->map;
@@ -190,8 +217,7 @@ static bool move_box(const struct bulk_copy *copy) {
         bool done =
             load ? move_elements(copy, &p, place, buffer) &&
                        move_row(copy, PTX_SHARED, SIMT_WRITE, shared, row_bytes, swizzle, buffer)
-                 : move_row(copy, PTX_SHARED, SIMT_READ, shared, row_bytes, swizzle, buffer) &&
-                       move_elements(copy, &p, place, buffer);
+                 : store_row(copy, &p, place, shared, buffer);
         if (!done) {
             return false;
         }
