@@ -101,7 +101,8 @@ def speedup_programs():
     native.filegroup(
         name = "programs",
         testonly = True,
-        srcs = [":%s_%s" % (lab, subject) for lab in GPU_LABS for subject in SUBJECTS],
+        # As data they bring their workers, too.
+        data = [":%s_%s" % (lab, subject) for lab in GPU_LABS for subject in SUBJECTS],
         tags = ["manual"],
     )
 

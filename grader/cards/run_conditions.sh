@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs speedup tests of solutions on a GPU while other programs disturb them, and prints a table of the
-# verdicts: none may be a wrong red.
+# Runs speedup tests on a GPU while other programs disturb them, and prints a table of the verdicts: none
+# may be a wrong red.
 # usage: run_conditions.sh [--conditions idle,busy_host,...] [--labs 02,05] [--output FILE.md]
+#        [--subject solution|middle|starter]
 #
 #   busy_host          two busy processes for each CPU of the host
 #   shared_memory      another program copies on the same GPU all the time
@@ -11,14 +12,15 @@
 #   gone               the load of shared_memory, which ends in the middle of the tests
 #
 # A test that misses must say that it is not judged. One that misses without saying so, or fails in
-# another way, is a wrong red: the exit status is then 1. The programs lie beside this script.
+# another way, is a wrong red: the exit status is then 1. A starter is too slow by itself, so its miss may
+# be judged; what is wrong there is a pass. The programs lie beside this script.
 set -u
 
 readonly here=$PWD/grader/cards
 readonly from=${BUILD_WORKING_DIRECTORY:-$PWD}
 readonly seconds=300 # a load runs at most
 
-conditions=idle,busy_host,shared_memory,shared_arithmetic,capped,gone labs=02,05 output=''
+conditions=idle,busy_host,shared_memory,shared_arithmetic,capped,gone labs=02,05 output='' subject=solution
 
 die() {
     echo "conditions: $*" >&2
@@ -31,11 +33,14 @@ while [ $# -gt 0 ]; do
     case $1 in
     --conditions) conditions=$2 ;;
     --labs) labs=$2 ;;
+    --subject) subject=$2 ;;
     --output) [[ $2 == /* ]] && output=$2 || output=$from/$2 ;;
-    *) die "unknown option $1; there are --conditions, --labs and --output" ;;
+    *) die "unknown option $1; there are --conditions, --labs, --subject and --output" ;;
     esac
     shift 2
 done
+[[ $subject =~ ^(solution|middle|starter)$ ]] ||
+    die "--subject $subject: there are solution, middle and starter"
 
 scratch=$(mktemp -d)
 loads=()
@@ -89,18 +94,26 @@ percent() {
     [ -z "$1" ] || awk "BEGIN { printf \"%.0f%%\", 100 * $1 }"
 }
 
+# is_wrong VERDICT MEASURE: of a judged test. A test without a measure counts, and a starter may pass that.
+is_wrong() {
+    case $subject.$1 in
+    starter.slow | *.skip) false ;;
+    starter.pass) [ -n "$2" ] ;;
+    *.pass) false ;;
+    *) true ;;
+    esac
+}
+
 # judge CONDITION LAB LINE LOG: a row of the table; a wrong red is noted in $scratch/wrong.
 judge() {
     local test verdict
     test=$(field "$3" test)
     verdict=$(field "$3" verdict)
-    if [ "$verdict" != pass ] && [ "$verdict" != skip ]; then
-        if grep -q '"message":"[^"]* is not judged' <<<"$3"; then
-            verdict='not judged'
-        else
-            echo "$1, $2 $test: $(field "$3" message)" >>"$scratch/wrong"
-            verdict="$verdict, wrong"
-        fi
+    if grep -q '"message":"[^"]* is not judged' <<<"$3"; then
+        verdict='not judged'
+    elif is_wrong "$verdict" "$(field "$3" measure)"; then
+        echo "$1, $2 $test: $verdict: $(field "$3" message)" >>"$scratch/wrong"
+        verdict="$verdict, wrong"
     fi
     printf '| %s | %s | %s | %s | %s | %s |\n' "$1" "$2" "$test" "$verdict" \
         "$(percent "$(field "$3" share)")" "$(sed -n 's/^note: //p' "$4" | sort -u | paste -sd ' ')"
@@ -110,7 +123,7 @@ judge() {
 run_lab() {
     local line records=$scratch/records.jsonl log=$scratch/log
     rm -f "$records"
-    WARPBOOK_GRADES=$records "$here/$2_solution" >"$log" 2>&1
+    WARPBOOK_GRADES=$records "$here/$2_$subject" >"$log" 2>&1
     grep -q '"verdict":"end"' "$records" 2>/dev/null ||
         echo "$1, $2: no complete record: $(tail -n 1 "$log")" >>"$scratch/wrong"
     while IFS= read -r line; do

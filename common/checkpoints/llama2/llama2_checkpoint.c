@@ -17,28 +17,8 @@ struct loader {
 
 static enum status check_tensor(void *context, const struct llama2_tensor *tensor) {
     const struct loader *loader = context;
-    const struct llama2_located *located = llama2_shards_find(loader->shards, tensor->name);
-    if (located == NULL) {
-        return error_set(loader->error, STATUS_BAD_FORMAT, "%s: tensor \"%s\" is missing",
-                         loader->shards->path, tensor->name);
-    }
-    const struct safetensors_tensor *found = located->tensor;
-    if (found->rank != tensor->rank ||
-        memcmp(found->shape, tensor->shape, tensor->rank * sizeof *tensor->shape) != 0) {
-        char got[SAFETENSORS_SHAPE_BYTES];
-        char want[SAFETENSORS_SHAPE_BYTES];
-        return error_set(loader->error, STATUS_MISMATCH,
-                         "%s: tensor \"%s\" has shape %s, the configuration says %s",
-                         located->shard->path, tensor->name,
-                         safetensors_shape_text(found->shape, found->rank, got),
-                         safetensors_shape_text(tensor->shape, tensor->rank, want));
-    }
-    if (!safetensors_is_weight(found->dtype)) {
-        return error_set(loader->error, STATUS_UNSUPPORTED,
-                         "%s: tensor \"%s\": its type is none of F32, F16 and BF16",
-                         located->shard->path, tensor->name);
-    }
-    return STATUS_OK;
+    return llama2_shards_check(loader->shards, tensor->name, tensor->shape, tensor->rank,
+                               loader->error);
 }
 
 /* A vector is one row. */

@@ -86,6 +86,30 @@ const struct llama2_located *llama2_shards_find(const struct llama2_shards *shar
     return bsearch(&key, shards->tensors, shards->tensor_count, sizeof key, by_name);
 }
 
+enum status llama2_shards_check(const struct llama2_shards *shards, const char *name,
+                                const size_t *shape, size_t rank, struct error *error) {
+    const struct llama2_located *located = llama2_shards_find(shards, name);
+    if (located == NULL) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: tensor \"%s\" is missing", shards->path,
+                         name);
+    }
+    const struct safetensors_tensor *found = located->tensor;
+    if (found->rank != rank || memcmp(found->shape, shape, rank * sizeof *shape) != 0) {
+        char got[SAFETENSORS_SHAPE_BYTES];
+        char want[SAFETENSORS_SHAPE_BYTES];
+        return error_set(
+            error, STATUS_MISMATCH, "%s: tensor \"%s\" has shape %s, the configuration says %s",
+            located->shard->path, name, safetensors_shape_text(found->shape, found->rank, got),
+            safetensors_shape_text(shape, rank, want));
+    }
+    if (!safetensors_is_weight(found->dtype)) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s: tensor \"%s\": its type is none of F32, F16 and BF16",
+                         located->shard->path, name);
+    }
+    return STATUS_OK;
+}
+
 /* ---- Files ---- */
 
 static enum status open_shard(struct llama2_shards *shards, const char *folder, const char *name,

@@ -80,6 +80,14 @@ MUST_CHECK enum status llama2_shards_join(struct llama2_shards *shards,
 const struct llama2_located *llama2_shards_find(const struct llama2_shards *shards,
                                                 const char *name);
 
+/**
+ * @brief Checks that there is a tensor of this shape (rank extents) whose values are weights.
+ * @return STATUS_OK, STATUS_BAD_FORMAT (it is missing), STATUS_MISMATCH (its shape differs),
+ *         STATUS_UNSUPPORTED (its type is not F32, F16 or BF16)
+ */
+MUST_CHECK enum status llama2_shards_check(const struct llama2_shards *shards, const char *name,
+                                           const size_t *shape, size_t rank, struct error *error);
+
 /** Unmaps and frees; a zero-initialised one is allowed. */
 void llama2_shards_close(struct llama2_shards *shards);
 

@@ -329,8 +329,8 @@ int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
     };
     const struct llama2_command command = {
         .program = program,
-        .summary = "writes text with a checkpoint of Llama 1 to 3, Mistral or Qwen2: a file of\n"
-                   "llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
+        .summary = "writes text with a checkpoint of Llama 1 to 3, Mistral, Qwen2 or GPT-NeoX: a\n"
+                   "file of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
                    "tokenizer.json",
         .options = &options.shared,
         .own = table,

@@ -48,7 +48,7 @@ struct generation_speed {
 
 /** A model that writes a text. */
 struct generation {
-    struct llama2 *model;
+    struct language_model model; /**< the session's */
     const struct bpe *tokenizer;
     struct llama2_ends ends; /**< tokens that end a text */
     double (*now)(void);

@@ -10,7 +10,7 @@
 enum status generation_create(struct generation *g, const struct llama2_session *session,
                               size_t context, bool roll, const struct llama2_sampling *sampling,
                               struct error *error) {
-    size_t V = session->checkpoint.config.V;
+    size_t V = language_model_vocabulary(&session->model);
     *g = (struct generation){
         .model = session->model,
         .tokenizer = session->tokenizer,
@@ -19,10 +19,10 @@ enum status generation_create(struct generation *g, const struct llama2_session 
         .stream = {.out = stdout},
         .batch = session->batch,
         .context = context,
-        .longest = session->checkpoint.config.T,
+        .longest = llama2_session_longest(session),
         .roll = roll,
         .pending = -1,
-        .draws = llama2_draws(session->model),
+        .draws = language_model_draws(&session->model),
         .tokens = calloc(context, sizeof(int32_t)),
         .logits = calloc(V, sizeof(float)),
     };
@@ -59,7 +59,7 @@ size_t generation_room(const struct generation *g) {
 /* ---- Feeding ---- */
 
 static enum status failed(const struct generation *g, enum status status, struct error *error) {
-    if (status == STATUS_BAD_FORMAT) { /* of llama2_next(), and below */
+    if (status == STATUS_BAD_FORMAT) { /* of language_model_next(), and below */
         return error_set(error, status,
                          "the model's logits at position %zu are not finite: its weights are not "
                          "usable",
@@ -72,8 +72,8 @@ static enum status failed(const struct generation *g, enum status status, struct
 /* One forward call; the tokens fit the context. They may be g->tokens + g->position. */
 static enum status feed_batch(struct generation *g, const int32_t *tokens, size_t count,
                               bool wants_logits, struct error *error) {
-    enum status status =
-        llama2_forward(g->model, tokens, count, g->position, wants_logits ? g->logits : NULL);
+    enum status status = language_model_forward(&g->model, tokens, count, g->position,
+                                                wants_logits ? g->logits : NULL);
     if (status != STATUS_OK) {
         return failed(g, status, error);
     }
@@ -164,9 +164,9 @@ static enum status next_from_engine(struct generation *g, int32_t *token) {
                                              .top_k = g->sampler.top_k,
                                              .seed = g->sampler.state};
     if (!g->begun) {
-        TRY(llama2_begin(g->model, &sampling));
+        TRY(language_model_begin(&g->model, &sampling));
     }
-    return llama2_next(g->model, g->position, token);
+    return language_model_next(&g->model, g->position, token);
 }
 
 /* Also advances the host's generator, so that host and engine can continue for each other. */

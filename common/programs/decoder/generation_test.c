@@ -38,11 +38,12 @@ static enum status open_bed(struct bed *b, bool draws, size_t batch) {
     b->session.checkpoint.config = small;
     b->session.context = CONTEXT;
     b->session.now = bench_now;
-    return llama2_create(&b->session.model, &small, &b->random.weights, &b->engine, CONTEXT, NULL);
+    return llama2_create(&b->session.model.llama2, &small, &b->random.weights, &b->engine, CONTEXT,
+                         NULL);
 }
 
 static void close_bed(struct bed *b) {
-    llama2_free(b->session.model);
+    language_model_free(&b->session.model);
     engine_destroy(&b->engine);
     llama2_random_free(&b->random);
 }
@@ -83,7 +84,7 @@ static void expect_rolled(bool draws, size_t batch, const struct llama2_sampling
     struct bed b;
     struct generation g;
     ASSERT_OK(open_bed(&b, draws, batch));
-    ASSERT_OK(recompute(b.session.model, how, fed, count, want, LONG));
+    ASSERT_OK(recompute(b.session.model.llama2, how, fed, count, want, LONG));
     ASSERT_OK(generation_create(&g, &b.session, CONTEXT, true, how, NULL));
     EXPECT_TRUE(g.draws == draws);
     EXPECT_OK(generation_prompt(&g, fed, count, NULL));
@@ -129,7 +130,7 @@ static void expect_end(bool draws, const struct llama2_sampling *how) {
     struct bed b;
     struct generation g;
     ASSERT_OK(open_bed(&b, draws, CONTEXT));
-    ASSERT_OK(recompute(b.session.model, how, prompt, PROMPT, want, ROOM + 1));
+    ASSERT_OK(recompute(b.session.model.llama2, how, prompt, PROMPT, want, ROOM + 1));
     ASSERT_OK(generation_create(&g, &b.session, CONTEXT, false, how, NULL));
     EXPECT_INT_EQ(CONTEXT, generation_room(&g));
     EXPECT_OK(generation_prompt(&g, prompt, PROMPT, NULL));

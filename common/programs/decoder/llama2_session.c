@@ -134,7 +134,8 @@ static enum status open_tokenizer(struct llama2_session *s, const struct llama2_
                        : s->folder          ? o->checkpoint
                                             : "tokenizer.bin";
     struct error cause = {0};
-    enum status status = tokenizer_open(&s->tokenizer, path, s->checkpoint.config.V, &cause);
+    size_t V = s->is_gpt_neox ? s->gpt_neox.config.V : s->checkpoint.config.V;
+    enum status status = tokenizer_open(&s->tokenizer, path, V, &cause);
     return status == STATUS_OK
                ? STATUS_OK
                : error_set(error, status, "%s%s", error_text(&cause, status),
@@ -143,7 +144,9 @@ static enum status open_tokenizer(struct llama2_session *s, const struct llama2_
 
 static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
                               struct error *error) {
-    TRY(llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
+    s->is_gpt_neox = gpt_neox_checkpoint_is(o->checkpoint);
+    TRY(s->is_gpt_neox ? gpt_neox_checkpoint_open(&s->gpt_neox, o->checkpoint, error)
+                       : llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
     s->folder = s->checkpoint.llama2c.weights.layers == NULL;
     TRY(open_tokenizer(s, o, error));
     TRY(s->folder ? llama2_ends_open(&s->ends, o->checkpoint, error) : STATUS_OK);
@@ -239,6 +242,24 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
+static enum status make_gpt_neox(struct llama2_session *s, const struct engine *engine,
+                                 const struct llama2_options *o, struct error *error) {
+    struct gpt_neox_config config = s->gpt_neox.config;
+    s->dtype = NN_F32;
+    if (o->dtype != NULL) {
+        TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
+    }
+    if (s->dtype != NN_F32) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--dtype %s: stage %s computes a GPT-NeoX in fp32 only", o->dtype,
+                         s->stage->name);
+    }
+    TRY(gpt_neox_checkpoint_convert(&s->gpt_neox, 0, &s->gpt_neox_fp32, error));
+    config.T = s->context;
+    return gpt_neox_create(&s->model.gpt_neox, &config, &s->gpt_neox_fp32.weights, engine, s->batch,
+                           error);
+}
+
 static struct llama2_config config_of(const struct llama2_session *s) {
     struct llama2_config config = s->checkpoint.config;
     config.T = s->context;
@@ -250,7 +271,7 @@ static enum status make_fp32(struct llama2_session *s, const struct engine *engi
     s->dtype = NN_F32;
     TRY(llama2_checkpoint_convert(&s->checkpoint, 0, &s->fp32, error));
     const struct llama2_config config = config_of(s);
-    return llama2_create(&s->model, &config, &s->fp32.weights, engine, s->batch, error);
+    return llama2_create(&s->model.llama2, &config, &s->fp32.weights, engine, s->batch, error);
 }
 
 /* Makes the model with the engine's decoder. Without a decoder, or if it does not support this
@@ -258,6 +279,9 @@ static enum status make_fp32(struct llama2_session *s, const struct engine *engi
 static enum status make_model(struct llama2_session *s, const struct llama2_options *o,
                               struct error *error) {
     const struct engine *engine = o->profile ? &s->timed : &s->engine;
+    if (s->is_gpt_neox) {
+        return make_gpt_neox(s, engine, o, error);
+    }
     s->dtype = stored_dtype(&s->checkpoint);
     if (o->dtype != NULL) {
         TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
@@ -265,7 +289,7 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
     if (engine->decoder_create != NULL) {
         struct error cause = {0};
         const struct llama2_config config = config_of(s);
-        enum status status = llama2_create_stored(&s->model, &config, &s->checkpoint.weights,
+        enum status status = llama2_create_stored(&s->model.llama2, &config, &s->checkpoint.weights,
                                                   s->dtype, engine, s->batch, &cause);
         if (status != STATUS_UNSUPPORTED) {
             return status == STATUS_OK ? STATUS_OK
@@ -290,12 +314,16 @@ static enum status open_all(struct llama2_session *s, const struct llama2_option
                             struct error *error) {
     TRY(open_files(s, o, error));
     TRY(start_engine(s, o, stages, error));
-    size_t longest = s->checkpoint.config.T;
+    size_t longest = llama2_session_longest(s);
     longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
     s->context = longest;
     s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
     s->batch = s->batch < longest ? s->batch : longest;
     return make_model(s, o, error);
+}
+
+size_t llama2_session_longest(const struct llama2_session *s) {
+    return s->is_gpt_neox ? s->gpt_neox.config.T : s->checkpoint.config.T;
 }
 
 enum status llama2_session_open(struct llama2_session *session,
@@ -311,12 +339,14 @@ enum status llama2_session_open(struct llama2_session *session,
 }
 
 void llama2_session_close(struct llama2_session *session) {
-    llama2_free(session->model);
+    language_model_free(&session->model);
     engine_destroy(&session->timed);
     engine_destroy(&session->engine);
     bpe_free(session->tokenizer);
     llama2_fp32_free(&session->fp32);
     llama2_checkpoint_close(&session->checkpoint);
+    gpt_neox_fp32_free(&session->gpt_neox_fp32);
+    gpt_neox_checkpoint_close(&session->gpt_neox);
     *session = (struct llama2_session){0};
 }
 

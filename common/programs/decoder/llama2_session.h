@@ -1,6 +1,6 @@
 /**
  * @file llama2_session.h
- * @brief Flags, stage, engine and model of the programs with a Llama2.
+ * @brief Flags, stage, engine and model of the programs with a Llama2 or a GPT-NeoX.
  */
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_SESSION_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_SESSION_H_
@@ -11,10 +11,11 @@
 #include "common/base/flags.h"
 #include "common/base/folder.h"
 #include "common/base/status.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_checkpoint.h"
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
 #include "common/checkpoints/llama2/llama2_ends.h"
 #include "common/models/engine.h"
-#include "common/models/llama2.h"
+#include "common/models/language_model.h"
 #include "common/models/profile.h"
 #include "common/nn/dtype.h"
 #include "common/programs/decoder/llama2_stages.h"
@@ -61,6 +62,8 @@ int llama2_command_main(const struct llama2_command *command, const struct llama
 /** Checkpoint, tokenizer, engine and model. */
 struct llama2_session {
     struct llama2_checkpoint checkpoint;
+    struct gpt_neox_checkpoint gpt_neox; /**< open in place of `checkpoint` */
+    bool is_gpt_neox;
     bool folder; /**< the checkpoint is a folder, not a file of llama2.c */
     struct bpe *tokenizer;
     struct llama2_ends ends; /**< tokens that end a text: the folder's and the tokenizer's */
@@ -72,9 +75,10 @@ struct llama2_session {
     struct engine timed; /**< profiles engine, if options->profile */
     struct profile profile;
     struct llama2_fp32 fp32; /**< empty if the engine uses the weights as they are stored */
-    struct llama2 *model;
+    struct gpt_neox_fp32 gpt_neox_fp32;
+    struct language_model model;
     size_t context; /**< positions that the model was made for, at most its whole context */
-    size_t batch;   /**< most tokens of one llama2_forward() */
+    size_t batch;   /**< most tokens of one language_model_forward() */
 };
 
 /**
@@ -94,6 +98,9 @@ MUST_CHECK enum status llama2_session_open(struct llama2_session *session,
                                            const struct llama2_options *options,
                                            const struct llama2_stages *stages, size_t most_batch,
                                            struct error *error);
+
+/** @return the checkpoint's longest context. */
+size_t llama2_session_longest(const struct llama2_session *session);
 
 /** Frees; a zero-initialised one is allowed. */
 void llama2_session_close(struct llama2_session *session);

@@ -1,11 +1,18 @@
 #include "common/programs/decoder/llama2_session.h"
 
+#include "common/base/file.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_write.h"
+#include "common/models/gpt_neox_random.h"
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
+#include "common/base/file.h"
 #include "common/bench/bench.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_write.h"
 #include "common/checkpoints/llama2/llama2_write.h"
+#include "common/models/gpt_neox_random.h"
 #include "common/models/llama2_random.h"
 #include "common/programs/decoder/reference_stages.h"
 #include "common/testing/testing.h"
@@ -57,7 +64,7 @@ static void expect_opens(enum nn_dtype stored, const char *stage, const char *as
     EXPECT_INT_EQ(want, session.dtype);
     EXPECT_INT_EQ(5, session.batch);
     EXPECT_TRUE((session.fp32.weights.layers != NULL) == converts);
-    EXPECT_TRUE(llama2_draws(session.model) != converts);
+    EXPECT_TRUE(language_model_draws(&session.model) != converts);
     EXPECT_STR_EQ("", llama2_session_modelled(&session));
     (void)llama2_session_where(&session, text, sizeof text);
     EXPECT_TRUE(text[0] != '\0');
@@ -89,12 +96,77 @@ C_TEST(session, a_model_is_made_for_the_positions_that_are_used) {
         options.positions = i < 2 ? 3 : 1 << 20;
         ASSERT_OK(llama2_session_open(&session, &options, reference_stages(), 5, NULL));
         size_t want = i < 2 ? 3 : small.T;
-        EXPECT_INT_EQ(want, llama2_config(session.model)->T);
+        EXPECT_INT_EQ(want, language_model_context(&session.model));
         EXPECT_INT_EQ(want, session.context);
         EXPECT_INT_EQ(small.T, session.checkpoint.config.T);
         EXPECT_INT_EQ(want < 5 ? want : 5, session.batch);
         llama2_session_close(&session);
     }
+}
+
+/* A random GPT-NeoX with V rows of embedding, and a tokenizer of 256 bytes. */
+static enum status write_gpt_neox(const char *folder, size_t V) {
+    static const char settings[] =
+        "\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":false}";
+    const struct gpt_neox_config config = {.C = 16,
+                                           .hidden = 24,
+                                           .L = 1,
+                                           .NH = 2,
+                                           .HS = 8,
+                                           .V = V,
+                                           .T = 20,
+                                           .rotary = 2,
+                                           .rope_theta = 10000.0f,
+                                           .norm_eps = 1e-5f,
+                                           .parallel = true};
+    char path[1200];
+    struct gpt_neox_random random;
+    char *json = tokenizer_testing_byte_level(settings, "", "", "");
+    mkdir(folder, 0777);
+    TRY(gpt_neox_random_create(&random, &config, true, 7));
+    enum status status = gpt_neox_checkpoint_write(folder, &config, &random.weights, NN_BF16, NULL);
+    gpt_neox_random_free(&random);
+    TRY(status);
+    snprintf(path, sizeof path, "%s/tokenizer.json", folder);
+    status = file_write(path, json, strlen(json), NULL);
+    free(json);
+    return status;
+}
+
+/* Also on an engine with a decoder, which is for Llama2: in fp32, operator by operator. */
+C_TEST(session, a_gpt_neox_is_found_by_its_configuration) {
+    char folder[1024];
+    float logits[300];
+    struct llama2_session session;
+    struct llama2_options options = llama2_options_defaults();
+    test_temporary_path("gpt_neox", folder, sizeof folder);
+    ASSERT_OK(write_gpt_neox(folder, 300));
+    options.checkpoint = folder;
+    options.stage = "03_drawing";
+    options.positions = 11;
+    ASSERT_OK(llama2_session_open(&session, &options, reference_stages(), 5, NULL));
+    EXPECT_INT_EQ(300, language_model_vocabulary(&session.model));
+    EXPECT_INT_EQ(11, language_model_context(&session.model));
+    EXPECT_INT_EQ(20, llama2_session_longest(&session));
+    EXPECT_INT_EQ(NN_F32, session.dtype);
+    EXPECT_TRUE(!language_model_draws(&session.model));
+    EXPECT_OK(language_model_forward(&session.model, (int32_t[]){65, 299}, 2, 0, logits));
+    llama2_session_close(&session);
+    options.dtype = "bf16";
+    EXPECT_ERROR(STATUS_UNSUPPORTED,
+                 "--dtype bf16: stage 03_drawing computes a GPT-NeoX in fp32 only",
+                 llama2_session_open(&session, &options, reference_stages(), 5, &error));
+}
+
+C_TEST(session, a_vocabulary_larger_than_the_embedding_is_refused) {
+    char folder[1024];
+    struct llama2_session session;
+    struct llama2_options options = llama2_options_defaults();
+    test_temporary_path("gpt_neox_small", folder, sizeof folder);
+    ASSERT_OK(write_gpt_neox(folder, 255));
+    options.checkpoint = folder;
+    EXPECT_ERROR_CONTAINS(STATUS_MISMATCH, "256",
+                          llama2_session_open(&session, &options, reference_stages(), 5, &error));
 }
 
 C_TEST(session, where_names_stage_type_and_device) {

@@ -14,8 +14,10 @@
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_write.h"
 #include "common/checkpoints/llama2/llama2_write.h"
 #include "common/checkpoints/llama2/llama2c.h"
+#include "common/models/gpt_neox_random.h"
 #include "common/models/llama2_random.h"
 #include "common/tokenizers/bpe/bpe.h"
 #include "common/tokenizers/bpe/tokenizer_testing.h"
@@ -95,22 +97,29 @@ static const char qwen2_config[] =
     "\"rope_theta\":10000.0,\"rope_scaling\":{\"rope_type\":\"yarn\",\"factor\":4.0,"
     "\"original_max_position_embeddings\":16},\"eos_token_id\":[256,258]}";
 
-static enum status write_qwen2_files(const char *folder, struct error *error) {
+/* The tokenizer.json of byte-level BPE in FOLDER/NAME. */
+static enum status write_byte_level(const char *folder, const char *name, const char *added,
+                                    struct error *error) {
     static const char settings[] =
         "\"normalizer\":{\"type\":\"NFC\"},\"pre_tokenizer\":{\"type\":\"ByteLevel\","
         "\"add_prefix_space\":false},\"decoder\":{\"type\":\"ByteLevel\"}";
-    static const char added[] = "{\"id\":256,\"content\":\"<|endoftext|>\"},"
-                                "{\"id\":257,\"content\":\"<|im_start|>\"},"
-                                "{\"id\":258,\"content\":\"<|im_end|>\"}";
     char path[4096];
     char *json = tokenizer_testing_byte_level(settings, "", "", added);
     if (json == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    snprintf(path, sizeof path, "%s/qwen2/tokenizer.json", folder);
+    snprintf(path, sizeof path, "%s/%s/tokenizer.json", folder, name);
     enum status status = file_write(path, json, strlen(json), error);
     free(json);
-    TRY(status);
+    return status;
+}
+
+static enum status write_qwen2_files(const char *folder, struct error *error) {
+    static const char added[] = "{\"id\":256,\"content\":\"<|endoftext|>\"},"
+                                "{\"id\":257,\"content\":\"<|im_start|>\"},"
+                                "{\"id\":258,\"content\":\"<|im_end|>\"}";
+    char path[4096];
+    TRY(write_byte_level(folder, "qwen2", added, error));
     snprintf(path, sizeof path, "%s/qwen2/config.json", folder);
     return file_write(path, qwen2_config, strlen(qwen2_config), error);
 }
@@ -129,6 +138,32 @@ static enum status write_qwen2(const char *folder, struct error *error) {
         write_folder(folder, "qwen2", &options, &model.config, &model.weights, error);
     llama2_random_free(&model);
     return status == STATUS_OK ? write_qwen2_files(folder, error) : status;
+}
+
+static enum status write_gpt_neox(const char *folder, struct error *error) {
+    static const struct gpt_neox_config config = {.C = 32,
+                                                  .hidden = 48,
+                                                  .L = 2,
+                                                  .NH = 2,
+                                                  .HS = 16,
+                                                  .V = 272, /* more rows than there are tokens */
+                                                  .T = 64,
+                                                  .rotary = 4,
+                                                  .rope_theta = 10000.0f,
+                                                  .norm_eps = 1e-5f,
+                                                  .activation = NN_GELU,
+                                                  .parallel = true,
+                                                  .attention_bias = true};
+    static const char added[] = "{\"id\":256,\"content\":\"<|endoftext|>\",\"special\":true},"
+                                "{\"id\":257,\"content\":\"  \",\"normalized\":true}";
+    char path[4096];
+    struct gpt_neox_random model;
+    snprintf(path, sizeof path, "%s/gpt_neox", folder);
+    mkdir(path, 0777);
+    TRY(gpt_neox_random_create(&model, &config, false, 9));
+    enum status status = gpt_neox_checkpoint_write(path, &config, &model.weights, NN_BF16, error);
+    gpt_neox_random_free(&model);
+    return status == STATUS_OK ? write_byte_level(folder, "gpt_neox", added, error) : status;
 }
 
 static enum status write_tokenizer_files(const char *folder, const void *data, size_t size,
@@ -165,6 +200,7 @@ static enum status write_all(const char *folder, struct error *error) {
     TRY(write_tiny(folder, error));
     TRY(write_narrow(folder, error));
     TRY(write_qwen2(folder, error));
+    TRY(write_gpt_neox(folder, error));
     return write_tokenizer(folder, error);
 }
 

@@ -23,14 +23,15 @@ double perplexity_nats(const float *logits, size_t V, int32_t token) {
     return log(sum) - ((double)logits[token] - largest);
 }
 
-static enum status add_token(struct perplexity *sum, struct llama2 *model, int32_t before,
-                             int32_t token, size_t position, float *logits, struct error *error) {
-    enum status status = llama2_forward(model, &before, 1, position, logits);
+static enum status add_token(struct perplexity *sum, const struct language_model *model,
+                             int32_t before, int32_t token, size_t position, float *logits,
+                             struct error *error) {
+    enum status status = language_model_forward(model, &before, 1, position, logits);
     if (status != STATUS_OK) {
         return error_set(error, status, "the model failed at token %zu: %s", sum->tokens,
                          status_message(status));
     }
-    double nats = perplexity_nats(logits, llama2_config(model)->V, token);
+    double nats = perplexity_nats(logits, language_model_vocabulary(model), token);
     if (!isfinite(nats)) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "the model's logits for token %zu are not finite: its weights are not "
@@ -47,7 +48,7 @@ static bool is_predicted(size_t i, size_t window, int32_t bos) {
     return bos >= 0 || i % window > 0;
 }
 
-enum status perplexity_add(struct perplexity *sum, struct llama2 *model, int32_t bos,
+enum status perplexity_add(struct perplexity *sum, const struct language_model *model, int32_t bos,
                            const int32_t *tokens, size_t count, size_t window, float *logits,
                            struct error *error) {
     struct progress progress = progress_create("tokens", count);
@@ -115,14 +116,14 @@ static enum status prepare(struct measurement *m, const struct options *o,
     struct llama2_options shared = o->shared;
     shared.positions = (size_t)o->context;
     TRY(llama2_session_open(&m->session, &shared, stages, 1, error));
-    const struct llama2_config *config = &m->session.checkpoint.config;
-    m->window = o->context > 0 ? (size_t)o->context : config->T;
-    if (m->window > config->T) {
+    size_t longest = llama2_session_longest(&m->session);
+    m->window = o->context > 0 ? (size_t)o->context : longest;
+    if (m->window > longest) {
         return error_set(error, STATUS_TOO_LONG, "--context %zu: the model has %zu positions",
-                         m->window, config->T);
+                         m->window, longest);
     }
     TRY(read_text(m, o, error));
-    m->logits = calloc(config->V, sizeof *m->logits);
+    m->logits = calloc(language_model_vocabulary(&m->session.model), sizeof *m->logits);
     return m->logits != NULL ? STATUS_OK
                              : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
 }
@@ -225,7 +226,7 @@ static enum status measure(struct measurement *m, const struct options *o, struc
     interrupt_watch();
     double start = m->session.now();
     int32_t bos = bpe_bos(m->session.tokenizer);
-    enum status status = perplexity_add(&m->sum, m->session.model, bos, m->tokens, m->count,
+    enum status status = perplexity_add(&m->sum, &m->session.model, bos, m->tokens, m->count,
                                         m->window, m->logits, error);
     m->seconds = m->session.now() - start;
     bool interrupted = status == STATUS_INTERRUPTED;
@@ -285,9 +286,10 @@ int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
     };
     const struct llama2_command command = {
         .program = program,
-        .summary = "measures the perplexity of a Llama2 checkpoint on a text. CHECKPOINT: a file\n"
-                   "of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
-                   "tokenizer.json",
+        .summary =
+            "measures the perplexity of a Llama2 or GPT-NeoX checkpoint on a text. CHECKPOINT:\n"
+            "a file of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
+            "tokenizer.json",
         .options = &o.shared,
         .own = own,
         .own_count = sizeof own / sizeof *own,

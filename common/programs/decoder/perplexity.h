@@ -1,6 +1,6 @@
 /**
  * @file perplexity.h
- * @brief The perplexity of a Llama2 on a text, and the program that measures it.
+ * @brief The perplexity of a model on a text, and the program that measures it.
  *
  * Windows. A text of tokens t(0) .. t(n-1) is split into windows of N tokens; the last may be
  * shorter. A window begins with BOS and is independent of the windows before it: token k is
@@ -17,7 +17,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/models/llama2.h"
+#include "common/models/language_model.h"
 #include "common/programs/decoder/llama2_stages.h"
 
 struct perplexity {
@@ -35,11 +35,11 @@ struct perplexity {
  * @param window  N, 1 .. the model's context
  * @param logits  (V), scratch
  * @return STATUS_INTERRUPTED when a signal came (after interrupt_watch()); STATUS_BAD_FORMAT when a
- *         logit is not finite; or the failure of llama2_forward()
+ *         logit is not finite; or the failure of language_model_forward()
  */
-MUST_CHECK enum status perplexity_add(struct perplexity *sum, struct llama2 *model, int32_t bos,
-                                      const int32_t *tokens, size_t count, size_t window,
-                                      float *logits, struct error *error);
+MUST_CHECK enum status perplexity_add(struct perplexity *sum, const struct language_model *model,
+                                      int32_t bos, const int32_t *tokens, size_t count,
+                                      size_t window, float *logits, struct error *error);
 
 /** @return -log softmax(logits (V))[token], computed in double; not finite when a logit is not. */
 double perplexity_nats(const float *logits, size_t V, int32_t token);

@@ -23,19 +23,19 @@ static const struct llama2_config small = {.C = 16,
 struct bed {
     struct llama2_random random;
     struct engine engine;
-    struct llama2 *model;
+    struct language_model model;
 };
 
 static enum status open_bed(struct bed *b) {
-    *b = (struct bed){.model = NULL};
+    *b = (struct bed){.model = {0}};
     interrupt_watch();
     TRY(llama2_random_create(&b->random, &small, 3));
     TRY(engine_reference_create(&b->engine));
-    return llama2_create(&b->model, &small, &b->random.weights, &b->engine, CONTEXT, NULL);
+    return llama2_create(&b->model.llama2, &small, &b->random.weights, &b->engine, CONTEXT, NULL);
 }
 
 static void close_bed(struct bed *b) {
-    llama2_free(b->model);
+    language_model_free(&b->model);
     engine_destroy(&b->engine);
     llama2_random_free(&b->random);
 }
@@ -77,8 +77,8 @@ C_TEST(perplexity, windows_as_recomputed) {
     for (size_t window = 1; window <= CONTEXT; window += 5) {
         for (size_t count = 1; count <= COUNT; count += 11) {
             struct perplexity sum = {0};
-            EXPECT_OK(perplexity_add(&sum, b.model, BOS, tokens, count, window, logits, NULL));
-            double want = recompute(b.model, tokens, count, window);
+            EXPECT_OK(perplexity_add(&sum, &b.model, BOS, tokens, count, window, logits, NULL));
+            double want = recompute(b.model.llama2, tokens, count, window);
             EXPECT_NEAR(want, sum.nats, 1e-5 * want);
             EXPECT_INT_EQ(count, sum.tokens);
             EXPECT_INT_EQ((count + window - 1) / window, sum.windows);
@@ -95,9 +95,9 @@ C_TEST(perplexity, windows_without_bos) {
     ASSERT_OK(open_bed(&b));
     for (size_t i = 0; i < 7; i += 3) { /* each window of three begins with 1, as with BOS */
         size_t count = i + 3 <= 7 ? 2 : 0;
-        EXPECT_OK(perplexity_add(&with, b.model, 1, tokens + i + 1, count, 3, logits, NULL));
+        EXPECT_OK(perplexity_add(&with, &b.model, 1, tokens + i + 1, count, 3, logits, NULL));
     }
-    EXPECT_OK(perplexity_add(&without, b.model, -1, tokens, 7, 3, logits, NULL));
+    EXPECT_OK(perplexity_add(&without, &b.model, -1, tokens, 7, 3, logits, NULL));
     EXPECT_INT_EQ(4, without.tokens);
     EXPECT_INT_EQ(3, without.windows);
     EXPECT_NEAR(with.nats, without.nats, 1e-9);
@@ -125,16 +125,16 @@ C_TEST(perplexity, failures_are_reported) {
     struct perplexity sum = {0};
     ASSERT_OK(open_bed(&b));
     EXPECT_ERROR(STATUS_TOO_LONG, "the model failed at token 16: too long",
-                 perplexity_add(&sum, b.model, BOS, (const int32_t[CONTEXT + 1]){0}, CONTEXT + 1,
+                 perplexity_add(&sum, &b.model, BOS, (const int32_t[CONTEXT + 1]){0}, CONTEXT + 1,
                                 CONTEXT + 1, logits, &error));
     sum = (struct perplexity){0};
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT,
-                  perplexity_add(&sum, b.model, BOS, tokens, 3, CONTEXT, logits, &error));
+                  perplexity_add(&sum, &b.model, BOS, tokens, 3, CONTEXT, logits, &error));
     EXPECT_INT_EQ(2, sum.tokens);
     sum = (struct perplexity){0};
     raise(SIGTERM);
     EXPECT_STATUS(STATUS_INTERRUPTED,
-                  perplexity_add(&sum, b.model, BOS, fine, 3, CONTEXT, logits, &error));
+                  perplexity_add(&sum, &b.model, BOS, fine, 3, CONTEXT, logits, &error));
     EXPECT_INT_EQ(0, sum.tokens);
     EXPECT_INT_EQ(SIGTERM, interrupt_seen());
     close_bed(&b);

@@ -107,11 +107,13 @@ static enum status add_token(struct encoder *e, int32_t token) {
     return STATUS_OK;
 }
 
-/* The longest added token at the beginning of a text, or NULL. */
-static const struct bpe_added *added_at(const struct bpe *bpe, const char *text, size_t length) {
+/* The longest added token at the beginning of a text, or NULL. @param marked also of those that are
+   not recognised in all text */
+static const struct bpe_added *added_at(const struct bpe *bpe, const char *text, size_t length,
+                                        bool marked) {
     for (size_t i = 0; i < bpe->added_count; i++) {
         const struct bpe_added *added = &bpe->added[i];
-        if (added->text[0] == text[0] && added->length <= length &&
+        if ((marked || added->always) && added->text[0] == text[0] && added->length <= length &&
             memcmp(added->text, text, added->length) == 0) {
             return added;
         }
@@ -120,10 +122,11 @@ static const struct bpe_added *added_at(const struct bpe *bpe, const char *text,
 }
 
 static enum status take_part(struct encoder *e, const struct bpe_part *part) {
+    bool searched = part->marked || e->bpe->adds_always;
     for (size_t i = 0; i < part->length;) {
         const struct bpe_added *added =
-            part->marked ? added_at(e->bpe, part->text + i, part->length - i) : NULL;
-        size_t plain = part->marked ? 1 : part->length;
+            searched ? added_at(e->bpe, part->text + i, part->length - i, part->marked) : NULL;
+        size_t plain = searched ? 1 : part->length;
         if (added != NULL) {
             e->begun = e->begun || e->length == 0;
             TRY(add_token(e, added->id));

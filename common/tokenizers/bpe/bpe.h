@@ -89,7 +89,8 @@ MUST_CHECK enum status bpe_encode(const struct bpe *bpe, const char *text, size_
 struct bpe_part {
     const char *text; /**< @p length bytes, valid UTF-8 */
     size_t length;
-    bool marked; /**< what spells an added token is that token; else it is only text */
+    bool marked; /**< what spells an added token is that token; else it is only text, unless the
+                    token is neither special nor kept from the normalizer */
 };
 
 /**

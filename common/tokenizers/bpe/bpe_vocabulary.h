@@ -34,6 +34,7 @@ struct bpe_added {
     const char *text; /**< one of bpe->pieces' */
     size_t length;    /**< at least 1 */
     int32_t id;
+    bool always; /**< recognised also in text that is not marked: GPT-NeoX's runs of blanks */
 };
 
 struct bpe {
@@ -54,10 +55,12 @@ struct bpe {
     int32_t bos, eos;  /**< -1: none */
     struct bpe_added *added; /**< (added_count), the longest first */
     size_t added_count;
+    bool adds_always; /**< one of them is recognised in all text */
 
     /* Byte-level BPE; NULL and false otherwise. Pieces are bytes, NUL too. */
     struct pretokenizer *pretokenizer;
     bool compose;       /**< the text is brought to Unicode's form NFC */
+    bool prefix_space;  /**< a blank is put before each text that does not begin with one */
     bool ignore_merges; /**< a piece of the text that is a token is that token */
 };
 

@@ -2,6 +2,7 @@
 
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 #include <utf8proc.h>
 
 #include "common/base/grow.h"
@@ -69,6 +70,29 @@ static enum status encode_piece(void *context, const char *piece, size_t length)
     return STATUS_OK;
 }
 
+/* Encodes the pieces of a text that is in its final form. */
+static enum status encode_pieces(struct encoding *e, const char *text, size_t length) {
+    return pretokenizer_split(e->bpe->pretokenizer, text, length, encode_piece, e, e->error);
+}
+
+/* Puts a blank before a text, if the file says so, and encodes it. */
+static enum status encode_normal(struct encoding *e, const char *text, size_t length) {
+    if (!e->bpe->prefix_space || length == 0 || text[0] == ' ') {
+        return encode_pieces(e, text, length);
+    }
+    size_t size;
+    char *prefixed = checked_add(length, 1, &size) ? malloc(size) : NULL;
+    if (prefixed == NULL) {
+        return error_set(e->error, STATUS_OUT_OF_MEMORY, "no memory to encode %zu bytes of text",
+                         length);
+    }
+    prefixed[0] = ' ';
+    memcpy(prefixed + 1, text, length);
+    enum status status = encode_pieces(e, prefixed, size);
+    free(prefixed);
+    return status;
+}
+
 /* Brings a text to NFC and encodes it. */
 static enum status encode_composed(struct encoding *e, const char *text, size_t length) {
     utf8proc_uint8_t *composed = NULL;
@@ -79,8 +103,7 @@ static enum status encode_composed(struct encoding *e, const char *text, size_t 
         return error_set(e->error, STATUS_OUT_OF_MEMORY, "cannot compose %zu bytes of text: %s",
                          length, utf8proc_errmsg(size));
     }
-    enum status status = pretokenizer_split(e->bpe->pretokenizer, (const char *)composed,
-                                            (size_t)size, encode_piece, e, e->error);
+    enum status status = encode_normal(e, (const char *)composed, (size_t)size);
     free(composed);
     return status;
 }
@@ -89,7 +112,5 @@ enum status byte_level_encode(const struct bpe *bpe, const char *text, size_t le
                               struct bpe_tokens *tokens, struct error *error) {
     struct encoding e = {bpe, tokens, error};
     TRY(utf8_check(text, length, error));
-    return bpe->compose
-               ? encode_composed(&e, text, length)
-               : pretokenizer_split(bpe->pretokenizer, text, length, encode_piece, &e, error);
+    return bpe->compose ? encode_composed(&e, text, length) : encode_normal(&e, text, length);
 }

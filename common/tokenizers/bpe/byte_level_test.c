@@ -164,8 +164,8 @@ static const struct bad_case bad_cases[] = {
     {SEQUENCE(DIGITS "," DIGITS "," DIGITS "," DIGITS "," DIGITS "," DIGITS "," DIGITS "," DIGITS
                      "," BYTES),
      NULL, NULL, STATUS_UNSUPPORTED, "pre_tokenizer: has more than 8 parts"},
-    {"\"pre_tokenizer\":{\"type\":\"ByteLevel\",\"add_prefix_space\":true}", NULL, NULL,
-     STATUS_UNSUPPORTED, "with \"add_prefix_space\" is not supported"},
+    {"\"pre_tokenizer\":{\"type\":\"ByteLevel\"}", NULL, NULL, STATUS_UNSUPPORTED,
+     "without \"add_prefix_space\" is not supported"},
     {"\"normalizer\":{\"type\":\"NFKC\"},\"pre_tokenizer\":" BYTES, NULL, NULL, STATUS_UNSUPPORTED,
      "normalizer of type \"NFKC\" as given is not supported"},
     {"\"decoder\":{\"type\":\"Fuse\"},\"pre_tokenizer\":" BYTES, NULL, NULL, STATUS_UNSUPPORTED,

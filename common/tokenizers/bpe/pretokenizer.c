@@ -25,6 +25,10 @@ bool pretokenizer_is_byte_level(const cJSON *part) {
     return found;
 }
 
+bool pretokenizer_adds_blank(const cJSON *part) {
+    return is_type(part, "ByteLevel") && cJSON_IsTrue(json_member(part, "add_prefix_space"));
+}
+
 #ifdef WARPBOOK_NO_PCRE2
 
 enum status pretokenizer_create(struct pretokenizer **pretokenizer, const cJSON *part,
@@ -169,20 +173,26 @@ static enum status add_split(struct pretokenizer *p, const cJSON *part, struct e
     return add_step(p, expression, error);
 }
 
-static enum status add_byte_level(struct pretokenizer *p, const cJSON *part, struct error *error) {
-    if (!cJSON_IsFalse(json_member(part, "add_prefix_space"))) {
-        return refuse(part, " with \"add_prefix_space\"", error);
+/* @param alone not behind other parts, whose pieces would each get a blank */
+static enum status add_byte_level(struct pretokenizer *p, const cJSON *part, bool alone,
+                                  struct error *error) {
+    const cJSON *prefix = json_member(part, "add_prefix_space");
+    if (!cJSON_IsFalse(prefix) && !(alone && cJSON_IsTrue(prefix))) {
+        return refuse(part,
+                      alone ? " without \"add_prefix_space\""
+                            : " behind others, with \"add_prefix_space\",",
+                      error);
     }
     return cJSON_IsFalse(json_member(part, "use_regex")) ? STATUS_OK : add_step(p, gpt2, error);
 }
 
-static enum status add_part(struct pretokenizer *p, const cJSON *part, bool last,
+static enum status add_part(struct pretokenizer *p, const cJSON *part, bool last, bool alone,
                             struct error *error) {
     if (is_type(part, "ByteLevel") != last) {
         return refuse(part, last ? " at the end" : " before others", error);
     }
     if (last) {
-        return add_byte_level(p, part, error);
+        return add_byte_level(p, part, alone, error);
     }
     if (is_type(part, "Digits")) {
         bool each = cJSON_IsTrue(json_member(part, "individual_digits"));
@@ -193,11 +203,11 @@ static enum status add_part(struct pretokenizer *p, const cJSON *part, bool last
 
 static enum status add_parts(struct pretokenizer *p, const cJSON *part, struct error *error) {
     if (!is_type(part, "Sequence")) {
-        return add_part(p, part, true, error);
+        return add_part(p, part, true, true, error);
     }
     const cJSON *each;
     cJSON_ArrayForEach(each, json_member(part, "pretokenizers")) {
-        TRY(add_part(p, each, each->next == NULL, error));
+        TRY(add_part(p, each, each->next == NULL, false, error));
     }
     return STATUS_OK;
 }

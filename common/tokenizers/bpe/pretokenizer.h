@@ -20,6 +20,9 @@ struct pretokenizer; /**< opaque: compiled expressions, one after the other */
 /** @return whether a "pre_tokenizer" is of byte-level BPE: ByteLevel, or a Sequence with it. */
 bool pretokenizer_is_byte_level(const struct cJSON *part);
 
+/** @return whether a blank is put before a text: a ByteLevel alone, with "add_prefix_space". */
+bool pretokenizer_adds_blank(const struct cJSON *part);
+
 /**
  * @brief Compiles a "pre_tokenizer": ByteLevel, alone or as the end of a Sequence of Split and
  *        Digits.

@@ -157,8 +157,11 @@ static enum status add_added_token(struct reader *r, const cJSON *token) {
     if (text[0] != '\0') { /* an empty one would be everywhere */
         char *kept = strcpy(r->free_text, text);
         r->free_text += strlen(text) + 1;
+        bool always = r->byte_level && cJSON_IsTrue(json_member(token, "normalized")) &&
+                      !cJSON_IsTrue(json_member(token, "special"));
         r->bpe->added[r->bpe->added_count++] =
-            (struct bpe_added){kept, strlen(text), (int32_t)cJSON_GetNumberValue(id)};
+            (struct bpe_added){kept, strlen(text), (int32_t)cJSON_GetNumberValue(id), always};
+        r->bpe->adds_always = r->bpe->adds_always || always;
     }
     return STATUS_OK;
 }
@@ -361,6 +364,7 @@ static enum status read_root(struct reader *r, const cJSON *root, size_t expecte
     bpe->prefix_first = settings.prefix_first;
     bpe->split_words = settings.split_words;
     bpe->compose = settings.compose;
+    bpe->prefix_space = settings.prefix_space;
     bpe->ignore_merges = settings.ignore_merges;
     if (!settings.byte_level) {
         return STATUS_OK;

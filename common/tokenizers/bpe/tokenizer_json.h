@@ -16,8 +16,8 @@
 /** The preparation of text before it is encoded. */
 struct tokenizer_settings {
     bool byte_level;
-    bool compose, ignore_merges; /**< of byte-level BPE, as in struct bpe */
-    enum bpe_prefix prefix;      /**< these three: of all others, as in struct bpe */
+    bool compose, prefix_space, ignore_merges; /**< of byte-level BPE, as in struct bpe */
+    enum bpe_prefix prefix;                    /**< these three: of all others, as in struct bpe */
     bool prefix_first, split_words;
 };
 

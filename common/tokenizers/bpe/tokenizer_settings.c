@@ -194,14 +194,20 @@ static enum status read_byte_decoder(void *context, const cJSON *part, struct er
     return strcmp(type_of(part), "ByteLevel") == 0 ? STATUS_OK : refuse("decoder", part, error);
 }
 
+/* Whether NFC keeps a text apart from what is around it: blanks compose with nothing. */
+static bool is_blanks(const char *text) {
+    return text[strspn(text, " ")] == '\0';
+}
+
 /* An added token is taken where its text is; these flags would take more or less. */
 static enum status check_added(const cJSON *token, bool compose, struct error *error) {
     static const char *const unset[] = {"single_word", "lstrip", "rstrip", "normalized"};
     for (size_t i = 0; i < sizeof unset / sizeof *unset; i++) {
+        const char *text = cJSON_GetStringValue(json_member(token, "content"));
         bool normalized = strcmp(unset[i], "normalized") == 0;
-        if (cJSON_IsTrue(json_member(token, unset[i])) && (!normalized || compose)) {
-            const char *text = cJSON_GetStringValue(json_member(token, "content"));
-            text = text != NULL ? text : "";
+        text = text != NULL ? text : "";
+        if (cJSON_IsTrue(json_member(token, unset[i])) &&
+            (!normalized || (compose && !is_blanks(text)))) {
             return error_set(error, STATUS_UNSUPPORTED,
                              "added token \"%.*s\": \"%s\" is true, which is not supported",
                              json_shown(text), text, unset[i]);
@@ -220,6 +226,7 @@ static enum status read_byte_level(struct tokenizer_settings *settings, const cJ
     cJSON_ArrayForEach(token, json_member(root, "added_tokens")) {
         TRY(check_added(token, settings->compose, error));
     }
+    settings->prefix_space = pretokenizer_adds_blank(json_member(root, "pre_tokenizer"));
     return for_each_part(json_member(root, "decoder"), "decoders", read_byte_decoder, NULL, error);
 }
 

@@ -60,6 +60,7 @@ def llama2_program_tests():
             srcs = [_LAB + "tests/relatives_test.c"],
             deps = [
                 ":stages",
+                "//common/checkpoints/gpt_neox:recorded_gpt_neox",
                 "//common/checkpoints/llama2:recorded_llama2",
             ],
         )

@@ -1,6 +1,8 @@
-/* Llama 3, Mistral, Qwen2 and others as transformers saves them: each stage computes its logits. */
+/* Llama 3, Mistral, Qwen2, GPT-NeoX and others as transformers saves them: each stage computes its
+ * logits. */
 #include <string.h>
 
+#include "common/checkpoints/gpt_neox/recorded_gpt_neox.h"
 #include "common/checkpoints/llama2/recorded_llama2.h"
 #include "common/testing/testing.h"
 #include "labs/10_llama2_decoder/given/stages.h"
@@ -28,6 +30,15 @@ static void check_stage(void *context, const struct recorded_llama2 *recorded) {
     }
 }
 
+/* A parallel and a sequential one: a prompt at once, then a token. */
+static void check_gpt_neox(void *context, const struct recorded_gpt_neox *recorded) {
+    struct stage *stage = context;
+    if (strncmp(recorded->name, "parallel,", 9) == 0 || strncmp(recorded->name, "older", 5) == 0) {
+        recorded_gpt_neox_check(recorded, &stage->engine, 24, 1);
+        stage->checked++;
+    }
+}
+
 C_TEST(relatives, every_stage_computes_the_logits_of_transformers) {
     const struct llama2_stages *stages = llama2_stages_of_the_course();
     for (size_t i = 0; i < stages->count; i++) {
@@ -41,6 +52,8 @@ C_TEST(relatives, every_stage_computes_the_logits_of_transformers) {
         EXPECT_STR_EQ(stages->table[i].name, stage.engine.name);
         EXPECT_TRUE(recorded_llama2_visit(check_stage, &stage) > 0);
         EXPECT_INT_EQ(3, stage.checked);
+        EXPECT_TRUE(recorded_gpt_neox_visit(check_gpt_neox, &stage, false) > 0);
+        EXPECT_INT_EQ(3 + 2, stage.checked);
         engine_destroy(&stage.engine);
     }
 }

@@ -59,6 +59,8 @@ same_figures "${tiny[@]}" -f text -c 10 -n 14
 
 # What the last stage does itself: it draws, ends within a prompt, and goes on beyond the context.
 stages=("${ends[@]}")
+same_text gpt_neox -t 0 -i "a  b" -n 12
+same_figures gpt_neox -f text -c 10 -n 8
 same_text "${tiny[@]}" -t 0.9 -p 0.9 -s 7 -n 12
 same_text "${tiny[@]}" -t 1.2 -p 0 -k 5 -s 3 -n 12
 same_text "${tiny[@]}" -t 0 -i abcdef -n 3

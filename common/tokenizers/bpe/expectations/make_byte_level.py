@@ -28,6 +28,9 @@ def split(numbers):
     return pre_tokenizers.Split(Regex(CONTRACTIONS + numbers + REST), "isolated")
 
 
+# GPT-NeoX's added tokens: runs of blanks, recognised in all text.
+RUNS = [" " * count for count in range(24, 1, -1)]
+
 # Name: vocabulary, pre-tokenizer, normalizer, ignore_merges, added tokens (the special ones first), BOS.
 KINDS = {
     "llama 3": (900, pre_tokenizers.Sequence([split(r"\p{N}{1,3}"), BYTES]), None, True,
@@ -38,6 +41,10 @@ KINDS = {
     "digits": (700, pre_tokenizers.Sequence([pre_tokenizers.Digits(individual_digits=True),
                                              pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True)]),
                None, False, ["<|endoftext|>"], [], None),
+    "gpt-neox": (800, pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=True), normalizers.NFC(), False,
+                 ["<|endoftext|>", "<|padding|>"], RUNS, None),
+    "prefix": (700, pre_tokenizers.ByteLevel(add_prefix_space=True, use_regex=True), None, False, ["<|endoftext|>"],
+               RUNS[20:], None),
 }
 
 SNIPPETS = [
@@ -60,7 +67,8 @@ CASES = ["", " ", "a", " a", "a ", "a  b", "a   b   ", "\n", " \n \n", "x\n\n\ny
          "a1b22c333d4444", "\u0085\u0085x", "\u180e\u180ex", " \u180e x", "\u00a0\u00a0y", "\u3000\u3000z", "\u0000\u0000",
          "e\u0301e\u0301", "\u1100\u1161\u11a8", "x" * 60, " " * 41, "\n" * 23, "ab " * 30, "<|im_end|>", "a<|im_end|>b",
          "<|im_end|><|im_end|>", " <|eot_id|> ", "<tool_call>x<tool>", "<|im_start|>system\nBe brief.<|im_end|>\n",
-         "'\u017f'\u017ft", "\U0001f468\u200d\U0001f469\u200d\U0001f467!", "\u0958\u0340", "<|endoftext|>\ne\u0301"]
+         "'\u017f'\u017ft", "\U0001f468\u200d\U0001f469\u200d\U0001f467!", "\u0958\u0340", "<|endoftext|>\ne\u0301",
+         "if x:\n        y\n    z", "<|padding|>" + " " * 25 + "\u0301x", "a<|endoftext|>b  <|endoftext|> c"]
 
 
 def corpus():
@@ -79,15 +87,37 @@ def train(kind):
         result.normalizer = normalizer
     result.decoder = decoders.ByteLevel()
     result.train_from_iterator(corpus(), trainers.BpeTrainer(
-        vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False))
-    plain = Tokenizer.from_str(result.to_str())
+        vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False,
+        special_tokens=special if added[:1] == RUNS[:1] else []))
+    plain = Tokenizer.from_str(json.dumps({**json.loads(result.to_str()), "added_tokens": []}))
     result.add_special_tokens(special)
-    result.add_tokens([AddedToken(text, normalized=False) for text in added])
+    if added and added[0] in RUNS:
+        result.add_tokens([AddedToken(text, normalized=True) for text in added])
+        plain = without_special(result)
+    else:
+        result.add_tokens([AddedToken(text, normalized=False) for text in added])
     trim = processors.ByteLevel(trim_offsets=False)
     result.post_processor = trim if bos is None else processors.Sequence(
         [trim, processors.TemplateProcessing(single=f"{bos} $A", pair=f"{bos} $A {bos} $B",
                                              special_tokens=[(bos, result.token_to_id(bos))])])
     return result, plain
+
+
+def without_special(tokenizer):
+    """A tokenizer that takes special tokens for text: they are spelled as no text is."""
+    data = json.loads(tokenizer.to_str())
+    names = {token["content"]: f"unused {token['id']}" for token in data["added_tokens"] if token["special"]}
+    for token in data["added_tokens"]:
+        token["content"] = names.get(token["content"], token["content"])
+    data["model"]["vocab"] = {names.get(text, text): number for text, number in data["model"]["vocab"].items()}
+    return Tokenizer.from_str(json.dumps(data))
+
+
+def as_published(text):
+    """Merges as "a b", as GPT-NeoX's file has them."""
+    data = json.loads(text)
+    data["model"]["merges"] = [" ".join(pair) for pair in data["model"]["merges"]]
+    return json.dumps(data, ensure_ascii=False)
 
 
 def random_texts():
@@ -113,8 +143,11 @@ def hashes(tokenizer):
 def record(kind):
     tokenizer, plain = train(kind)
     cases = [{"text": text.encode().hex(), "ids": ids(tokenizer, text), "plain": ids(plain, text),
-              "whole": ids(tokenizer, text, True)} for text in CASES]
-    return {"name": kind, "tokenizer": tokenizer.to_str(), "hashes": hashes(tokenizer), "plain_hashes": hashes(plain),
+              "whole": ids(tokenizer, text, True),
+              "decoded": tokenizer.decode(ids(tokenizer, text), skip_special_tokens=False).encode().hex()}
+             for text in CASES]
+    text = tokenizer.to_str()
+    return {"name": kind, "tokenizer": as_published(text) if kind == "gpt-neox" else text, "hashes": hashes(tokenizer), "plain_hashes": hashes(plain),
             "cases": cases}
 
 
