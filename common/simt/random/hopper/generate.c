@@ -38,6 +38,7 @@ struct generator {
     struct buffer buffers[RH_BUFFERS];
     uint32_t rounds; /* of RH_ARRIVALS */
     int kept;
+    const struct rh_limits *limits;
 };
 
 uint32_t rh_bytes(enum rh_format format) {
@@ -223,6 +224,7 @@ static bool is_integer(int format) {
 
 static void product(struct generator *g) {
     int form = below(g, RH_VARIANTS);
+    form = g->limits->form < RH_VARIANTS ? (int)g->limits->form : form;
     const struct rh_variant *v = &rh_variants[form];
     int b = operand(g, v->format_b), a = v->from_registers ? b : operand(g, v->format_a);
     int swizzle_a = below(g, 4), swizzle_b = below(g, 4), steps = 1 + below(g, 4);
@@ -346,10 +348,10 @@ static void draw_map(struct generator *g, struct rh_map *map) {
     } while (extent > RH_INPUT_BYTES);
 }
 
-void rh_generate(struct rh_program *program, uint64_t seed) {
-    static void (*const drawn[])(struct generator *) = {
-        load, load_box, multicast, product, product, product, read_buffer, store, to_peer, others};
-    struct generator g = {.rng = rng_create(seed), .program = program};
+void rh_generate(struct rh_program *program, uint64_t seed, const struct rh_limits *limits) {
+    static void (*const families[RH_FAMILIES])(struct generator *) = {
+        product, load, load_box, multicast, read_buffer, store, to_peer, others};
+    struct generator g = {.rng = rng_create(seed), .program = program, .limits = limits};
     memset(program, 0, sizeof *program);
     program->cluster = 1 << below(&g, 3);
     program->blocks = program->cluster * (program->cluster < 4 ? 2 : 1);
@@ -361,7 +363,9 @@ void rh_generate(struct rh_program *program, uint64_t seed) {
     }
     int wanted = LEAST_OPERATIONS + below(&g, MORE_OPERATIONS);
     while (program->count < wanted) {
-        drawn[below(&g, (int)(sizeof drawn / sizeof *drawn))](&g);
+        int drawn = below(&g, RH_FAMILIES + 2) - 2; /* products three times as often as others */
+        drawn = drawn < 0 ? 0 : drawn;
+        families[limits->family < RH_FAMILIES ? limits->family : (uint64_t)drawn](&g);
     }
     for (int b = 0; b < RH_BUFFERS; b++) {
         wait_for(&g, b);

@@ -1,5 +1,5 @@
 /*
- * hopper_random [--first N] [--count N] [--expected FILE]
+ * hopper_random [--first N] [--count N] [--family N] [--form N] [--expected FILE]
  *
  * Runs random programs of Hopper's instructions (program.h) and prints one JSON line each: seed and
  * checksum of all results. On a GPU that is the record; with `--expected` each is compared with it,
@@ -25,12 +25,13 @@ static bool read_expected(FILE *file, uint64_t seed, uint64_t *checksum) {
 }
 
 /* @return the number of programs that differ; -1: the record lacks one */
-static int run_programs(uint64_t first, uint64_t count, FILE *expected) {
+static int run_programs(uint64_t first, uint64_t count, const struct rh_limits *limits,
+                        FILE *expected) {
     static struct rh_program program;
     int differ = 0;
     for (uint64_t seed = first; seed < first + count; seed++) {
         uint64_t checksum = 0, wanted = 0;
-        rh_generate(&program, seed);
+        rh_generate(&program, seed, limits);
         if (expected != NULL && !read_expected(expected, seed, &wanted)) {
             fprintf(stderr, "hopper_random: the record has no seed %" PRIu64 " behind the others\n",
                     seed);
@@ -55,10 +56,13 @@ static int run_programs(uint64_t first, uint64_t count, FILE *expected) {
 
 int main(int argc, char **argv) {
     uint64_t first = 0, count = 300;
+    struct rh_limits limits = {UINT64_MAX, UINT64_MAX};
     const char *path = NULL;
     const struct flag table[] = {
         {"first", 'f', FLAG_U64, &first, "N", "first seed (default 0)"},
         {"count", 'c', FLAG_U64, &count, "N", "programs (default 300)"},
+        {"family", 'a', FLAG_U64, &limits.family, "N", "operations of one family, 0 to 7 (all)"},
+        {"form", 'o', FLAG_U64, &limits.form, "N", "one form of wgmma, 0 to 33 (all)"},
         {"expected", 'e', FLAG_STRING, &path, "FILE", "compare with this record"},
     };
     const struct flags flags = {"hopper_random",
@@ -83,7 +87,7 @@ int main(int argc, char **argv) {
         fprintf(stderr, "hopper_random: cannot open %s\n", path);
         return 2;
     }
-    int differ = run_programs(first, count, expected);
+    int differ = run_programs(first, count, &limits, expected);
     rh_end();
     if (expected != NULL) {
         fclose(expected);

@@ -93,8 +93,16 @@ uint32_t rh_bytes(enum rh_format format);
 /** @return the bits of element @p i of an input of that format. */
 uint32_t rh_element(enum rh_format format, uint32_t i);
 
-/** Draws a program. */
-void rh_generate(struct rh_program *program, uint64_t seed);
+/** What a program may be restricted to, to find what a device does not take. */
+struct rh_limits {
+    uint64_t family; /**< kinds of operations that are drawn together: 0 to RH_FAMILIES - 1 */
+    uint64_t form;   /**< of wgmma, by its row in rh_variants */
+};
+
+enum { RH_FAMILIES = 8 };
+
+/** Draws a program. @param limits numbers beyond their ranges: all */
+void rh_generate(struct rh_program *program, uint64_t seed, const struct rh_limits *limits);
 
 /**
  * @brief Runs a program on the current device.
