@@ -10,16 +10,19 @@ enum {
     PHASES = 256   /* mbarriers of a block that are told apart */
 };
 
-/* Cycles, fitted on an H100 (MODEL.md). */
+/* Cycles, fitted on twelve kernels that an H100 timed (MODEL.md). */
 enum {
-    ARRIVE = 20,        /* from an arrival to its phase's end */
-    WAKE = 20,          /* from a phase's end to the next instruction of who waits for it */
-    REMOTE = 180,       /* more for a message to another block of the cluster */
-    COPY_LATENCY = 600, /* of a load, from its start until its first bytes are there */
-    STORE_LATENCY = 500,
+    ARRIVE = 25,        /* from an arrival to its phase's end */
+    WAKE = 24,          /* from a phase's end to the next instruction of who waits for it */
+    REMOTE = 225,       /* more for a message to another block of the cluster */
+    REMOTE_ISSUE = 100, /* that a warp takes to send one */
+    COPY_ISSUE = 100,   /* that a warp takes to start a copy */
+    COPY_LATENCY = 230, /* of a load, from its start until its first bytes are there */
+    STORE_LATENCY = 230,
     COPY_REQUEST = 32, /* that the TMA takes for a copy, however small */
     COPY_BYTES = 64,   /* that it moves in a cycle */
-    PRODUCT_LATENCY = 60
+    PRODUCT_LATENCY = 60,
+    PRODUCT_FIFTHS = 6 /* of the cycles that a product takes at the datasheet's rate */
 };
 
 struct phase {
@@ -90,6 +93,11 @@ static struct phase *phase_of(struct simt_pipeline *p, uint32_t offset) {
     return NULL;
 }
 
+/* A warp is busy for some cycles, which is no waiting. */
+static void take(struct simt_pipeline *p, uint32_t warp, uint64_t cycles) {
+    p->until[warp] = simt_pipeline_now(p, warp) + cycles;
+}
+
 void pipeline_arrive_at(const struct simt_block *home, uint32_t offset, uint64_t when) {
     struct phase *phase = home->pipeline != NULL ? phase_of(home->pipeline, offset) : NULL;
     if (phase != NULL) {
@@ -102,6 +110,9 @@ void pipeline_arrive(const struct simt_warp *warp, const struct simt_block *home
     if (own->pipeline != NULL) {
         uint64_t way = home == own ? ARRIVE : ARRIVE + REMOTE;
         pipeline_arrive_at(home, offset, simt_pipeline_now(own->pipeline, warp->index) + way);
+        if (home != own) {
+            take(own->pipeline, warp->index, REMOTE_ISSUE);
+        }
     }
 }
 
@@ -140,6 +151,7 @@ uint64_t pipeline_copy(const struct simt_warp *warp, uint32_t bytes, bool load) 
     if (p == NULL) {
         return 0;
     }
+    take(p, warp->index, COPY_ISSUE);
     uint64_t begin = later(p->tma, simt_pipeline_now(p, warp->index));
     p->tma = begin + later(COPY_REQUEST, bytes / COPY_BYTES);
     uint64_t done = p->tma + (load ? COPY_LATENCY : STORE_LATENCY);
@@ -158,7 +170,7 @@ void pipeline_multiply(const struct simt_warp *warp, uint32_t cycles) {
     struct simt_pipeline *p = warp->block->pipeline;
     if (p != NULL) {
         uint64_t *tensor = &p->tensor[warp->index % QUADRANTS];
-        *tensor = later(*tensor, simt_pipeline_now(p, warp->index)) + cycles;
+        *tensor = later(*tensor, simt_pipeline_now(p, warp->index)) + cycles * PRODUCT_FIFTHS / 5;
         p->products[warp->index].open = *tensor + PRODUCT_LATENCY;
     }
 }

@@ -178,6 +178,9 @@ void simt_async_reset(struct simt_async *async);
 /** All threads have returned: carries out what is left. May set block->fault. */
 void simt_async_finish(struct simt_block *block);
 
+/** @return how many wgmma a warp has executed. */
+uint64_t simt_async_products(const struct simt_block *block, uint32_t warp);
+
 /** What a warp waited for in vain, if that was an mbarrier: for the message of an endless loop.
  *  Else @p text stays as it is. */
 void simt_async_explain(const struct simt_block *block, uint32_t warp, char *text, size_t size);

@@ -405,8 +405,23 @@ static void run_commit(struct simt_warp *warp, const struct simt_instruction *i)
     }
 }
 
+/* What the other warps of the warpgroup read for its wgmma comes before what this warp does next.
+ */
+static void meet_warpgroup(const struct simt_warp *warp) {
+    enum { WARPGROUP = 4 };
+    struct simt_shadow *shadow = warp->block->shadow;
+    uint32_t first = warp->index / WARPGROUP * WARPGROUP;
+    for (uint32_t n = first; shadow != NULL && n < first + WARPGROUP && n < shadow->warps; n++) {
+        simt_shadow_release(shadow, n);
+    }
+    if (shadow != NULL) {
+        simt_shadow_acquire(shadow, warp->index);
+    }
+}
+
 static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
     if (simt_lane_require_all(warp, i)) {
+        meet_warpgroup(warp);
         async_proxy_wait_for_products(warp, (uint32_t)i->immediate);
         pipeline_wait_for(warp, true, (uint32_t)i->immediate);
     }
@@ -535,6 +550,7 @@ bool simt_decode_wgmma(const struct simt_decoding *decoding, struct simt_instruc
     }
     if (ptx_has_modifier(in, "wait_group")) {
         simt_lane_synchronise(out);
+        out->flow = SIMT_FLOW_WARPGROUP;
         out->run = run_wait;
         out->immediate = in->operand_count == 1 ? (int64_t)in->operands[0].bits : 0;
         return in->operand_count == 1 && in->operands[0].kind == PTX_OPERAND_IMMEDIATE;

@@ -12,7 +12,8 @@
 static void follow(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc) {
     struct simt_pipeline *pipeline = w->warp.block->pipeline;
     uint32_t warp = w->warp.index;
-    bool asks = code->instructions[pc].flow == SIMT_FLOW_POLL;
+    uint32_t flow = code->instructions[pc].flow;
+    bool asks = flow == SIMT_FLOW_POLL || flow == SIMT_FLOW_WARPGROUP;
     if (pipeline_is_polling(pipeline, warp, asks) || asks) {
         return;
     }

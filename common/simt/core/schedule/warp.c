@@ -567,6 +567,30 @@ static enum go synchronise(struct simt_warp_run *w, struct simt_fragment *f,
     return GO_PICK;
 }
 
+/* A wgmma is one of four warps: a warp waits for it until all of them have executed it. But for
+ * those that will not: that is told when the block ends. */
+static bool is_ahead(const struct simt_block_run *b, const struct simt_warp_run *w) {
+    enum { WARPGROUP = 4 };
+    uint32_t first = w->warp.index / WARPGROUP * WARPGROUP;
+    uint64_t own = simt_async_products(&b->block, w->warp.index);
+    for (uint32_t n = first; n < first + WARPGROUP && n < b->warp_count; n++) {
+        if (b->warps[n].state == SIMT_WARP_RUNS && simt_async_products(&b->block, n) < own) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The warp lets others run, and asks again. */
+static enum go ask_again(struct simt_warp_run *w, struct simt_fragment *f,
+                         const struct simt_instruction *i) {
+    w->warp.block->counters->machine_instructions -= i->machine;
+    pipeline_poll(&w->warp);
+    w->polls++;
+    f->jumps_back = MAX_JUMPS_BACK;
+    return GO_PICK;
+}
+
 /* Lanes that wait for other lanes let those run first. */
 static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
                     const struct simt_instruction *i, uint32_t active) {
@@ -634,6 +658,8 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
         break;
     case SIMT_FLOW_WARP_SYNC:
         return synchronise(w, f, i, active);
+    case SIMT_FLOW_WARPGROUP:
+        return active != 0 && is_ahead(b, w) ? ask_again(w, f, i) : synchronise(w, f, i, active);
     case SIMT_FLOW_POLL:
         return poll(w, f, i, active);
     case SIMT_FLOW_TRAP:

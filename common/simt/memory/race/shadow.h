@@ -130,7 +130,7 @@ uint64_t simt_flights_begin(struct simt_shadow *shadow, const struct simt_flight
 /** Somebody has waited for it. */
 void simt_flights_end(struct simt_shadow *shadow, uint64_t number);
 
-/** A warp has waited for its products of groups up to @p group. */
+/** A warp has waited for products of groups up to @p group: those of its warpgroup. */
 void simt_flights_end_products(struct simt_shadow *shadow, const struct simt_block *block,
                                uint32_t warp, uint32_t group);
 

@@ -198,6 +198,15 @@ static struct chain chain_of(const struct alike *alike, const struct simt_counte
 
 /** Operations a clock of wgmma to those of mma. */
 static const double WGMMA_TO_MMA = 4096.0 / 2560.0;
+/* Fitted on twelve kernels of calibration/hopper. */
+static const double PIPELINE_CYCLES = 3000; /* start and end of a block with barriers and copies */
+static const double COPIES_OF_L2 = 1.4; /* L2 takes as much longer for bulk copies than for loads */
+
+/** Lines of global memory that threads reach themselves, each a cycle of L1; not those of copies.
+ */
+static double own_lines(const struct simt_counters *c) {
+    return largest((double)c->global_lines - (double)c->bulk_bytes / LINE_BYTES, 0);
+}
 
 /**
  * @brief A block whose warps copy, multiply and store beside each other (memory/pipeline.h): one
@@ -213,12 +222,14 @@ static struct simt_need need_of_pipeline(const struct simt_gpu *gpu, const struc
     c.atomic_serial = 0; /* how often a warp asks an mbarrier is chance */
     set_cycles(cycles, gpu, &c, sharers);
     cycles[TENSOR] /= WGMMA_TO_MMA;
+    cycles[L2] *= COPIES_OF_L2;
     for (int s = 0; s < STATIONS; s++) {
         busiest = cycles[s] > cycles[busiest] ? s : busiest;
     }
     need.demand[busiest] = cycles[busiest] / alike->blocks;
-    need.wait[SIMT_LATENCY_BLOCK] = BLOCK_CYCLES;
-    need.wait[SIMT_LATENCY_CHAIN] = largest(last - need.demand[busiest], 0);
+    need.wait[SIMT_LATENCY_BLOCK] = BLOCK_CYCLES + PIPELINE_CYCLES;
+    need.wait[SIMT_LATENCY_CHAIN] =
+        largest(last + own_lines(&c) / alike->blocks - need.demand[busiest], 0);
     return need;
 }
 
