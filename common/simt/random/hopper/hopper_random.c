@@ -1,9 +1,9 @@
 /*
  * hopper_random [--first N] [--count N] [--family N] [--form N] [--expected FILE]
  *
- * Runs random programs of Hopper's instructions (program.h) and prints one JSON line each: seed and
- * checksum of all results. On a GPU that is the record; with `--expected` each is compared with it,
- * nothing is printed but what differs, and the exit status is 1 if something does.
+ * Runs random programs of Hopper's instructions (program.h) and prints one JSON line each: how they
+ * are restricted, seed, and checksum of all results. On a GPU that is the record; with `--expected`
+ * the programs of a record are run and compared with it, and the exit status is 1 if one differs.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -13,50 +13,64 @@
 #include "common/base/flags.h"
 #include "common/simt/random/hopper/program.h"
 
-static bool read_expected(FILE *file, uint64_t seed, uint64_t *checksum) {
-    uint64_t number;
-    while (fscanf(file, " {\"seed\": %" SCNu64 ", \"checksum\": \"%" SCNx64 "\"}", &number,
-                  checksum) == 2) {
-        if (number == seed) {
-            return true;
-        }
+enum { ALL = 99 }; /* no limit */
+
+/* Runs a program. @return false, and says so: it failed */
+static bool run_one(uint64_t seed, const struct rh_limits *limits, uint64_t *checksum) {
+    static struct rh_program program;
+    rh_generate(&program, seed, limits);
+    const char *wrong = rh_run(&program, checksum);
+    if (wrong != NULL) {
+        fprintf(stderr, "hopper_random: seed %" PRIu64 ": %s\n", seed, wrong);
     }
-    return false;
+    return wrong == NULL;
 }
 
-/* @return the number of programs that differ; -1: the record lacks one */
-static int run_programs(uint64_t first, uint64_t count, const struct rh_limits *limits,
-                        FILE *expected) {
-    static struct rh_program program;
-    int differ = 0;
+static void print_line(FILE *to, uint64_t seed, const struct rh_limits *limits, uint64_t checksum) {
+    fprintf(to,
+            "{\"family\": %" PRIu64 ", \"form\": %" PRIu64 ", \"seed\": %" PRIu64
+            ", \"checksum\": \"%016" PRIx64 "\"}\n",
+            limits->family, limits->form, seed, checksum);
+    fflush(to);
+}
+
+/* @return whether all programs ran */
+static bool record(uint64_t first, uint64_t count, const struct rh_limits *limits) {
     for (uint64_t seed = first; seed < first + count; seed++) {
-        uint64_t checksum = 0, wanted = 0;
-        rh_generate(&program, seed, limits);
-        if (expected != NULL && !read_expected(expected, seed, &wanted)) {
-            fprintf(stderr, "hopper_random: the record has no seed %" PRIu64 " behind the others\n",
-                    seed);
-            return -1;
+        uint64_t checksum;
+        if (!run_one(seed, limits, &checksum)) {
+            return false;
         }
-        const char *wrong = rh_run(&program, &checksum);
-        if (wrong != NULL) {
-            fprintf(stderr, "hopper_random: seed %" PRIu64 ": %s\n", seed, wrong);
-            return -1;
+        print_line(stdout, seed, limits, checksum);
+    }
+    return true;
+}
+
+/* Runs what a record lists. @return whether all of it, and at least one program, is equal */
+static bool compare(FILE *recorded) {
+    struct rh_limits limits;
+    uint64_t seed, wanted, checksum, count = 0, differ = 0;
+    while (fscanf(recorded,
+                  " {\"family\": %" SCNu64 ", \"form\": %" SCNu64 ", \"seed\": %" SCNu64
+                  ", \"checksum\": \"%" SCNx64 "\"}",
+                  &limits.family, &limits.form, &seed, &wanted) == 4) {
+        if (!run_one(seed, &limits, &checksum)) {
+            return false;
         }
-        if (expected == NULL) {
-            printf("{\"seed\": %" PRIu64 ", \"checksum\": \"%016" PRIx64 "\"}\n", seed, checksum);
-            fflush(stdout);
-        } else if (checksum != wanted) {
-            fprintf(stderr, "seed %" PRIu64 ": checksum %016" PRIx64 ", recorded %016" PRIx64 "\n",
-                    seed, checksum, wanted);
+        if (checksum != wanted) {
+            fprintf(stderr, "differs from the record: ");
+            print_line(stderr, seed, &limits, checksum);
             differ++;
         }
+        count++;
     }
-    return differ;
+    printf("%" PRIu64 " of %" PRIu64 " programs differ\n", differ, count);
+    return feof(recorded) && count > 0 && differ == 0;
 }
 
 int main(int argc, char **argv) {
     uint64_t first = 0, count = 300;
-    struct rh_limits limits = {UINT64_MAX, UINT64_MAX};
+    struct rh_limits limits = {ALL, ALL};
     const char *path = NULL;
     const struct flag table[] = {
         {"first", 'f', FLAG_U64, &first, "N", "first seed (default 0)"},
@@ -87,11 +101,10 @@ int main(int argc, char **argv) {
         fprintf(stderr, "hopper_random: cannot open %s\n", path);
         return 2;
     }
-    int differ = run_programs(first, count, &limits, expected);
+    bool done = expected != NULL ? compare(expected) : record(first, count, &limits);
     rh_end();
     if (expected != NULL) {
         fclose(expected);
-        printf("%d of %" PRIu64 " programs differ\n", differ, count);
     }
-    return differ == 0 ? 0 : 1;
+    return done ? 0 : 1;
 }
