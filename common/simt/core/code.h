@@ -35,6 +35,8 @@ enum simt_flow {
     SIMT_FLOW_BARRIER,   /**< detail: see enum simt_barrier_detail */
     SIMT_FLOW_WARP_SYNC, /**< waits for the lanes in row src[detail[0]], or for all of the warp when
                               detail[0] is SIMT_ALL_LANES; then runs the handler */
+    SIMT_FLOW_WARPGROUP, /**< the same, once the other warps of the warpgroup have executed as many
+                              wgmma */
     SIMT_FLOW_POLL,      /**< runs the handler; lanes whose pred_dst[0] stays false wait for others,
                               which get their turn (no predicate: always) */
     SIMT_FLOW_TRAP,

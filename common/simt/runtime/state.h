@@ -46,6 +46,7 @@ struct runtime_order {
     struct order_clock released;      /**< to other devices, by kernels that run */
     struct order_clock published;     /**< of what the reads alone are */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
+    bool has_dependent;               /**< a launch did not wait for the one before */
     struct CUstream_st *stream;       /**< whose work runs */
     const char *name;                 /**< of a flight that runs, for messages; or NULL */
     size_t streams;                   /**< numbers given to streams so far */

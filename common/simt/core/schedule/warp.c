@@ -7,6 +7,7 @@
 
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/pipeline.h"
 
 #include <string.h>
 
@@ -39,8 +40,12 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     const struct simt_timeline_grid all = {.blocks = (uint64_t)grid[0] * grid[1] * grid[2],
                                            .warps = block->warp_count,
                                            .seed = block->seed};
-    if (simt_timeline_follows(&all, block->block.order, index)) {
+    if (block->block.pipeline != NULL) {
+        w->timeline = block->timelines[index];
+    } else if (simt_timeline_follows(&all, block->block.order, index)) {
         w->timeline = block->timeline;
+    }
+    if (w->timeline != NULL) {
         simt_timeline_begin(w->timeline);
     }
     w->warp.attention =
@@ -564,6 +569,30 @@ static enum go synchronise(struct simt_warp_run *w, struct simt_fragment *f,
     return GO_PICK;
 }
 
+/* A wgmma is one of four warps: a warp waits for it until all of them have executed it. But for
+ * those that will not: that is told when the block ends. */
+static bool is_ahead(const struct simt_block_run *b, const struct simt_warp_run *w) {
+    enum { WARPGROUP = 4 };
+    uint32_t first = w->warp.index / WARPGROUP * WARPGROUP;
+    uint64_t own = simt_async_products(&b->block, w->warp.index);
+    for (uint32_t n = first; n < first + WARPGROUP && n < b->warp_count; n++) {
+        if (b->warps[n].state == SIMT_WARP_RUNS && simt_async_products(&b->block, n) < own) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The warp lets others run, and asks again. */
+static enum go ask_again(struct simt_warp_run *w, struct simt_fragment *f,
+                         const struct simt_instruction *i) {
+    w->warp.block->counters->machine_instructions -= i->machine;
+    pipeline_poll(&w->warp);
+    w->polls++;
+    f->jumps_back = MAX_JUMPS_BACK;
+    return GO_PICK;
+}
+
 /* Lanes that wait for other lanes let those run first. */
 static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
                     const struct simt_instruction *i, uint32_t active) {
@@ -576,6 +605,11 @@ static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
     int32_t p = i->pred_dst[0];
     if (p >= 0 && (~w->warp.predicates[p] & active) == 0) {
         return GO_ON;
+    }
+    if (p >=
+        0) { /* as many polls are no work of the warp: it and the branch back are not counted */
+        w->warp.block->counters->machine_instructions -= 2 * (uint64_t)i->machine;
+        pipeline_poll(&w->warp);
     }
     w->polls++;
     f->jumps_back = MAX_JUMPS_BACK;
@@ -591,6 +625,10 @@ static enum go barrier(struct simt_block_run *b, struct simt_warp_run *w, struct
         if (read_barrier(w, i, &number, &count)) {
             b->barriers[number].arrived += SIMT_LANES;
             b->barriers[number].wanted = count;
+            if (b->block.pipeline != NULL) {
+                uint64_t now = simt_pipeline_now(b->pipeline, w->warp.index);
+                b->arrived[number] = now > b->arrived[number] ? now : b->arrived[number];
+            }
         }
         f->pc++;
         return GO_ON;
@@ -622,6 +660,8 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
         break;
     case SIMT_FLOW_WARP_SYNC:
         return synchronise(w, f, i, active);
+    case SIMT_FLOW_WARPGROUP:
+        return active != 0 && is_ahead(b, w) ? ask_again(w, f, i) : synchronise(w, f, i, active);
     case SIMT_FLOW_POLL:
         return poll(w, f, i, active);
     case SIMT_FLOW_TRAP:
@@ -784,6 +824,15 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
     return used;
 }
 
+/* The clock of a warp that ends goes on no more. */
+static void end_pipeline(struct simt_warp_run *w) {
+    struct simt_pipeline *pipeline = w->warp.block->pipeline;
+    if (pipeline != NULL) {
+        simt_timeline_hold(w->timeline, simt_pipeline_until(pipeline, w->warp.index));
+        simt_pipeline_set(pipeline, w->warp.index, simt_timeline_now(w->timeline));
+    }
+}
+
 void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t budget) {
     w->polls = 0;
     while (budget > 0 && w->polls < MAX_POLLS && b->block.fault.kind == SIMT_FAULT_NONE) {
@@ -793,6 +842,7 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
         if (w->fragment_count == 0) {
             w->state = SIMT_WARP_DONE;
             if (w->timeline != NULL) {
+                end_pipeline(w);
                 simt_timeline_end(w->timeline, b->block.counters);
                 b->own.followed_machine += w->machine;
             }

@@ -211,6 +211,7 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
         .strong = access->strong,
         .counted = access->counted,
         .async = access->async,
+        .early = access->early,
     };
     simt_request_wide(&request, access->addresses, 0);
     struct simt_request whole = request;

@@ -66,6 +66,7 @@ struct simt_request {
     bool blind;              /**< an update that does not depend on the old value: exch */
     bool counted;            /**< in sectors or wavefronts */
     bool async;              /**< by the async proxy */
+    bool early;              /**< async: as in struct simt_access */
     bool part;               /**< not the first part: no request of its own */
     bool far;                /**< the lanes lie too far apart for 32 bits */
     bool complete;           /**< no need to ask whether the bytes were written */
@@ -476,6 +477,7 @@ SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp 
     request->blind = (detail & SIMT_BLIND) != 0;
     request->counted = true;
     request->async = false;
+    request->early = false;
     request->part = false;
     request->far = false;
     request->complete = false;

@@ -8,6 +8,7 @@
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/dependent.h"
 #include "common/simt/runtime/stream/stream.h"
 
 /* Older work than so many pieces is forgotten. */
@@ -67,6 +68,7 @@ static void forget(struct order_piece *piece) {
 
 void order_waited(struct runtime *runtime, const struct order_clock *clock) {
     struct runtime_order *order = &runtime->order;
+    dependent_forget_all(runtime);
     if (clock != NULL) {
         order_learn(&order->host, clock);
     }
@@ -186,6 +188,7 @@ cudaError_t order_waited_for_copy(struct runtime *runtime, cudaError_t error) {
 }
 
 void order_record(struct runtime *runtime, struct CUstream_st *stream, struct order_clock *clock) {
+    dependent_forget(stream);
     order_learn(&stream->clock, &runtime->order.host);
     order_by_default(runtime, stream);
     order_learn(clock, &stream->clock);

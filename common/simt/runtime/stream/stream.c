@@ -7,6 +7,7 @@
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/dependent.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
 
@@ -109,6 +110,9 @@ static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
     if (flight_is_needed(runtime, stream, work)) {
         return submit_flight(runtime, stream, work);
     }
+    if (work->kind != WORK_KERNEL) {
+        dependent_forget(stream);
+    }
     order_devices(runtime, stream, work, true);
     order_begin(runtime, stream);
     error = work_run(runtime, work, false);
@@ -166,6 +170,7 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
 }
 
 static void free_stream(struct CUstream_st *stream) {
+    dependent_forget(stream);
     node_list_free(&stream->tail);
     order_clock_free(&stream->clock);
     order_clock_free(&stream->reads);

@@ -43,6 +43,7 @@ struct kernel_work {
     dim3 cluster;  /**< x = 0: what the kernel says, or no clusters */
     size_t shared; /**< dynamic, bytes */
     bool cooperative;
+    bool dependent;            /**< with programmatic stream serialization */
     unsigned char *parameters; /**< parameter block; owned */
 };
 
