@@ -55,11 +55,41 @@ struct simt_caches {
     uint64_t first_line; /**< of device memory: lines count from there, whatever its address is */
 };
 
+/** What an access or a fence of the scope of the system does for launches of other devices. */
+enum simt_order {
+    SIMT_ORDER_RELEASE, /**< what was read and written so far is over for who acquires later */
+    SIMT_ORDER_PUBLISH, /**< what was read so far is */
+    SIMT_ORDER_ACQUIRE
+};
+
+/**
+ * Launches that run beside others: of several devices, which may wait for each other. They take
+ * turns; a launch on one host thread gives up its turn every so many instructions.
+ */
+struct simt_yield {
+    /** Lets others run. @param progress blocks have written something since the last time.
+     *  @return false: the launch has waited too long */
+    bool (*function)(void *context, bool progress);
+    /** A thread orders what other devices see: behind a fence, before a flag, behind one. */
+    void (*order)(void *context, enum simt_order how);
+    void *context;
+    bool has_yielded; /**< memory is no longer only this launch's doing */
+};
+
+/** Conditions that kernels set for the graphs that they are part of. */
+struct simt_conditions {
+    uint32_t *values; /**< (count) by handle less 1 */
+    size_t count;
+    uint64_t sets; /**< so far */
+};
+
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
     struct simt_memory *memory;
     const struct ptx_module *module;      /**< for names of source files; may be NULL */
     const struct simt_textures *textures; /**< and surfaces; NULL: none. See texture.h */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none. Kernels that set one run block
+                                               after block */
     const char *kernel;
     const void *parameters; /**< the parameter block, `parameter_bytes` of it */
     size_t parameter_bytes;
@@ -82,6 +112,7 @@ struct simt_run {
     uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;         /**< of the GPU */
     uint32_t processors;        /**< of the GPU, at least 1 */
+    struct simt_yield *yield;   /**< NULL: nothing else runs meanwhile */
     uint64_t grid_workspace;    /**< cooperative launches: the counter of grid.sync(); else 0 */
     uint64_t *atomic_lines;     /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
                                      lines that far apart together; updated by all host threads */

@@ -390,7 +390,8 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
 /* After a race memory is brought back: what it means and its other side are to be found. The run
  * that finds the other side leaves memory as it is. */
 static bool has_to_find(const struct crew *crew, const struct simt_run *run) {
-    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced;
+    bool mixed = run->yield != NULL && run->yield->has_yielded; /* with what other launches wrote */
+    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced && !mixed;
 }
 
 /* Whether values of races are used (harmless.h) is not known after this run, or they are. */
@@ -461,6 +462,7 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
     const struct simt_fault first = crew->fault;
     struct simt_witness witness = simt_witness_of(&first);
     run->witness = &witness;
+    run->yield = NULL;
     forget_touches(run->l2);
     try_to_run(crew, run, launch, 1);
     run->witness = NULL;
@@ -474,8 +476,10 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
 
 static enum status run_blocks(struct crew *crew, struct simt_run *run,
                               const struct simt_launch *launch, const struct simt_kernel *kernel) {
+    uint32_t host_threads = count_host_threads(launch, kernel, crew->gangs);
     pthread_mutex_init(&crew->lock, NULL);
-    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->gangs))) {
+    run->yield = host_threads == 1 ? launch->yield : NULL;
+    if (try_to_run(crew, run, launch, host_threads)) {
         forget_touches(run->l2);
         try_to_run(crew, run, launch, 1);
     }
@@ -536,6 +540,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .memory = launch->module->memory,
         .module = launch->module->ptx,
         .textures = launch->textures,
+        .conditions = launch->conditions,
         .kernel = launch->kernel,
         .parameters = launch->parameters,
         .parameter_bytes = kernel->function->parameter_bytes,

@@ -137,6 +137,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->turn_instructions = 0;
     b->skipped_cycles = 0;
     b->is_near_limit = false;
+    b->yielded = b->written = 0;
     simt_stall_begin(b);
     simt_async_reset(b->block.async);
     begin_caches(&b->block);
@@ -144,6 +145,8 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
+        b->block.shadow->is_simple = b->block.cluster == NULL && run->witness == NULL &&
+                                     (run->check & SIMT_CHECK_RACES) != 0;
     }
     if (b->block.shadow != NULL && b->reserves_shared) {
         simt_shadow_mark(b->block.shadow, b->block.shared_bytes - SIMT_RESERVED_BYTES,

@@ -202,7 +202,7 @@ static void save_replaced(const struct simt_request *request) {
 
 static void mark_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
-    if (request->complete) {
+    if (request->complete || (is_shared(request) && request->home->shadow->is_full)) {
         return;
     }
     if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
@@ -315,6 +315,15 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
     return check_lanes(request, view, words, &stored);
 }
 
+/* A store of a word by each lane, to different words that do not lie in a few runs. */
+static bool is_scattered(const struct simt_request *request, const struct simt_word_map *words) {
+    enum { FEW_RUNS = 4 };
+    const struct simt_pattern *pattern = request->pattern;
+    return request->kind == SIMT_WRITE && request->bytes == 4 &&
+           (pattern->words_state & SIMT_WORDS_WHOLE) != 0 && pattern->shape == SIMT_SHAPE_OTHER &&
+           (!words->known || words->run_count > FEW_RUNS) && leaders_of(request) == request->mask;
+}
+
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
     struct simt_pattern *pattern = request->pattern;
     struct simt_word_map *words = lanes_of(request);
@@ -323,6 +332,11 @@ static inline bool check_view(const struct simt_request *request, const struct v
         if (simt_history_put_off(view->history, view->agent, view->offset, words)) {
             return true;
         }
+    }
+    if (is_shared(request) && is_scattered(request, words) &&
+        simt_history_try_words(view->history, view->agent, view->offset, request->relative,
+                               request->mask)) {
+        return true;
     }
     if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
@@ -507,21 +521,11 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
-/* Most reads: all of shared memory is written, and nothing since the last barrier. Others have more
- * to look at: where blocks of a cluster or the async proxy read. */
+/* Most reads: all of shared memory is written, and nothing since the last barrier. */
 static inline bool is_quiet_read(const struct simt_request *request) {
-    const struct simt_block *block = request->warp->block;
-    struct simt_shadow *shadow = block->shadow;
-    struct simt_pattern *pattern = request->pattern;
-    if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
-        block->cluster != NULL || request->async ||
-        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
-        (block->run->check & SIMT_CHECK_RACES) == 0) {
-        return false;
-    }
-    pattern->words_state |= SIMT_WORDS_PUT_OFF;
-    return simt_history_put_off(shadow->history, &shadow->agents[request->warp->index],
-                                request->first, pattern->words);
+    return is_shared(request) && request->kind == SIMT_READ && !request->strong &&
+           !request->async && !simt_request_is_remote(request) &&
+           simt_shadow_reads(request->warp, request->pattern, request->first, request->bytes);
 }
 
 /* Values of races are followed to their use. */
