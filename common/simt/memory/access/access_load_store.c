@@ -3,7 +3,11 @@
  */
 #include "common/simt/memory/access/decode_memory.h"
 
-enum { EIGHT = 8 }; /* lanes of SIMT_SHAPE_EIGHTS that lie side by side */
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
+
+enum { FOUR = 4, EIGHT = 8 }; /* lanes of SIMT_SHAPE_EIGHTS that lie side by side */
 
 /* Loads stay inside the checked range: inactive lanes read the first active lane's address. */
 #define DEFINE_LOAD(name, type)                     \
@@ -51,12 +55,50 @@ SIMT_HOT void gather32(const struct simt_request *request, const unsigned char *
     }
 }
 
+/* Four elements of all lanes into registers of 4 bytes: lanes are turned into rows. */
+SIMT_HOT void gather_four(const struct simt_warp *warp, const struct simt_instruction *in,
+                          const unsigned char *from, const int32_t *relative) {
+    uint32_t *row[FOUR];
+    for (size_t e = 0; e < FOUR; e++) {
+        row[e] = simt_row(warp, in->dst[e])->u32;
+    }
+#ifdef __AVX2__
+    __m256 lanes[FOUR];
+    for (size_t n = 0; n < SIMT_LANES; n += EIGHT) {
+        for (size_t k = 0; k < FOUR; k++) { /* lanes n + k and n + 4 + k */
+            const float *low = (const void *)(from + relative[n + k]);
+            const float *high = (const void *)(from + relative[n + FOUR + k]);
+            lanes[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(low)),
+                                            _mm_loadu_ps(high), 1);
+        }
+        __m256d low01 = _mm256_castps_pd(_mm256_unpacklo_ps(lanes[0], lanes[1]));
+        __m256d low23 = _mm256_castps_pd(_mm256_unpacklo_ps(lanes[2], lanes[3]));
+        __m256d high01 = _mm256_castps_pd(_mm256_unpackhi_ps(lanes[0], lanes[1]));
+        __m256d high23 = _mm256_castps_pd(_mm256_unpackhi_ps(lanes[2], lanes[3]));
+        _mm256_storeu_pd((void *)(row[0] + n), _mm256_unpacklo_pd(low01, low23));
+        _mm256_storeu_pd((void *)(row[1] + n), _mm256_unpackhi_pd(low01, low23));
+        _mm256_storeu_pd((void *)(row[2] + n), _mm256_unpacklo_pd(high01, high23));
+        _mm256_storeu_pd((void *)(row[3] + n), _mm256_unpackhi_pd(high01, high23));
+    }
+#else
+    for (size_t n = 0; n < SIMT_LANES; n++) {
+        for (size_t e = 0; e < FOUR; e++) {
+            row[e][n] = load_u32(from + relative[n] + 4 * e);
+        }
+    }
+#endif
+}
+
 static void move_load32(const struct simt_request *request) {
     const struct simt_instruction *in = request->instruction;
     uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
     if (count == 1 && request->pattern->shape == SIMT_SHAPE_CONTIGUOUS &&
         request->space != PTX_LOCAL) {
         memcpy(simt_row(request->warp, in->dst[0])->u32, request->host, 4 * SIMT_LANES);
+        return;
+    }
+    if (count == FOUR && request->mask == UINT32_MAX) {
+        gather_four(request->warp, in, request->host, request->relative);
         return;
     }
     for (uint32_t e = 0; e < count; e++) {
@@ -252,6 +294,10 @@ static void load32_shared(struct simt_warp *warp, const struct simt_instruction 
     quick_count(warp, pattern);
     const unsigned char *from = warp->block->shared + first;
     uint32_t count = simt_field(in, SIMT_COUNT_SHIFT);
+    if (count == FOUR && pattern->shape != SIMT_SHAPE_SAME) {
+        gather_four(warp, in, from, pattern->relative);
+        return;
+    }
     for (uint32_t e = 0; e < count; e++) {
         quick_load(pattern, from + 4 * e, simt_row(warp, in->dst[e])->u32, count == 1);
     }
