@@ -39,8 +39,13 @@ enum {
     SIMT_ACQUIRES = 1 << 27, /**< orders this agent after what others released */
     SIMT_RELEASES_BLOCK = 1 << 28,
     SIMT_RELEASES_DEVICE = 1 << 29,
-    SIMT_BLIND = 1 << 30 /**< atom.exch */
+    SIMT_BLIND = 1 << 30,  /**< atom.exch */
+    SIMT_LOOKS = INT32_MIN /**< acquires inside the block alone: between blocks with what follows,
+                                see simt_sync_met() */
 };
+
+/** The same: of the scope of all devices. */
+#define SIMT_SYSTEM ((uint32_t)1 << 31)
 
 struct simt_request {
     struct simt_warp *warp;
@@ -78,6 +83,20 @@ bool simt_request_check(const struct simt_request *request);
  *  where its bytes may be the racing ones. See witness.h. */
 void simt_request_expect(const struct simt_request *request);
 void simt_request_witness(const struct simt_request *request);
+
+/* While a launch that ended in a race is run again, to see whether values of races are used; see
+ * harmless.h. */
+
+/** Before the checks of a request. @return the lanes that read what another thread writes without
+ *  being ordered */
+uint32_t simt_harmless_reads(const struct simt_request *request);
+
+/** @return true when all words of a lane are known to race. */
+bool simt_harmless_covers(const struct simt_request *request, uint32_t lane);
+
+/** A lane races with another thread of its block. @return false: that counts */
+bool simt_harmless_note(const struct simt_request *request, uint32_t lane,
+                        const struct simt_race *race);
 
 /** Whether a request reaches the shared memory of another block of the cluster. */
 SIMT_HOT bool simt_request_is_remote(const struct simt_request *request) {
