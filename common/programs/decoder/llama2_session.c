@@ -15,7 +15,7 @@
    reacts to Ctrl-C between two calls. */
 enum { CPU_BATCH = 64, DEVICE_BATCH = 512 };
 
-enum { SHARED_FLAGS = 4, MOST_THREADS = 1024 };
+enum { SHARED_FLAGS = 6, MOST_THREADS = 1024, MOST_KEPT = 1 << 20 };
 
 /* ---- The command line ---- */
 
@@ -49,6 +49,20 @@ static enum status choose_checkpoint(struct llama2_options *o, const struct argu
     return STATUS_OK;
 }
 
+static enum status check_window(const struct llama2_options *o, struct error *error) {
+    if (o->sinks < 0 || o->window < 0 || o->sinks > MOST_KEPT || o->window > MOST_KEPT) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--sinks %d, --window %d: must be from 0 to %d", o->sinks, o->window,
+                         MOST_KEPT);
+    }
+    return o->sinks == 0 || o->window > 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--sinks %d without a window: give --window N, the last tokens that are "
+                           "kept beside them",
+                           o->sinks);
+}
+
 static enum status check(struct llama2_options *o, const struct llama2_stages *stages,
                          const struct arguments *arguments, struct error *error) {
     TRY(choose_checkpoint(o, arguments, error));
@@ -64,6 +78,7 @@ static enum status check(struct llama2_options *o, const struct llama2_stages *s
         enum nn_dtype dtype;
         TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
+    TRY(check_window(o, error));
     return check_stage(o, stages, error);
 }
 
@@ -89,6 +104,9 @@ static enum status parse_command(const struct llama2_command *c, const struct ll
         {"stage", 0, FLAG_STRING, &o->stage, "NAME",
          "stage of the course, by name or number; default: the last one if there is a GPU, else "
          "the last one on the CPU"},
+        {"window", 'w', FLAG_INT, &o->window, "N",
+         "a text without end: the model sees its last N tokens and --sinks first ones; 0: off"},
+        {"sinks", 0, FLAG_INT, &o->sinks, "N", "first tokens that --window keeps; 4 is usual"},
     };
     struct flag table[LLAMA2_MOST_FLAGS + SHARED_FLAGS];
     memcpy(table, c->own, c->own_count * sizeof *table);
@@ -285,6 +303,8 @@ static enum status make_gpt_neox(struct llama2_session *s, const struct engine *
 static struct llama2_config config_of(const struct llama2_session *s) {
     struct llama2_config config = s->checkpoint.config;
     config.T = s->context;
+    config.sinks = s->endless ? s->sinks : 0;
+    config.recent = s->endless ? s->context - s->sinks : 0;
     return config;
 }
 
@@ -331,6 +351,20 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
     return make_fp32(s, engine, error);
 }
 
+/* Whether the model can see sinks and a window. */
+static enum status check_endless(const struct llama2_session *s, struct error *error) {
+    if (s->is_gpt_neox) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--window: a GPT-NeoX writes up to its context of %zu tokens",
+                         s->gpt_neox.config.T);
+    }
+    return s->checkpoint.config.window == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED,
+                           "--window: the model has a sliding window of its own, of %zu tokens",
+                           s->checkpoint.config.window);
+}
+
 static enum status open_all(struct llama2_session *s, const struct llama2_options *o,
                             const struct llama2_stages *stages, size_t most_batch,
                             struct error *error) {
@@ -339,8 +373,14 @@ static enum status open_all(struct llama2_session *s, const struct llama2_option
     size_t longest = llama2_session_longest(s);
     longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
     s->context = longest;
+    s->endless = o->window > 0;
+    if (s->endless) {
+        TRY(check_endless(s, error));
+        s->sinks = (size_t)o->sinks;
+        s->context = s->sinks + (size_t)o->window;
+    }
     s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
-    s->batch = s->batch < longest ? s->batch : longest;
+    s->batch = s->batch < s->context ? s->batch : s->context;
     return make_model(s, o, error);
 }
 

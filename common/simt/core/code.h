@@ -35,6 +35,8 @@ enum simt_flow {
     SIMT_FLOW_BARRIER,   /**< detail: see enum simt_barrier_detail */
     SIMT_FLOW_WARP_SYNC, /**< waits for the lanes in row src[detail[0]], or for all of the warp when
                               detail[0] is SIMT_ALL_LANES; then runs the handler */
+    SIMT_FLOW_WARPGROUP, /**< the same, once the other warps of the warpgroup have executed as many
+                              wgmma */
     SIMT_FLOW_POLL,      /**< runs the handler; lanes whose pred_dst[0] stays false wait for others,
                               which get their turn (no predicate: always) */
     SIMT_FLOW_TRAP,
@@ -162,10 +164,19 @@ struct simt_uses {
     uint32_t *list;
 };
 
+/** What the instructions before one count for, in all: the difference of two of these is what those
+ *  in between count for. */
+struct simt_sums {
+    uint32_t classes[SIMT_CLASS_COUNT]; /**< warp instructions */
+    uint32_t machine;                   /**< machine instructions */
+    uint32_t flops;                     /**< of a lane */
+};
+
 struct simt_code {
     const struct ptx_function *function;
     struct simt_instruction *instructions;
     size_t count;
+    struct simt_sums *sums;  /**< (count + 1) */
     uint32_t first;          /**< number of instruction 0 among those of the kernel's functions */
     uint32_t *rank;          /**< (count): running order of the block an instruction belongs to */
     bool *leader;            /**< (count): control can arrive here from elsewhere */

@@ -87,7 +87,7 @@ static void look_at_library(void *context, const char *library) {
             return;
         }
     }
-    if (strncmp(library, "libcuda.so", 10) == 0 || strncmp(library, "libnvidia-ml.so", 15) == 0) {
+    if (strncmp(library, "libnvidia-ml.so", 15) == 0) {
         doctor_refuse(doctor, "%s: simt has the CUDA runtime and not the driver", library);
     }
 }
@@ -99,6 +99,18 @@ static bool is_harmless(const char *function) {
     return strncmp(function, "__cuda", 6) == 0;
 }
 
+/** A function of the driver, cuInit() and the like, that simt's libcuda.so.1 lacks. */
+static bool is_missing_driver_function(const char *function) {
+    static const char *const HAS[] = {"cuInit", "cuDriverGetVersion", "cuTensorMapEncodeTiled",
+                                      "cuGetErrorName", "cuGetErrorString"};
+    for (size_t n = 0; n < sizeof HAS / sizeof *HAS; n++) {
+        if (strcmp(function, HAS[n]) == 0) {
+            return false;
+        }
+    }
+    return strncmp(function, "cu", 2) == 0 && function[2] >= 'A' && function[2] <= 'Z';
+}
+
 static void look_at_import(void *context, const char *function) {
     static const char *const UNSUPPORTED[] = {
 #define NAME(name) #name,
@@ -106,6 +118,9 @@ static void look_at_import(void *context, const char *function) {
 #undef NAME
     };
     struct doctor *doctor = context;
+    if (is_missing_driver_function(function)) {
+        doctor_refuse(doctor, "%s(): simt has the CUDA runtime and not the driver", function);
+    }
     for (size_t n = 0; n < sizeof UNSUPPORTED / sizeof *UNSUPPORTED; n++) {
         if (strcmp(function, UNSUPPORTED[n]) == 0 && !is_harmless(function)) {
             doctor_refuse(doctor, "%s(): returns cudaErrorNotSupported", function);

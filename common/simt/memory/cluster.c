@@ -21,6 +21,10 @@ void simt_cluster_release(struct simt_block *block) {
 
 void simt_cluster_acquire(struct simt_block *block) {
     struct simt_history *global = global_of(block);
+    if (block->shadow != NULL && block->shadow->others != NULL &&
+        atomic_load(block->shadow->others)) {
+        block->shadow->waited = UINT32_MAX;
+    }
     if (block->cluster != NULL && block->cluster->history != NULL) {
         simt_history_acquire(block->cluster->history, &block->peer);
     }

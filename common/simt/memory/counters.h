@@ -16,6 +16,21 @@ extern "C" {
 /** Cycles of a load of global memory, where chains of waiting are compared. */
 enum { SIMT_LOAD_NOMINAL = 500 };
 
+/** Warpgroups of a block: what its warps do differs by warpgroup where they are specialised. */
+enum { SIMT_ROLES = 8 };
+
+/** Formats of what tensor cores multiply, as they are counted: both of eight bits together. */
+enum simt_tensor_format {
+    SIMT_TENSOR_F16,
+    SIMT_TENSOR_BF16,
+    SIMT_TENSOR_TF32,
+    SIMT_TENSOR_F64,
+    SIMT_TENSOR_FP8,
+    SIMT_TENSOR_INT8,
+    SIMT_TENSOR_INT4,
+    SIMT_TENSOR_FORMATS
+};
+
 /**
  * A request is one warp instruction; a sector is 32 aligned bytes; a shared
  * wavefront is one cycle of the 32 banks of 4 bytes (a request without
@@ -32,8 +47,13 @@ struct simt_counters {
     uint64_t shared_load_requests, shared_load_wavefronts;
     uint64_t shared_store_requests, shared_store_wavefronts;
     uint64_t shared_bank_conflicts; /**< wavefronts beyond those that the access size needs */
+    uint64_t tensor_operations[SIMT_TENSOR_FORMATS]; /**< multiplications and additions of tensor
+                                                          cores, by the format of a */
     uint64_t atomic_requests;
-    uint64_t barriers; /**< warp arrivals */
+    uint64_t bulk_requests, bulk_bytes; /**< copies by the TMA; bytes that they move, of a multicast
+                                             once */
+    uint64_t multicast_bytes; /**< bytes that multicasts bring to shared memory, of all blocks */
+    uint64_t barriers;        /**< warp arrivals */
     uint64_t divergent_branches;
 
     /** @name Estimates of the caches, for the model of time
@@ -55,6 +75,11 @@ struct simt_counters {
                                         SIMT_LOAD_NOMINAL a load */
     uint64_t followed_machine;     /**< of these warps: machine instructions */
     uint64_t followed_loads;       /**< of these warps: loads in all */
+    uint64_t pipelined_blocks;     /**< blocks with asynchronous copies or products that were
+                                        followed as a whole; see memory/pipeline.h */
+    uint64_t pipelined_cycles;     /**< of these blocks: until the last warp ended */
+    uint64_t role_waits[SIMT_ROLES];  /**< of these, by warpgroup: cycles that its warps waited */
+    uint64_t role_cycles[SIMT_ROLES]; /**< and cycles that they took in all */
     uint64_t longest_warps; /**< machine instructions of each block's longest warp, over blocks */
     /** @} */
 };

@@ -177,6 +177,12 @@ static const struct {
          "wait before the host uses managed memory: cudaDeviceSynchronize(), "
          "cudaStreamSynchronize(stream), or cudaEventSynchronize(event) of an event behind the "
          "work"},
+    [SIMT_FAULT_EARLY] =
+        {"dependent launch",
+         "call cudaGridDependencySynchronize() (griddepcontrol.wait) before the kernel touches "
+         "what "
+         "the kernel before it works on, also where that calls "
+         "cudaTriggerProgrammaticLaunchCompletion(): triggering makes nothing visible"},
     [SIMT_FAULT_BARRIER] =
         {"barrier", "every thread of the block must reach the same __syncthreads(), and every lane "
                     "in its mask a __..._sync(): none inside an if or a loop that only some of "

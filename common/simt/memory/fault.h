@@ -31,6 +31,7 @@ enum simt_fault_kind {
     SIMT_FAULT_GLOBAL_RACE,
     SIMT_FAULT_STREAM_RACE, /**< of two pieces of work: threads and lines are not known */
     SIMT_FAULT_HOST_RACE,   /**< of a piece of work and the host: the same */
+    SIMT_FAULT_EARLY,       /**< a dependent launch that has not waited for the one before */
     SIMT_FAULT_BARRIER,
     SIMT_FAULT_STACK, /**< calls too deep for the thread's stack */
     SIMT_FAULT_ENDLESS,

@@ -3,12 +3,18 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-enum { PAGE_SHIFT = 16, WORD_SHIFT = 2, SET_WORDS = (1 << (PAGE_SHIFT - WORD_SHIFT)) / 64 };
+enum {
+    PAGE_SHIFT = 16,
+    WORD_SHIFT = 2,
+    PAGE_WORDS = 1 << (PAGE_SHIFT - WORD_SHIFT),
+    SET_WORDS = PAGE_WORDS / 64
+};
 
 /* Sets of words, of 64 KiB of memory. */
 struct page {
     atomic_uint_fast64_t sets[2][SET_WORDS]; /* read, written */
     uint64_t number;
+    _Atomic(atomic_uint *) sites; /* (PAGE_WORDS): by which a word was written, plus one; or NULL */
     struct page *next;
 };
 
@@ -30,6 +36,7 @@ void simt_footprint_free(struct simt_footprint *f) {
     for (size_t n = 0; f != NULL && n < BUCKETS; n++) {
         for (struct page *page = f->buckets[n], *next; page != NULL; page = next) {
             next = page->next;
+            free(atomic_load(&page->sites));
             free(page);
         }
     }
@@ -98,6 +105,36 @@ void simt_footprint_visit(const struct simt_footprint *f,
     }
 }
 
+/* @return the sites of a page's words; NULL when memory is short */
+static atomic_uint *sites_of(struct page *page) {
+    atomic_uint *sites = atomic_load(&page->sites), *none = NULL;
+    if (sites != NULL) {
+        return sites;
+    }
+    sites = calloc(PAGE_WORDS, sizeof *sites);
+    if (sites != NULL && !atomic_compare_exchange_strong(&page->sites, &none, sites)) {
+        free(sites);
+        sites = none;
+    }
+    return sites;
+}
+
+void simt_footprint_note_site(struct simt_footprint *f, uint64_t address, size_t bytes,
+                              uint32_t site) {
+    simt_footprint_note(f, address, bytes, true);
+    if (bytes == 0 || bytes - 1 > UINT64_MAX - address) {
+        return;
+    }
+    for (uint64_t word = address >> WORD_SHIFT; word <= (address + bytes - 1) >> WORD_SHIFT;
+         word++) {
+        struct page *page = page_of(f, word >> (PAGE_SHIFT - WORD_SHIFT));
+        atomic_uint *sites = page != NULL ? sites_of(page) : NULL;
+        if (sites != NULL) {
+            atomic_store_explicit(&sites[word % PAGE_WORDS], site + 1, memory_order_relaxed);
+        }
+    }
+}
+
 bool simt_footprint_is_empty(const struct simt_footprint *f) {
     for (size_t n = 0; n < BUCKETS; n++) {
         if (f->buckets[n] != NULL) {
@@ -147,4 +184,13 @@ bool simt_footprint_has(const struct simt_footprint *f, uint64_t address, bool w
     uint64_t number = address >> PAGE_SHIFT, word = address >> WORD_SHIFT;
     const struct page *page = find_page(f->buckets[bucket_of(number)], number);
     return page != NULL && (page->sets[writes][word / 64 % SET_WORDS] >> word % 64 & 1) != 0;
+}
+
+bool simt_footprint_site(const struct simt_footprint *f, uint64_t address, uint32_t *site) {
+    uint64_t number = address >> PAGE_SHIFT, word = address >> WORD_SHIFT;
+    const struct page *page = find_page(f->buckets[bucket_of(number)], number);
+    const atomic_uint *sites = page != NULL ? page->sites : NULL;
+    uint32_t noted = sites != NULL ? sites[word % PAGE_WORDS] : 0;
+    *site = noted - 1;
+    return noted != 0;
 }

@@ -21,6 +21,14 @@ void simt_footprint_free(struct simt_footprint *footprint);
 void simt_footprint_note(struct simt_footprint *footprint, uint64_t address, size_t bytes,
                          bool writes);
 
+/** The same for a write, and notes by which site of its kernel (counters.h) the words were written
+ *  last. */
+void simt_footprint_note_site(struct simt_footprint *footprint, uint64_t address, size_t bytes,
+                              uint32_t site);
+
+/** @return that site of the word of an address. @param site receives it */
+bool simt_footprint_site(const struct simt_footprint *footprint, uint64_t address, uint32_t *site);
+
 /** The first word that two pieces of work both touch, and one of them writes. */
 struct simt_meeting {
     uint64_t address;

@@ -39,6 +39,9 @@ struct simt_access_cache;
 struct simt_async;
 struct simt_footprint;
 struct simt_harmless;
+struct simt_pipeline;
+struct simt_primary;
+struct simt_trace;
 struct simt_undefined;
 struct simt_textures;
 struct simt_witness;
@@ -76,11 +79,20 @@ struct simt_yield {
     bool has_yielded; /**< memory is no longer only this launch's doing */
 };
 
+/** Conditions that kernels set for the graphs that they are part of. */
+struct simt_conditions {
+    uint32_t *values; /**< (count) by handle less 1 */
+    size_t count;
+    uint64_t sets; /**< so far */
+};
+
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
     struct simt_memory *memory;
     const struct ptx_module *module;      /**< for names of source files; may be NULL */
     const struct simt_textures *textures; /**< and surfaces; NULL: none. See texture.h */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none. Kernels that set one run block
+                                               after block */
     const char *kernel;
     const void *parameters; /**< the parameter block, `parameter_bytes` of it */
     size_t parameter_bytes;
@@ -91,6 +103,9 @@ struct simt_run {
     enum simt_check check;
     struct simt_undo *undo;           /**< undo log for stores; NULL: not needed */
     struct simt_footprint *footprint; /**< of global memory, to compare launches; NULL: not noted */
+    const struct simt_primary *primaries; /**< launches that may still run; NULL: none. See
+                                               primary.h */
+    struct simt_trace *trace;     /**< receives what a secondary launch must know; NULL: nothing */
     struct simt_witness *witness; /**< a launch that ended in a race is run again, and this looks
                                      for the other access; see witness.h. Else NULL */
     /** A launch that ended in a race is run again, and this looks whether values of races are used;
@@ -154,6 +169,7 @@ struct simt_block {
     struct simt_undefined *undefined; /**< values that are followed to their use; NULL: none are */
     struct simt_agent agent;          /**< id = order, else zeros, when the block starts */
     struct simt_agent peer;           /**< the block in its cluster's history */
+    struct simt_pipeline *pipeline;   /**< clocks of its warps; NULL: not followed */
     struct simt_async *async;         /**< bulk copies and wgmma; NULL until the first */
     struct simt_access_cache *cache;  /**< of the host thread; see access.h */
     struct simt_caches caches;
@@ -197,6 +213,9 @@ void simt_async_reset(struct simt_async *async);
 
 /** All threads have returned: carries out what is left. May set block->fault. */
 void simt_async_finish(struct simt_block *block);
+
+/** @return how many wgmma a warp has executed. */
+uint64_t simt_async_products(const struct simt_block *block, uint32_t warp);
 
 /** What a warp waited for in vain, if that was an mbarrier: for the message of an endless loop.
  *  Else @p text stays as it is. */

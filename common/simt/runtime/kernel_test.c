@@ -733,7 +733,6 @@ ARRAYS_TEST(nodes_of_all_kinds_are_added_by_one_call) {
     cudaGraphExec_t ready = NULL;
     cudaGraphNode_t nodes[4] = {NULL}, node = NULL;
     int *copied = NULL;
-    struct cudaGraphNodeParams loop = {.type = cudaGraphNodeTypeConditional};
     struct cudaGraphNodeParams child = {.type = cudaGraphNodeTypeGraph};
     cudaGraphEdgeData special = {.type = 1};
     WANT(cudaSuccess, cudaMalloc((void **)&copied, COUNT * sizeof *copied));
@@ -743,7 +742,6 @@ ARRAYS_TEST(nodes_of_all_kinds_are_added_by_one_call) {
     WANT(cudaSuccess, cudaGraphCreate(&parent, 0));
     child.graph.graph = graph;
     WANT(cudaSuccess, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &child));
-    WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &loop));
     WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, &node, &special, 1, &child));
     WANT(cudaErrorInvalidValue, cudaGraphAddNode(&node, parent, NULL, NULL, 0, NULL));
     WANT(cudaSuccess, cudaGraphInstantiate(&ready, parent, 0));

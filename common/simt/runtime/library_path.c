@@ -73,12 +73,31 @@ static enum status name_by_descriptor(const char *path, char *name, size_t size,
                            path);
 }
 
+/** Puts the driver's library behind the runtime's where both lie together; not by a descriptor. */
+static void add_driver(char *name, size_t size) {
+    static const char *const PLACES[] = {"", "driver/"};
+    size_t length = strlen(name), folder = length - strlen(LIBRARY);
+    for (size_t n = 0; n < sizeof PLACES / sizeof *PLACES && strcmp(name + folder, LIBRARY) == 0;
+         n++) {
+        char driver[PATH_MAX];
+        int used =
+            snprintf(driver, sizeof driver, "%.*s%slibcuda.so.1", (int)folder, name, PLACES[n]);
+        if (used > 0 && (size_t)used < sizeof driver && access(driver, R_OK) == 0 &&
+            length + 1 + (size_t)used < size) {
+            snprintf(name + length, size - length, ":%s", driver);
+            return;
+        }
+    }
+}
+
 enum status library_path_preload(const char *path, struct error *error) {
     const char *before = getenv("LD_PRELOAD");
-    char name[PATH_MAX];
+    char name[2 * PATH_MAX];
     snprintf(name, sizeof name, "%s", path);
     if (path[strcspn(path, " :\t\n")] != '\0') {
         TRY(name_by_descriptor(path, name, sizeof name, error));
+    } else if (strlen(path) > strlen(LIBRARY)) {
+        add_driver(name, sizeof name);
     }
     size_t size = strlen(name) + (before != NULL ? strlen(before) : 0) + 2;
     char *all = malloc(size);

@@ -9,6 +9,7 @@
 #include "common/base/file.h"
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/array/array.h"
+#include "common/simt/runtime/collective/communicator.h"
 #include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
@@ -131,6 +132,94 @@ void runtime_select(struct runtime *runtime, int device) {
     runtime->device = device;
     take_state(runtime, &runtime->others[device]);
     simt_memory_select(runtime->memory, device);
+}
+
+static void keep_program(const struct runtime *runtime, struct program_state *kept) {
+    kept->modules = runtime->modules;
+    kept->host_blocks = runtime->host_blocks;
+    kept->arrays = runtime->arrays;
+    kept->object_descs = runtime->object_descs;
+    kept->streams = runtime->streams;
+    kept->events = runtime->events;
+    kept->graphs = runtime->graphs;
+    kept->executables = runtime->executables;
+    kept->captures = runtime->captures;
+    kept->program = runtime->program;
+    kept->refused = runtime->refused;
+    kept->keeps_pieces = runtime->keeps_pieces;
+    memcpy(kept->devices, runtime->others, sizeof kept->devices);
+    keep_state(runtime, &kept->devices[runtime->device]);
+}
+
+/** Clocks and shadows are the devices', whoever uses them. */
+static void take_devices(struct runtime *runtime, struct program_state *taken) {
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        taken->devices[d].clock = runtime_clock_of(runtime, d);
+        taken->devices[d].shadow =
+            d == runtime->device ? runtime->shadow : runtime->others[d].shadow;
+    }
+    memcpy(runtime->others, taken->devices, sizeof runtime->others);
+    take_state(runtime, &taken->devices[runtime->device]);
+}
+
+static void take_program(struct runtime *runtime, struct program_state *taken) {
+    runtime->modules = taken->modules;
+    runtime->host_blocks = taken->host_blocks;
+    runtime->arrays = taken->arrays;
+    runtime->object_descs = taken->object_descs;
+    runtime->streams = taken->streams;
+    runtime->events = taken->events;
+    runtime->graphs = taken->graphs;
+    runtime->executables = taken->executables;
+    runtime->captures = taken->captures;
+    runtime->program = taken->program;
+    runtime->refused = taken->refused;
+    runtime->keeps_pieces = taken->keeps_pieces;
+    take_devices(runtime, taken);
+}
+
+static void make_device(struct runtime *runtime);
+
+void runtime_select_program(struct runtime *runtime, struct program_state *state) {
+    if (runtime->selected == state) {
+        return;
+    }
+    runtime_select(runtime, 0);
+    if (runtime->selected != NULL) {
+        keep_program(runtime, runtime->selected);
+    }
+    runtime->selected = state;
+    if (state == NULL) {
+        return; /* the last one has ended, and left nothing */
+    }
+    take_program(runtime, state);
+    simt_memory_select_program(runtime->memory, state->number);
+    bool fresh = runtime->default_stream == NULL;
+    for (int d = 0; fresh && d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        make_device(runtime);
+        runtime->device_flags = 0;
+    }
+    runtime_select(runtime, 0);
+}
+
+void runtime_end_program(struct runtime *runtime) {
+    communicators_leave(runtime);
+    flights_abandon(runtime);
+    communicators_sweep(runtime);
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        modules_unload(runtime);
+        simt_memory_release_all(runtime->memory, d);
+        pools_free(runtime);
+    }
+    runtime_select(runtime, 0);
+    while (runtime->modules != NULL) {
+        module_remove(runtime, runtime->modules);
+    }
+    host_blocks_free(runtime);
+    streams_free(runtime);
+    simt_memory_end_program(runtime->memory);
 }
 
 double runtime_clock_of(const struct runtime *runtime, int device) {

@@ -24,6 +24,7 @@
 
 #include "common/simt/memory/race/shadow.h"
 #include "common/simt/memory/space/memory.h"
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/remote/names.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
@@ -45,11 +46,12 @@ struct runtime_order {
     struct order_clock released;      /**< to other devices, by kernels that run */
     struct order_clock published;     /**< of what the reads alone are */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
+    bool has_dependent;               /**< a launch did not wait for the one before */
     struct CUstream_st *stream;       /**< whose work runs */
     const char *name;                 /**< of a flight that runs, for messages; or NULL */
     size_t streams;                   /**< numbers given to streams so far */
     uint64_t peer_bytes; /**< of other devices, that the work that runs touched in pieces before */
-    unsigned host_functions;          /**< that run now, in the order of their streams */
+    unsigned host_functions; /**< that run now, in the order of their streams */
 };
 
 /** Work that others run beside; see stream/flight.h. */
@@ -74,6 +76,24 @@ struct device_state {
     size_t limits[cudaLimitPersistingL2CacheSize + 1];
 };
 
+/** What each program has of its own that shares a device process. That of the selected program lies
+ *  in struct runtime. */
+struct program_state {
+    int number; /**< below SIMT_MOST_PROGRAMS */
+    struct module *modules;
+    struct host_block *host_blocks;
+    struct cudaArray *arrays;
+    struct object_desc *object_descs;
+    struct CUstream_st *streams;
+    struct CUevent_st *events;
+    struct CUgraph_st *graphs;
+    struct CUgraphExec_st *executables;
+    struct capture *captures;
+    struct program *program;
+    struct device_state devices[SIMT_MOST_DEVICES];
+    bool refused, keeps_pieces;
+};
+
 struct runtime {
     pthread_mutex_t lock;
     bool ready;    /**< settings read, memory there */
@@ -94,11 +114,15 @@ struct runtime {
     struct CUmemPoolHandle_st *pool;  /**< of cudaMallocAsync(); NULL: the default one */
     struct runtime_order order;
     struct runtime_flights flights;
+    struct program_state *selected;     /**< program; NULL: there is but one */
+    struct CUevent_st *shared_events;   /**< that other programs may open */
+    uint64_t key[2];                    /**< in handles for other processes */
     struct communicator *communicators; /**< of libnccl.so.2 */
     uint64_t communicator_count;        /**< so far */
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;
+    struct conditions conditions; /**< of graphs */
     struct capture *captures;
     unsigned long long next_id; /**< of streams and captures */
     double clock;               /**< of the device: modelled nanoseconds since the first call */
@@ -142,6 +166,17 @@ struct runtime *runtime_enter(void);
 
 /** Makes a device the one that calls work on: its memory, streams, clock and errors. */
 void runtime_select(struct runtime *runtime, int device);
+
+/** Makes a program the one whose calls are served: its streams, modules and the like, device 0.
+ *  @param state of a number that no other program has, zeros else at first; NULL: none, after
+ *               runtime_end_program() */
+void runtime_select_program(struct runtime *runtime, struct program_state *state);
+
+/** The selected program has ended: all that it had goes, and others learn it. */
+void runtime_end_program(struct runtime *runtime);
+
+/** @return whether programs share the devices; else a line says how they would */
+bool runtime_is_shared(const struct runtime *runtime, const char *call);
 
 /** @return the device of the calling thread's calls: cudaSetDevice() */
 int *runtime_thread_device(void);

@@ -76,6 +76,7 @@ enum mistake {
     NO_PROXY_FENCE,      /* the operands were written by threads */
     CHANGED_SUMS,        /* between fence and wgmma */
     READ_BEFORE_NEXT,    /* a sum is read between two wgmma of a group */
+    REWRITTEN_BEHIND,    /* none: each warp writes operands of all four behind its own wait */
 };
 
 template <int MISTAKE> static __device__ void product(float *out) {
@@ -109,6 +110,9 @@ template <int MISTAKE> static __device__ void product(float *out) {
         store(out, d);
     }
     wait<MISTAKE == WAIT_FOR_OLDER ? 1 : 0>(d);
+    if (MISTAKE == REWRITTEN_BEHIND) {
+        fill(&o, (int)threadIdx.x / 32);
+    }
     if (MISTAKE != NO_WAIT) {
         store(out, d);
     }
@@ -128,6 +132,7 @@ KERNEL(rewritten, REWRITTEN)
 KERNEL(no_proxy_fence, NO_PROXY_FENCE)
 KERNEL(changed_sums, CHANGED_SUMS)
 KERNEL(read_before_next, READ_BEFORE_NEXT)
+KERNEL(rewritten_behind, REWRITTEN_BEHIND)
 
 /* Two stages: one is written while a product reads the other; sums of the older group are used while
  * the younger one runs; they are scaled behind a fence of their own; one thread's proxy fence

@@ -48,6 +48,7 @@ struct simt_kernel_info {
     uint32_t registers;   /**< 32-bit registers a thread: an estimate from live PTX registers */
     uint32_t max_threads;
     uint32_t cluster[3]; /**< that the kernel has in every launch; 0: the launch says it */
+    bool controls_grids; /**< has griddepcontrol: other launches overlap with it */
     size_t parameter_count;
     const size_t *parameter_offsets; /**< of each parameter in the block; lives with the module */
     const size_t *parameter_sizes;
@@ -74,6 +75,7 @@ void simt_sites_free(struct simt_sites *sites);
 struct simt_launch {
     struct simt_module *module;
     const struct simt_textures *textures; /**< texture and surface objects; NULL: none */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none */
     const char *kernel;
     uint32_t grid[3], threads[3];
     uint32_t cluster[3]; /**< blocks of a cluster; 0: what the kernel says, or no clusters */
@@ -85,6 +87,8 @@ struct simt_launch {
     struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races in global memory go
                                                    unseen */
     struct simt_footprint *footprint;         /**< receives what the launch touches; or NULL */
+    const struct simt_primary *primaries;     /**< launches that may still run; see primary.h */
+    struct simt_trace *trace;                 /**< receives the same for the next one; or NULL */
     int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */
     uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */

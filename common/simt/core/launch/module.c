@@ -31,25 +31,13 @@ static enum status place_global(struct simt_module *module, struct simt_placed *
     return STATUS_OK;
 }
 
-static void place_shared(struct simt_module *module, struct simt_placed *placed) {
-    const struct ptx_variable *variable = placed->variable;
-    if (variable->external) {
-        return;
-    }
-    size_t alignment = variable->alignment > 0 ? variable->alignment : 1;
-    placed->address = ceil_div(module->shared_bytes, alignment) * alignment;
-    module->shared_bytes = placed->address + variable->bytes;
-}
-
 static enum status place_variables(struct simt_module *module) {
     for (size_t n = 0; n < module->ptx->variable_count; n++) {
         struct simt_placed *placed = &module->placed[n];
         placed->variable = &module->ptx->variables[n];
-        if (placed->variable->space == PTX_SHARED) {
-            place_shared(module, placed);
-            continue;
+        if (placed->variable->space != PTX_SHARED) { /* those are placed for each kernel */
+            TRY(place_global(module, placed));
         }
-        TRY(place_global(module, placed));
     }
     return STATUS_OK;
 }
@@ -229,6 +217,45 @@ static enum status reach_all(struct build *b, struct error *error) {
     return STATUS_OK;
 }
 
+static bool names(const struct ptx_operand *operand, const char *name) {
+    bool named = operand->symbol != NULL && strcmp(operand->symbol, name) == 0;
+    for (size_t n = 0; n < operand->element_count && !named; n++) {
+        named = names(&operand->elements[n], name);
+    }
+    return named;
+}
+
+/* Whether one of the kernel's functions names a variable. */
+static bool is_named(const struct build *b, const char *name) {
+    for (size_t f = 0; f < b->count; f++) {
+        for (size_t n = 0; n < b->functions[f]->instruction_count; n++) {
+            const struct ptx_instruction *in = &b->functions[f]->instructions[n];
+            for (size_t o = 0; o < in->operand_count; o++) {
+                if (names(&in->operands[o], name)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+/* A kernel has those of the module's shared variables that it uses. Their places are only asked for
+ * while it is decoded. @return bytes that they take */
+static size_t place_shared(const struct build *b) {
+    size_t bytes = 0;
+    for (size_t n = 0; n < b->module->ptx->variable_count; n++) {
+        struct simt_placed *placed = &b->module->placed[n];
+        const struct ptx_variable *variable = placed->variable;
+        if (variable->space == PTX_SHARED && !variable->external && is_named(b, variable->name)) {
+            size_t alignment = variable->alignment > 0 ? variable->alignment : 1;
+            placed->address = ceil_div(bytes, alignment) * alignment;
+            bytes = placed->address + variable->bytes;
+        }
+    }
+    return bytes;
+}
+
 static enum simt_symbol_kind find_symbol(void *context, const char *symbol, uint64_t *address) {
     const struct build *b = context;
     const struct simt_placed *placed = find_placed(b->module, symbol);
@@ -273,6 +300,27 @@ static bool has_async_reads(const struct simt_code *code) {
     return false;
 }
 
+static bool is_pipelined(const struct simt_code *code) {
+    for (size_t n = 0; n < code->function->instruction_count; n++) {
+        const struct ptx_instruction *in = &code->function->instructions[n];
+        bool waits = strcmp(in->base, "mbarrier") == 0 &&
+                     (ptx_has_modifier(in, "try_wait") || ptx_has_modifier(in, "test_wait"));
+        if (waits || strcmp(in->base, "wgmma") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool controls_grids(const struct simt_code *code) {
+    for (size_t n = 0; n < code->function->instruction_count; n++) {
+        if (strcmp(code->function->instructions[n].base, "griddepcontrol") == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool has_atomics(const struct simt_code *code) {
     for (size_t n = 0; n < code->count; n++) {
         if (code->instructions[n].op_class == SIMT_CLASS_ATOMIC) {
@@ -307,7 +355,7 @@ static size_t dynamic_alignment(const struct build *b) {
 static enum status decode_functions(struct build *b, struct error *error) {
     struct simt_kernel *kernel = b->kernel;
     struct simt_linker linker = {.context = b, .find = find_symbol};
-    size_t shared = b->module->shared_bytes;
+    size_t base = place_shared(b), shared = base;
     for (size_t n = 0; n < b->count; n++) {
         shared = ceil_div(shared, 16) * 16;
         shared += simt_shared_bytes(b->functions[n], shared);
@@ -315,7 +363,6 @@ static enum status decode_functions(struct build *b, struct error *error) {
     kernel->static_shared_bytes = shared;
     size_t alignment = dynamic_alignment(b);
     kernel->dynamic_shared = linker.dynamic_shared = ceil_div(shared, alignment) * alignment;
-    size_t base = b->module->shared_bytes;
     for (size_t n = 0; n < b->count; n++) {
         linker.shared_base = ceil_div(base, 16) * 16;
         TRY(simt_decode(&kernel->codes[n], b->module->ptx, b->functions[n], &linker, error));
@@ -326,6 +373,8 @@ static enum status decode_functions(struct build *b, struct error *error) {
         base = linker.shared_base + kernel->codes[n]->static_shared_bytes;
         kernel->order_sensitive = kernel->order_sensitive || kernel->codes[n]->order_sensitive;
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
+        kernel->is_pipelined = kernel->is_pipelined || is_pipelined(kernel->codes[n]);
+        kernel->controls_grids = kernel->controls_grids || controls_grids(kernel->codes[n]);
         kernel->has_async_reads = kernel->has_async_reads || has_async_reads(kernel->codes[n]);
         kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;
     }
@@ -425,6 +474,7 @@ enum status simt_kernel_info(struct simt_module *module, const char *name,
         .max_threads = most_threads(kernel->function),
         .cluster = {kernel->function->cluster[0], kernel->function->cluster[1],
                     kernel->function->cluster[2]},
+        .controls_grids = kernel->controls_grids,
         .parameter_count = kernel->function->parameter_count,
         .parameter_offsets = kernel->parameter_offsets,
         .parameter_sizes = kernel->parameter_sizes,

@@ -26,6 +26,8 @@ struct simt_kernel {
     size_t local_bytes;         /**< of one thread, a multiple of 16 */
     bool order_sensitive;
     bool has_atomics;           /**< of any memory */
+    bool controls_grids;        /**< has griddepcontrol */
+    bool is_pipelined;          /**< its warps wait for mbarriers, or run wgmma */
     bool has_async_reads;       /**< bulk copies or wgmma read shared memory */
     bool reserves_shared;       /**< uses the shared memory that the system reserves */
     uint32_t site_count;        /**< see simt_number_sites() */
@@ -43,7 +45,6 @@ struct simt_module {
     struct ptx_module *ptx;
     struct simt_memory *memory;
     struct simt_placed *placed;   /**< as many as ptx->variable_count */
-    size_t shared_bytes;          /**< of shared variables at module scope */
     struct simt_kernel **kernels; /**< (ptx->function_count), NULL until first used */
 };
 

@@ -216,6 +216,10 @@ void async_proxy_follow_product(struct simt_warp *warp, struct simt_flight *flig
     }
 }
 
+uint64_t simt_async_products(const struct simt_block *block, uint32_t warp) {
+    return block->async != NULL ? block->async->done[warp] : 0;
+}
+
 void async_proxy_commit_products(struct simt_warp *warp) {
     struct simt_async *async = proxy_of(warp->block);
     if (async != NULL) {

@@ -32,6 +32,7 @@ struct bulk_copy {
     struct simt_block *home; /**< whose shared memory it is */
     bool tensor;             /**< a box of a tensor; else `bytes` bytes in a row */
     bool counted;            /**< in sectors of global memory: once of a multicast */
+    bool early;              /**< see struct simt_access */
     bool from_shared;        /**< load: from the thread's own block, at offset `global` */
     bool from_value;         /**< load: the bytes are `value` */
     bool reduces;            /**< `reduction` puts the bytes together with those that are there */
@@ -42,6 +43,7 @@ struct bulk_copy {
     uint64_t flight;        /**< number of those bytes' flight (shadow.h); 0: none */
     uint64_t source_flight; /**< from_shared: of the bytes that are copied */
     uint32_t barrier;       /**< load: offset of the mbarrier that receives the bytes, in `home` */
+    uint64_t comes;         /**< modelled time at which its bytes have come; pipeline.h */
     uint32_t group;         /**< store: number of its group among its thread's; 0: not committed */
     int32_t place[TENSOR_DIMENSIONS]; /**< of the box */
     struct tensor_map map;

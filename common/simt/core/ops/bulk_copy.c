@@ -11,6 +11,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/memory/pipeline.h"
 
 enum { CHUNK = 16 };
 
@@ -90,7 +91,8 @@ static bool move_row(const struct bulk_copy *copy, enum ptx_space space, enum si
                        .access = {.space = space,
                                   .kind = kind,
                                   .counted = space == PTX_GLOBAL && copy->counted,
-                                  .async = true}};
+                                  .async = true,
+                                  .early = copy->early}};
     for (uint32_t at = 0; at < bytes; at += CHUNK) {
         uint64_t to = address + at;
         to = space == PTX_SHARED ? tensor_swizzled((uint32_t)to, swizzle) : to;
@@ -162,6 +164,33 @@ static uint64_t shared_address(const struct bulk_copy *copy) {
     return simt_block_address(copy->warp->block, copy->home, copy->shared);
 }
 
+/* The bytes of a row of a box that are inside the tensor, in whole chunks. */
+struct span {
+    uint32_t begin, end;
+};
+
+static struct span span_of(const struct tensor_map *map, const int64_t *place) {
+    int64_t first = place[0] < 0 ? -place[0] : 0, count = map->box[0];
+    int64_t behind = (int64_t)map->last[0] + 1 - place[0];
+    int64_t end = behind < count ? behind : count;
+    if (!row_of(map, place).inside || first >= end) {
+        return (struct span){0, 0};
+    }
+    uint32_t bytes = map->element_bytes;
+    return (struct span){(uint32_t)first * bytes / CHUNK * CHUNK,
+                         ((uint32_t)end * bytes + CHUNK - 1) / CHUNK * CHUNK};
+}
+
+/* Stores one row. Of shared memory nothing is read that is not stored. */
+static bool store_row(const struct bulk_copy *copy, struct pieces *p, const int64_t *place,
+                      uint64_t shared, unsigned char *buffer) {
+    const struct span span = span_of(&copy->map, place);
+    return span.begin == span.end ||
+           (move_row(copy, PTX_SHARED, SIMT_READ, shared + span.begin, span.end - span.begin,
+                     (enum tensor_swizzle)copy->map.swizzle, buffer + span.begin) &&
+            move_elements(copy, p, place, buffer));
+}
+
 /* Goes through the rows of a box. */
 static bool move_box(const struct bulk_copy *copy) {
     const struct tensor_map *map = &copy->map;
@@ -181,14 +210,14 @@ static bool move_box(const struct bulk_copy *copy) {
                            .access = {.space = PTX_GLOBAL,
                                       .kind = load ? SIMT_READ : kind_of(copy),
                                       .counted = copy->counted,
-                                      .async = true}};
+                                      .async = true,
+                                      .early = copy->early}};
         uint64_t shared = shared_address(copy) + n * row_bytes;
         enum tensor_swizzle swizzle = (enum tensor_swizzle)map->swizzle;
         bool done =
             load ? move_elements(copy, &p, place, buffer) &&
                        move_row(copy, PTX_SHARED, SIMT_WRITE, shared, row_bytes, swizzle, buffer)
-                 : move_row(copy, PTX_SHARED, SIMT_READ, shared, row_bytes, swizzle, buffer) &&
-                       move_elements(copy, &p, place, buffer);
+                 : store_row(copy, &p, place, shared, buffer);
         if (!done) {
             return false;
         }
@@ -382,6 +411,15 @@ static bool follow(struct bulk_copy *copy, struct simt_block *home, uint64_t off
     return false;
 }
 
+/* What it is for the counters, and for the clocks of its block. */
+static void count_copy(struct bulk_copy *copy, uint32_t blocks) {
+    struct simt_counters *c = copy->warp->block->counters;
+    c->bulk_requests++;
+    c->bulk_bytes += copy->bytes;
+    c->multicast_bytes += blocks > 1 ? (uint64_t)blocks * copy->bytes : 0;
+    copy->comes = pipeline_copy(copy->warp, copy->bytes, copy->direction == BULK_LOAD);
+}
+
 /* The copy is on its way. */
 static bool begin(struct bulk_copy *copy) {
     bool load = copy->direction == BULK_LOAD;
@@ -406,6 +444,7 @@ static bool begin_multicast(struct simt_warp *warp, struct bulk_copy *copy) {
                   size);
         return false;
     }
+    count_copy(copy, (uint32_t)__builtin_popcount(mask));
     for (; mask != 0; mask &= mask - 1) {
         copy->home = cluster != NULL ? cluster->blocks[__builtin_ctz(mask)] : warp->block;
         if (!begin(copy)) {
@@ -436,6 +475,13 @@ static bool find_reduction(struct bulk_copy *copy) {
     return false;
 }
 
+/* Whether launches before this one may still run, as far as a warp knows. */
+static bool is_early(const struct simt_warp *warp) {
+    const struct simt_block *block = warp->block;
+    return block->run->primaries != NULL && block->shadow != NULL &&
+           (block->shadow->waited >> warp->index & 1) == 0;
+}
+
 /* The copy of one thread begins. */
 static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane) {
     enum form form = (enum form)i->detail[FORM];
@@ -445,6 +491,7 @@ static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint
                              .lane = lane,
                              .direction = load ? BULK_LOAD : BULK_STORE,
                              .counted = true,
+                             .early = is_early(warp),
                              .from_shared = form == FORM_TO_PEER,
                              .tensor = form == FORM_TENSOR_LOAD || form == FORM_TENSOR_STORE};
     find_shared(warp, &copy, load);
@@ -463,7 +510,11 @@ static bool start(struct simt_warp *warp, const struct simt_instruction *i, uint
         ((i->detail[FLAGS] & FLAG_REDUCES) != 0 && !find_reduction(&copy))) {
         return false;
     }
-    return (i->detail[FLAGS] & FLAG_MULTICAST) != 0 ? begin_multicast(warp, &copy) : begin(&copy);
+    if ((i->detail[FLAGS] & FLAG_MULTICAST) != 0) {
+        return begin_multicast(warp, &copy);
+    }
+    count_copy(&copy, 1);
+    return begin(&copy);
 }
 
 static void run_start(struct simt_warp *warp, const struct simt_instruction *i) {
@@ -475,6 +526,7 @@ static void run_start(struct simt_warp *warp, const struct simt_instruction *i) 
 }
 
 static void run_commit(struct simt_warp *warp, const struct simt_instruction *i) {
+    pipeline_commit(warp, false);
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         if (async_proxy_commit(warp->block, warp->index * SIMT_LANES + lane) != STATUS_OK) {
@@ -492,6 +544,7 @@ static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
             return;
         }
     }
+    pipeline_wait_for(warp, false, (uint32_t)i->immediate);
 }
 
 static void run_nothing(struct simt_warp *warp, const struct simt_instruction *i) {

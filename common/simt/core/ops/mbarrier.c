@@ -18,6 +18,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/memory/pipeline.h"
 
 enum { COUNT_BITS = 20, MOST_COUNT = (1 << COUNT_BITS) - 1 };
 #define BYTES_ZERO ((int64_t)1 << 21)
@@ -74,10 +75,11 @@ static bool fail(struct simt_warp *warp, const struct simt_instruction *i, uint3
 
 /* Ends the phase of an object of block `home` when nothing is missing; that orders the block's
  * earlier accesses before later ones. */
-static void settle(const struct simt_block *home, struct object *object) {
+static void settle(const struct simt_block *home, uint32_t offset, struct object *object) {
     if (object->missing > 0 || object->bytes != 0) {
         return;
     }
+    pipeline_end_phase(home, offset, object->parity);
     object->missing = object->all;
     object->parity ^= 1;
     if (home->shadow != NULL) {
@@ -95,7 +97,7 @@ static bool add_bytes(struct simt_warp *warp, const struct simt_instruction *i, 
 }
 
 static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
-                   const struct simt_block *home, struct object *object) {
+                   const struct simt_block *home, uint32_t offset, struct object *object) {
     uint32_t flags = i->detail[FLAGS];
     uint32_t number = (flags & FLAG_COUNT) != 0 ? simt_row(warp, i->src[1])->u32[lane] : 1;
     if ((flags & FLAG_EXPECT) != 0) {
@@ -113,7 +115,8 @@ static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uin
         return fail(warp, i, lane, "completes a phase with an arrival that says it does not",
                     number);
     }
-    settle(home, object);
+    pipeline_arrive(warp, home, offset);
+    settle(home, offset, object);
     return true;
 }
 
@@ -121,6 +124,7 @@ static bool arrive(struct simt_warp *warp, const struct simt_instruction *i, uin
 static bool operate(struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
                     const struct simt_block *home, unsigned char *place) {
     uint64_t word;
+    uint32_t offset = (uint32_t)(place - home->shared);
     memcpy(&word, place, sizeof word);
     struct object object = unpack(word);
     uint32_t count = i->src_count > 1 ? simt_row(warp, i->src[1])->u32[lane] : 1;
@@ -132,18 +136,18 @@ static bool operate(struct simt_warp *warp, const struct simt_instruction *i, ui
                fail(warp, i, lane, "an mbarrier counts 1 to 2^20 - 1 arrivals", count);
         break;
     case OP_ARRIVE:
-        fine = arrive(warp, i, lane, home, &object);
+        fine = arrive(warp, i, lane, home, offset, &object);
         break;
     case OP_EXPECT:
         fine = add_bytes(warp, i, lane, &object, count);
         break;
     case OP_COMPLETE:
         fine = add_bytes(warp, i, lane, &object, -(int64_t)count);
-        settle(home, &object);
+        settle(home, offset, &object);
         break;
     case OP_COPY_ARRIVE: /* the copies have come; without .noinc the count went up before */
         if ((i->detail[FLAGS] & FLAG_NO_INCREMENT) != 0) {
-            fine = arrive(warp, i, lane, home, &object);
+            fine = arrive(warp, i, lane, home, offset, &object);
         }
         break;
     case OP_INVALIDATE:
@@ -221,18 +225,25 @@ void mbarrier_complete(const struct bulk_copy *copy) {
         simt_cluster_release(warp->block);
     }
     if (add_bytes(warp, instruction, lane, &object, -(int64_t)copy->bytes)) {
-        settle(copy->home, &object);
+        pipeline_arrive_at(copy->home, copy->barrier, copy->comes);
+        settle(copy->home, copy->barrier, &object);
         word = pack(&object);
         memcpy(host[lane], &word, sizeof word);
     }
 }
 
+/* The parity of the phase that a lane names, itself or by a state. */
+static uint32_t named_parity(const struct simt_warp *warp, const struct simt_instruction *i,
+                             uint32_t lane) {
+    const union simt_row *row = simt_row(warp, i->src[1]);
+    bool by_parity = (i->detail[FLAGS] & FLAG_PARITY) != 0;
+    return by_parity ? row->u32[lane] & 1 : unpack(row->u64[lane]).parity;
+}
+
 /* Whether the phase that a lane names is over: the object is in the one of other parity. */
 static bool is_over(const struct simt_warp *warp, const struct simt_instruction *i, uint32_t lane,
                     const unsigned char *place) {
-    const union simt_row *row = simt_row(warp, i->src[1]);
-    bool by_parity = (i->detail[FLAGS] & FLAG_PARITY) != 0;
-    uint32_t named = by_parity ? row->u32[lane] & 1 : unpack(row->u64[lane]).parity;
+    uint32_t named = named_parity(warp, i, lane);
     uint64_t word = 0;
     if (place != NULL) {
         memcpy(&word, place, sizeof word);
@@ -294,7 +305,11 @@ static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
         if (!is_over(warp, i, lane, host[lane]) && is_own(warp->block, host[lane])) {
             async_proxy_note_wait(warp, (uint32_t)(host[lane] - warp->block->shared));
         }
-        over |= is_over(warp, i, lane, host[lane]) ? (uint32_t)1 << lane : 0;
+        if (is_over(warp, i, lane, host[lane]) && is_own(warp->block, host[lane])) {
+            pipeline_wait(warp, (uint32_t)(host[lane] - warp->block->shared),
+                          named_parity(warp, i, lane));
+            over |= (uint32_t)1 << lane;
+        }
     }
     if (over != 0 && warp->block->shadow != NULL) {
         simt_cluster_acquire(warp->block);

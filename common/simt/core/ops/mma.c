@@ -65,6 +65,7 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     const struct tile tb = tile_of(&shape, TILE_B, (enum tile_format)byte_of(formats, 1));
     const struct tile tc = tile_of(&shape, TILE_C, (enum tile_format)byte_of(formats, 2));
     const struct tile td = tile_of(&shape, TILE_C, (enum tile_format)byte_of(formats, 3));
+    tile_count(warp, ta.format, &shape);
     const uint32_t *sources = simt_sources(i);
     const uint32_t registers_a = byte_of(i->detail[REGISTERS], 0);
     fetch(warp, &ta, sources, a);

@@ -31,9 +31,9 @@ static double product_of(int row, int column, int shift) {
     return sum;
 }
 
-LAUNCH_TEST(products, one_product, PRODUCTS_PTX) {
+static void expect_product(struct launch_testing *t, const char *kernel) {
     uint64_t out = launch_testing_upload(t, NULL, SUMS * sizeof(float));
-    if (!launch_testing_block_clean(t, "right", 128, &out)) {
+    if (!launch_testing_block_clean(t, kernel, 128, &out)) {
         return;
     }
     const float *got = launch_testing_result(t, out);
@@ -42,6 +42,15 @@ LAUNCH_TEST(products, one_product, PRODUCTS_PTX) {
         int thread = row / 16 * 32 + row % 8 * 4 + column / 2;
         EXPECT_NEAR(thread + product_of(row, column, 0), got[n], 0.0);
     }
+}
+
+LAUNCH_TEST(products, one_product, PRODUCTS_PTX) {
+    expect_product(t, "right");
+}
+
+/* A group is over for all four warps when one has waited for it. */
+LAUNCH_TEST(products, operands_written_again_behind_the_wait, PRODUCTS_PTX) {
+    expect_product(t, "rewritten_behind");
 }
 
 LAUNCH_TEST(products, a_pipeline, PRODUCTS_PTX) {

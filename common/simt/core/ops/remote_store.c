@@ -8,6 +8,7 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/memory/pipeline.h"
 
 /* detail: 0 bytes of an element, 1 flags, 2 number of elements, 3 a reduction, packed. */
 enum { BYTES, FLAGS, COUNT, REDUCTION };
@@ -52,6 +53,7 @@ static bool send(struct simt_warp *warp, const struct simt_instruction *i, uint3
         return false;
     }
     copy.barrier = (uint32_t)barrier;
+    copy.comes = pipeline_message(warp);
     return async_proxy_start(&copy);
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/simt/core/ops/small_float.h"
+#include "common/simt/memory/run.h"
 
 static const struct {
     const char *name;
@@ -213,4 +214,16 @@ void tile_encode(enum tile_format format, const double *values, size_t count, bo
                       : format == TILE_F16 ? float_to_half(double_to_odd(values[n]))
                                            : row_bits_of_double(values[n]);
     }
+}
+
+void tile_count(const struct simt_warp *warp, enum tile_format format,
+                const struct tile_shape *shape) {
+    static const uint8_t counted[] = {
+        [TILE_F16] = SIMT_TENSOR_F16,  [TILE_BF16] = SIMT_TENSOR_BF16,
+        [TILE_TF32] = SIMT_TENSOR_TF32, [TILE_F64] = SIMT_TENSOR_F64,
+        [TILE_E4M3] = SIMT_TENSOR_FP8, [TILE_E5M2] = SIMT_TENSOR_FP8,
+        [TILE_S8] = SIMT_TENSOR_INT8,  [TILE_U8] = SIMT_TENSOR_INT8,
+        [TILE_S4] = SIMT_TENSOR_INT4,  [TILE_U4] = SIMT_TENSOR_INT4};
+    warp->block->counters->tensor_operations[counted[format]] +=
+        2 * (uint64_t)shape->m * shape->n * shape->k;
 }

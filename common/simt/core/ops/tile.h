@@ -81,6 +81,10 @@ void tile_gather(const struct simt_warp *warp, const struct tile *tile, const ui
 void tile_scatter(const struct simt_warp *warp, const struct tile *tile, const uint32_t *registers,
                   uint32_t count, const uint64_t *elements);
 
+/** Counts a warp's product of that shape; @p format of its factors. */
+void tile_count(const struct simt_warp *warp, enum tile_format format,
+                const struct tile_shape *shape);
+
 /** @return the value of each element's bits; exact. */
 void tile_decode(enum tile_format format, const uint64_t *elements, size_t count, double *values);
 

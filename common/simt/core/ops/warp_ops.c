@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/simt/core/code.h"
+#include "common/simt/memory/primary.h"
 #include "common/simt/memory/undefined.h"
 
 static bool lane_of(uint32_t mask, uint32_t lane) {
@@ -274,15 +275,27 @@ static int redux_mode(const struct ptx_instruction *in) {
     return mode < 0 || type != PTX_S32 ? mode : mode | REDUX_SIGNED;
 }
 
-/* Launches do not overlap, so griddepcontrol.wait has nothing to wait for. */
+/* Launches do not overlap, so there is nothing to wait for; but it is noted (primary.h). */
+static void run_grid_wait(struct simt_warp *warp, const struct simt_instruction *i) {
+    struct simt_block *block = warp->block;
+    (void)i;
+    if (block->shadow != NULL) {
+        simt_shadow_wait(block->shadow, warp->index);
+    }
+    if (block->run->trace != NULL) {
+        atomic_store(&block->run->trace->has_waited, true);
+    }
+}
+
 static bool decode_without_effect(const struct ptx_instruction *in, struct simt_instruction *out) {
     bool sleeps = strcmp(in->base, "nanosleep") == 0;
-    bool orders_grids = strcmp(in->base, "griddepcontrol") == 0 &&
-                        (ptx_has_modifier(in, "wait") || ptx_has_modifier(in, "launch_dependents"));
-    if (!sleeps && !orders_grids && strcmp(in->base, "pmevent") != 0) {
+    bool grids = strcmp(in->base, "griddepcontrol") == 0;
+    bool waits = grids && ptx_has_modifier(in, "wait");
+    bool triggers = grids && ptx_has_modifier(in, "launch_dependents");
+    if (!sleeps && !waits && !triggers && strcmp(in->base, "pmevent") != 0) {
         return false;
     }
-    out->run = run_nothing;
+    out->run = waits ? run_grid_wait : run_nothing;
     out->op_class = SIMT_CLASS_OTHER;
     if (sleeps) {
         out->next = SIMT_NEXT_FLOW;

@@ -24,6 +24,7 @@
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
 #include "common/simt/core/ops/tile.h"
+#include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/undefined.h"
 
 enum { ROWS = 16, MOST_N = 256, MOST_K = 32, CHUNK = 16, K_BYTES = 32 };
@@ -349,6 +350,14 @@ static bool check_fence(struct simt_warp *warp, const struct simt_instruction *i
     return false;
 }
 
+/* Cycles that a warp's tensor core takes for 32 bytes of K, whatever the format; but it reads a
+ * from shared memory, which is 64 rows of 32 bytes for all four. */
+static uint32_t cycles_of(uint32_t n, bool from_registers) {
+    enum { READ_A = 64 * K_BYTES / 128 };
+    uint32_t cycles = n / 2;
+    return from_registers || cycles > READ_A ? cycles : READ_A;
+}
+
 static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     double a[ROWS * MOST_K], b[MOST_N * MOST_K], c[ROWS * MOST_N] = {0};
     if (!simt_lane_require_all(warp, i) || !check_fence(warp, i)) {
@@ -366,6 +375,9 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
                           .k = k,
                           .format = (enum tile_format)byte_of(formats, 1)};
     enum tile_format format = (enum tile_format)byte_of(formats, 2);
+    const struct tile_shape shape = {.m = ROWS, .n = n, .k = k};
+    tile_count(warp, (enum tile_format)byte_of(formats, 0), &shape);
+    pipeline_multiply(warp, cycles_of(n, from_registers));
     if (!async_proxy_step(warp, &step) || !fetch_a(warp, i, &s, k, a) ||
         !fetch(warp, i, step.b, &part_b, b)) {
         return;
@@ -389,12 +401,29 @@ static void run_fence(struct simt_warp *warp, const struct simt_instruction *i) 
 static void run_commit(struct simt_warp *warp, const struct simt_instruction *i) {
     if (simt_lane_require_all(warp, i)) {
         async_proxy_commit_products(warp);
+        pipeline_commit(warp, true);
+    }
+}
+
+/* What the other warps of the warpgroup read for its wgmma comes before what this warp does next.
+ */
+static void meet_warpgroup(const struct simt_warp *warp) {
+    enum { WARPGROUP = 4 };
+    struct simt_shadow *shadow = warp->block->shadow;
+    uint32_t first = warp->index / WARPGROUP * WARPGROUP;
+    for (uint32_t n = first; shadow != NULL && n < first + WARPGROUP && n < shadow->warps; n++) {
+        simt_shadow_release(shadow, n);
+    }
+    if (shadow != NULL) {
+        simt_shadow_acquire(shadow, warp->index);
     }
 }
 
 static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
     if (simt_lane_require_all(warp, i)) {
+        meet_warpgroup(warp);
         async_proxy_wait_for_products(warp, (uint32_t)i->immediate);
+        pipeline_wait_for(warp, true, (uint32_t)i->immediate);
     }
 }
 
@@ -521,6 +550,7 @@ bool simt_decode_wgmma(const struct simt_decoding *decoding, struct simt_instruc
     }
     if (ptx_has_modifier(in, "wait_group")) {
         simt_lane_synchronise(out);
+        out->flow = SIMT_FLOW_WARPGROUP;
         out->run = run_wait;
         out->immediate = in->operand_count == 1 ? (int64_t)in->operands[0].bits : 0;
         return in->operand_count == 1 && in->operands[0].kind == PTX_OPERAND_IMMEDIATE;

@@ -8,6 +8,8 @@
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
+#include "common/simt/memory/pipeline.h"
+#include "common/simt/memory/primary.h"
 #include "common/simt/memory/undefined.h"
 
 /* Warp instructions before another warp gets its turn: warps may spin, and those of a block load
@@ -39,6 +41,51 @@ static void begin_caches(struct simt_block *block) {
     }
 }
 
+/* Clocks for all warps. */
+static enum status alloc_pipeline(struct simt_block_run *b) {
+    b->timelines = calloc(b->warp_count, sizeof *b->timelines);
+    b->pipeline = simt_pipeline_create();
+    if (b->timelines == NULL || b->pipeline == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    for (uint32_t n = 0; n < b->warp_count; n++) {
+        b->timelines[n] = simt_timeline_create(b->code, b->block.xray);
+        if (b->timelines[n] == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    return STATUS_OK;
+}
+
+static void free_pipeline(struct simt_block_run *b) {
+    for (uint32_t n = 0; b->timelines != NULL && n < b->warp_count; n++) {
+        simt_timeline_free(b->timelines[n]);
+    }
+    free(b->timelines);
+    simt_pipeline_free(b->pipeline);
+}
+
+/* Blocks of clusters are all followed: their clocks go together. Of others as many as have a warp
+ * that would be. */
+static bool is_followed(const struct simt_block_run *b) {
+    const uint32_t *grid = b->block.run->grid;
+    const struct simt_timeline_grid all = {
+        .blocks = (uint64_t)grid[0] * grid[1] * grid[2], .warps = b->warp_count, .seed = b->seed};
+    bool followed = b->block.cluster != NULL;
+    for (uint32_t n = 0; n < b->warp_count && !followed; n++) {
+        followed = simt_timeline_follows(&all, b->block.order, n);
+    }
+    return b->pipeline != NULL && followed;
+}
+
+static void begin_pipeline(struct simt_block_run *b) {
+    b->block.pipeline = is_followed(b) ? b->pipeline : NULL;
+    if (b->block.pipeline != NULL) {
+        simt_pipeline_reset(b->pipeline);
+        memset(b->arrived, 0, sizeof b->arrived);
+    }
+}
+
 static enum status alloc_memories(struct simt_block_run *b, const struct simt_block_shape *shape,
                                   struct simt_watch *watch) {
     size_t shared = (b->block.shared_bytes + 63) / 64 * 64 + 64;
@@ -50,6 +97,9 @@ static enum status alloc_memories(struct simt_block_run *b, const struct simt_bl
     if (b->block.shared == NULL || b->block.local == NULL || b->warps == NULL ||
         b->timeline == NULL) {
         return STATUS_OUT_OF_MEMORY;
+    }
+    if (shape->is_pipelined) {
+        TRY(alloc_pipeline(b));
     }
     enum simt_check check = b->block.run->check;
     if ((check & (SIMT_CHECK_UNINITIALISED | SIMT_CHECK_SHUFFLES)) != 0) {
@@ -107,6 +157,7 @@ void simt_block_free(struct simt_block_run *b) {
     simt_undefined_free(b->block.undefined);
     simt_async_free(b->block.async);
     simt_timeline_free(b->timeline);
+    free_pipeline(b);
     free(b->block.shared);
     free(b->block.local);
     free(b->warps);
@@ -141,10 +192,14 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     simt_stall_begin(b);
     simt_async_reset(b->block.async);
     begin_caches(&b->block);
+    begin_pipeline(b);
     memset(b->barriers, 0, sizeof b->barriers);
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
+        b->block.shadow->is_simple = b->block.cluster == NULL && run->witness == NULL &&
+                                     (run->check & SIMT_CHECK_RACES) != 0;
+        b->block.shadow->others = run->primaries != NULL ? &run->trace->has_waited : NULL;
     }
     if (b->block.shadow != NULL && b->reserves_shared) {
         simt_shadow_mark(b->block.shadow, b->block.shared_bytes - SIMT_RESERVED_BYTES,
@@ -165,6 +220,7 @@ const struct simt_counters *simt_block_end(struct simt_block_run *b) {
         uint64_t machine = b->warps[n].machine;
         b->own.longest_warps = machine > b->own.longest_warps ? machine : b->own.longest_warps;
     }
+    pipeline_end(&b->block, b->warp_count);
     simt_access_cache_tally(b->block.cache, &b->own, b->block.sites);
     simt_counters_add(b->all, &b->own);
     return &b->own;
@@ -187,12 +243,18 @@ static uint32_t count_waiting(const struct simt_block_run *b, uint32_t id, uint3
 /* Lets the warps at a barrier go on; bar.red gives each the result of the vote. */
 static void open_barrier(struct simt_block_run *b, uint32_t id) {
     uint32_t yes = 0, threads = 0;
+    uint64_t latest = b->arrived[id];
     for (int pass = 0; pass < 2; pass++) {
         for (uint32_t n = 0; n < b->warp_count; n++) {
             struct simt_warp_run *w = &b->warps[n];
             uint32_t lanes;
             if (w->state != SIMT_WARP_AT_BARRIER || w->barrier != id) {
                 continue;
+            }
+            if (b->block.pipeline != NULL) {
+                uint64_t now = simt_pipeline_now(b->pipeline, n);
+                latest = now > latest ? now : latest;
+                simt_pipeline_hold(b->pipeline, n, latest);
             }
             if (pass == 0) {
                 yes += (uint32_t)__builtin_popcount(simt_warp_vote(w, &lanes));
@@ -203,6 +265,7 @@ static void open_barrier(struct simt_block_run *b, uint32_t id) {
         }
     }
     b->barriers[id] = (struct simt_barrier){0};
+    b->arrived[id] = 0;
 }
 
 /* Opens every barrier that has its threads. @return true when one opened */

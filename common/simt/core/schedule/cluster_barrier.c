@@ -7,6 +7,7 @@
  */
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/witness.h"
+#include "common/simt/memory/pipeline.h"
 
 /* Every lane that is left has arrived, and some have. */
 static bool is_complete(struct simt_block_run *const *blocks, uint32_t count) {
@@ -67,6 +68,26 @@ static bool let_pass(struct simt_block_run *b, struct simt_warp_run *w) {
     return true;
 }
 
+/* All blocks go on when the last warp of any has arrived. */
+static void hold_all(struct simt_block_run *const *blocks, uint32_t count) {
+    enum { CYCLES = 150 };
+    uint64_t latest = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t n = 0; blocks[k]->block.pipeline != NULL && n < blocks[k]->warp_count; n++) {
+            const struct simt_warp_run *w = &blocks[k]->warps[n];
+            uint64_t now = simt_pipeline_now(blocks[k]->pipeline, n);
+            latest = w->state == SIMT_WARP_AT_BARRIER && now > latest ? now : latest;
+        }
+    }
+    for (uint32_t k = 0; k < count; k++) {
+        for (uint32_t n = 0; blocks[k]->block.pipeline != NULL && n < blocks[k]->warp_count; n++) {
+            if (blocks[k]->warps[n].state == SIMT_WARP_AT_BARRIER) {
+                simt_pipeline_hold(blocks[k]->pipeline, n, latest + CYCLES);
+            }
+        }
+    }
+}
+
 bool simt_cluster_barrier_open(struct simt_block_run *const *blocks, uint32_t count) {
     bool used = false, opened = false;
     for (uint32_t k = 0; k < count; k++) {
@@ -74,6 +95,7 @@ bool simt_cluster_barrier_open(struct simt_block_run *const *blocks, uint32_t co
     }
     if (used && is_complete(blocks, count)) {
         end_phase(blocks, count);
+        hold_all(blocks, count);
     }
     for (uint32_t k = 0; k < count && used; k++) {
         for (uint32_t n = 0; n < blocks[k]->warp_count; n++) {

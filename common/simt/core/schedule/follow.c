@@ -4,9 +4,25 @@
  */
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/xray.h"
 
-static void note(const struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
+/* A warp of a block whose warps have clocks. A loop that only asks whether something is over is a
+ * wait, which ends when that is. */
+static void follow(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc) {
+    struct simt_pipeline *pipeline = w->warp.block->pipeline;
+    uint32_t warp = w->warp.index;
+    uint32_t flow = code->instructions[pc].flow;
+    bool asks = flow == SIMT_FLOW_POLL || flow == SIMT_FLOW_WARPGROUP;
+    if (pipeline_is_polling(pipeline, warp, asks) || asks) {
+        return;
+    }
+    simt_timeline_hold(w->timeline, simt_pipeline_until(pipeline, warp));
+    simt_timeline_step(w->timeline, code, pc);
+    simt_pipeline_set(pipeline, warp, simt_timeline_now(w->timeline));
+}
+
+static void note(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
                  uint32_t active) {
     const struct simt_xray *xray = w->warp.block->xray;
     if (xray != NULL) {
@@ -14,7 +30,9 @@ static void note(const struct simt_warp_run *w, const struct simt_code *code, ui
         record->executed++;
         record->lanes += (uint64_t)__builtin_popcount(active);
     }
-    if (w->timeline != NULL) {
+    if (w->warp.block->pipeline != NULL) {
+        follow(w, code, pc);
+    } else if (w->timeline != NULL) {
         simt_timeline_step(w->timeline, code, pc);
     }
 }

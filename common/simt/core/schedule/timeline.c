@@ -193,6 +193,18 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     note_wait(t, code, pc, before, barrier ? SIMT_WAIT_BARRIER : t->last.cause);
 }
 
+void simt_timeline_hold(struct simt_timeline *t, uint64_t cycles) {
+    if (cycles > t->floor.cycles && cycles > t->last.cycles) {
+        close_floor(t, 0);
+        t->floor = later(t->floor, (struct moment){.cycles = cycles, .loads = t->floor.loads});
+        t->last = t->floor;
+    }
+}
+
+uint64_t simt_timeline_now(const struct simt_timeline *t) {
+    return later(t->last, after(t->floor, t->machine, 0)).cycles;
+}
+
 /* Divided by 256; without overflow up to 2^36. */
 static uint64_t square_of(uint64_t cycles) {
     return cycles >> 32 == 0 ? cycles * cycles / 256 : cycles / 16 * (cycles / 16);

@@ -46,6 +46,12 @@ void simt_timeline_begin(struct simt_timeline *timeline);
 /** The warp runs an instruction of @p code, the kernel itself or a function it calls. */
 void simt_timeline_step(struct simt_timeline *timeline, const struct simt_code *code, uint32_t pc);
 
+/** Nothing more starts before @p cycles: the warp waits for others. */
+void simt_timeline_hold(struct simt_timeline *timeline, uint64_t cycles);
+
+/** @return cycles until all that was started so far has started. */
+uint64_t simt_timeline_now(const struct simt_timeline *timeline);
+
 /** The warp has ended: adds its chain to the counters. */
 void simt_timeline_end(const struct simt_timeline *timeline, struct simt_counters *counters);
 

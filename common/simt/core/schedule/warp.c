@@ -7,6 +7,7 @@
 
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/pipeline.h"
 
 #include <string.h>
 
@@ -39,8 +40,12 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
     const struct simt_timeline_grid all = {.blocks = (uint64_t)grid[0] * grid[1] * grid[2],
                                            .warps = block->warp_count,
                                            .seed = block->seed};
-    if (simt_timeline_follows(&all, block->block.order, index)) {
+    if (block->block.pipeline != NULL) {
+        w->timeline = block->timelines[index];
+    } else if (simt_timeline_follows(&all, block->block.order, index)) {
         w->timeline = block->timeline;
+    }
+    if (w->timeline != NULL) {
         simt_timeline_begin(w->timeline);
     }
     w->warp.attention =
@@ -564,6 +569,30 @@ static enum go synchronise(struct simt_warp_run *w, struct simt_fragment *f,
     return GO_PICK;
 }
 
+/* A wgmma is one of four warps: a warp waits for it until all of them have executed it. But for
+ * those that will not: that is told when the block ends. */
+static bool is_ahead(const struct simt_block_run *b, const struct simt_warp_run *w) {
+    enum { WARPGROUP = 4 };
+    uint32_t first = w->warp.index / WARPGROUP * WARPGROUP;
+    uint64_t own = simt_async_products(&b->block, w->warp.index);
+    for (uint32_t n = first; n < first + WARPGROUP && n < b->warp_count; n++) {
+        if (b->warps[n].state == SIMT_WARP_RUNS && simt_async_products(&b->block, n) < own) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The warp lets others run, and asks again. */
+static enum go ask_again(struct simt_warp_run *w, struct simt_fragment *f,
+                         const struct simt_instruction *i) {
+    w->warp.block->counters->machine_instructions -= i->machine;
+    pipeline_poll(&w->warp);
+    w->polls++;
+    f->jumps_back = MAX_JUMPS_BACK;
+    return GO_PICK;
+}
+
 /* Lanes that wait for other lanes let those run first. */
 static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
                     const struct simt_instruction *i, uint32_t active) {
@@ -576,6 +605,11 @@ static enum go poll(struct simt_warp_run *w, struct simt_fragment *f,
     int32_t p = i->pred_dst[0];
     if (p >= 0 && (~w->warp.predicates[p] & active) == 0) {
         return GO_ON;
+    }
+    if (p >=
+        0) { /* as many polls are no work of the warp: it and the branch back are not counted */
+        w->warp.block->counters->machine_instructions -= 2 * (uint64_t)i->machine;
+        pipeline_poll(&w->warp);
     }
     w->polls++;
     f->jumps_back = MAX_JUMPS_BACK;
@@ -591,6 +625,10 @@ static enum go barrier(struct simt_block_run *b, struct simt_warp_run *w, struct
         if (read_barrier(w, i, &number, &count)) {
             b->barriers[number].arrived += SIMT_LANES;
             b->barriers[number].wanted = count;
+            if (b->block.pipeline != NULL) {
+                uint64_t now = simt_pipeline_now(b->pipeline, w->warp.index);
+                b->arrived[number] = now > b->arrived[number] ? now : b->arrived[number];
+            }
         }
         f->pc++;
         return GO_ON;
@@ -622,6 +660,8 @@ static enum go flow(struct simt_block_run *b, struct simt_warp_run *w, struct si
         break;
     case SIMT_FLOW_WARP_SYNC:
         return synchronise(w, f, i, active);
+    case SIMT_FLOW_WARPGROUP:
+        return active != 0 && is_ahead(b, w) ? ask_again(w, f, i) : synchronise(w, f, i, active);
     case SIMT_FLOW_POLL:
         return poll(w, f, i, active);
     case SIMT_FLOW_TRAP:
@@ -663,6 +703,103 @@ static void count(struct simt_counters *counters, const struct simt_instruction 
     counters->flops += lanes * i->flops;
 }
 
+/* Counts instructions `from` to `to` - 1 for the lanes of a mask. */
+static inline void count_all(struct simt_counters *counters, const struct simt_code *code,
+                             uint32_t from, uint32_t to, uint32_t mask) {
+    const struct simt_sums *before = &code->sums[from], *after = &code->sums[to];
+    uint64_t lanes = (uint64_t)__builtin_popcount(mask);
+    for (uint32_t n = 0; n < SIMT_CLASS_COUNT; n++) {
+        counters->instructions[n] += after->classes[n] - before->classes[n];
+    }
+    counters->machine_instructions += after->machine - before->machine;
+    counters->active_lanes += lanes * (to - from);
+    counters->flops += lanes * (after->flops - before->flops);
+}
+
+/* A guard holds for some of the lanes that count_all() counts: takes the others back. */
+static void take_back(struct simt_counters *counters, const struct simt_instruction *i,
+                      uint32_t mask, uint32_t active) {
+    uint64_t lanes = (uint64_t)__builtin_popcount(mask & ~active);
+    counters->active_lanes -= lanes;
+    counters->flops -= lanes * i->flops;
+}
+
+/* Of a warp without attention: runs instructions one after the other, up to one that the scheduler
+ * carries out. The lanes are those of the fragment all the time, so that they are counted together,
+ * with the one they end at. @return whether that one is next */
+static bool run_straight(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                         uint64_t budget, uint64_t *used) {
+    const struct simt_code *code = f->frame->code;
+    const struct simt_instruction *first = &code->instructions[f->pc], *i = first;
+    const struct simt_instruction *end = i + (budget - *used);
+    const bool *leader = w->fragment_count > 1 ? &code->leader[f->pc] : NULL;
+    struct simt_warp *warp = &w->warp;
+    uint32_t from = f->pc, mask = f->mask;
+    bool goes_on = true;
+    while (goes_on && i->next != SIMT_NEXT_FLOW) {
+        if (i->guard < 0) {
+            simt_set_mask(warp, mask);
+            i->run(warp, i);
+        } else {
+            uint32_t active = active_lanes(warp, i, mask);
+            take_back(b->block.counters, i, mask, active);
+            if (active != 0) {
+                simt_set_mask(warp, active);
+                i->run(warp, i);
+            }
+        }
+        i++;
+        goes_on = i < end && warp->attention == 0 && b->block.fault.kind == SIMT_FAULT_NONE &&
+                  (leader == NULL || !leader[i - first]);
+    }
+    f->pc += (uint32_t)(i - first);
+    *used += (uint64_t)(i - first) + goes_on;
+    count_all(b->block.counters, code, from, f->pc + goes_on, mask);
+    return goes_on;
+}
+
+/* The scheduler carries an instruction out. @return false: another fragment may have to run */
+static bool carry_out(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                      uint32_t active, uint64_t used) {
+    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
+    enum go next = flow(b, w, f, i, active);
+    if (next == GO_CLOCK) {
+        b->turn_instructions = used;
+        simt_clock_read(b, w, i);
+    }
+    return next != GO_PICK;
+}
+
+static bool run_flow(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                     uint64_t used) {
+    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
+    uint32_t active = active_lanes(&w->warp, i, f->mask);
+    if (active != f->mask) {
+        take_back(b->block.counters, i, f->mask, active);
+    }
+    return carry_out(b, w, f, active, used);
+}
+
+/* Of a warp with attention: runs one instruction. @return as carry_out() */
+static bool run_attended(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                         uint64_t used) {
+    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
+    uint32_t active = active_lanes(&w->warp, i, f->mask);
+    count(b->block.counters, i, active);
+    if (!simt_warp_attend(w, f, active)) {
+        return false;
+    }
+    if (i->next == SIMT_NEXT_FLOW) {
+        return carry_out(b, w, f, active, used);
+    }
+    if (active != 0) {
+        simt_set_mask(&w->warp, active);
+        i->run(&w->warp, i);
+    }
+    f->pc++;
+    return true;
+}
+
 /* Runs one fragment until another may have to run. @return instructions used */
 static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
                              struct simt_fragment *f, uint64_t budget) {
@@ -674,29 +811,10 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
     warp->cells = &f->frame->cells;
     warp->cell_count = simt_cell_count(code);
     while (used < budget) {
-        const struct simt_instruction *i = &code->instructions[f->pc];
-        uint32_t active = active_lanes(warp, i, f->mask);
-        used++;
-        count(b->block.counters, i, active);
-        if (warp->attention != 0 && !simt_warp_attend(w, f, active)) {
-            return used;
-        }
-        if (i->next == SIMT_NEXT_FLOW) {
-            enum go next = flow(b, w, f, i, active);
-            if (next == GO_CLOCK) {
-                b->turn_instructions = used;
-                simt_clock_read(b, w, i);
-            } else if (next == GO_PICK) {
-                return used;
-            }
-        } else {
-            if (active != 0) {
-                simt_set_mask(warp, active);
-                i->run(warp, i);
-            }
-            f->pc++;
-        }
-        if (b->block.fault.kind != SIMT_FAULT_NONE) {
+        bool goes_on = warp->attention != 0                   ? run_attended(b, w, f, ++used)
+                       : run_straight(b, w, f, budget, &used) ? run_flow(b, w, f, used)
+                                                              : true;
+        if (!goes_on || b->block.fault.kind != SIMT_FAULT_NONE) {
             return used;
         }
         if (w->fragment_count > 1 && code->leader[f->pc]) {
@@ -704,6 +822,15 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
         }
     }
     return used;
+}
+
+/* The clock of a warp that ends goes on no more. */
+static void end_pipeline(struct simt_warp_run *w) {
+    struct simt_pipeline *pipeline = w->warp.block->pipeline;
+    if (pipeline != NULL) {
+        simt_timeline_hold(w->timeline, simt_pipeline_until(pipeline, w->warp.index));
+        simt_pipeline_set(pipeline, w->warp.index, simt_timeline_now(w->timeline));
+    }
 }
 
 void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t budget) {
@@ -715,6 +842,7 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
         if (w->fragment_count == 0) {
             w->state = SIMT_WARP_DONE;
             if (w->timeline != NULL) {
+                end_pipeline(w);
                 simt_timeline_end(w->timeline, b->block.counters);
                 b->own.followed_machine += w->machine;
             }

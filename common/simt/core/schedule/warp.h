@@ -126,7 +126,10 @@ struct simt_block_run {
     size_t dynamic_shared_bytes;
     bool reserves_shared;
     bool out_of_memory;
-    struct simt_timeline *timeline; /**< of the one warp that is followed, if any is */
+    struct simt_timeline *timeline;   /**< of the one warp that is followed, if any is */
+    struct simt_timeline **timelines; /**< (warp_count) of all, in a block with a pipeline */
+    struct simt_pipeline *pipeline;   /**< NULL: the kernel's blocks have none */
+    uint64_t arrived[SIMT_BARRIERS];  /**< with it: the latest time of bar.arrive */
 };
 
 /** Starts a warp at the beginning of the kernel. */
@@ -230,6 +233,7 @@ struct simt_block_shape {
     uint64_t seed;        /**< draws the warps that are followed */
     bool is_cluster;      /**< launched in clusters, of run->cluster blocks */
     bool has_async_reads; /**< bulk copies or wgmma read shared memory */
+    bool is_pipelined;    /**< its warps wait for mbarriers, or run wgmma */
 };
 
 /** Counters and race detection of the blocks of one host thread. */

@@ -59,6 +59,7 @@ struct simt_access {
     bool strong;    /**< volatile, relaxed, acquire, release: never part of a race */
     bool counted;   /**< as a request, with sectors or wavefronts */
     bool async;     /**< by the async proxy: bulk copies, wgmma */
+    bool early;     /**< async: by a copy that began before its thread waited; see primary.h */
     uint64_t addresses[SIMT_LANES]; /**< active lanes only: in the space, or generic */
 };
 

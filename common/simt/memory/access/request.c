@@ -1,6 +1,8 @@
 #include "common/simt/memory/access/request.h"
 
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "common/simt/memory/cache/cache.h"
 #include "common/simt/memory/xray.h"
@@ -91,7 +93,7 @@ static void drop_lane(struct part *part) {
 
 static void add_lane(struct part *part, uint32_t lane, uint64_t address) {
     part->request.mask |= 1u << lane;
-    part->request.relative[lane] = (int32_t)(address - part->request.first);
+    part->request.spread[lane] = (int32_t)(address - part->request.first);
     part->lanes[lane] = UINT32_MAX;
 }
 
@@ -135,7 +137,8 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     part->request.mask = 0;
     part->request.far = false;
     part->request.lanes = part->lanes;
-    memset(part->request.relative, 0, sizeof part->request.relative);
+    memset(part->request.spread, 0, sizeof part->request.spread);
+    part->request.relative = part->request.spread;
     memset(part->lanes, 0, sizeof part->lanes);
     add_lane(part, leader, first);
     if (home != whole->warp->block && !reach(&part->request, leader)) {
@@ -208,6 +211,7 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
         .strong = access->strong,
         .counted = access->counted,
         .async = access->async,
+        .early = access->early,
     };
     simt_request_wide(&request, access->addresses, 0);
     struct simt_request whole = request;
@@ -245,7 +249,7 @@ static void keep(const struct simt_request *request, const struct simt_pattern *
         simt_memory_extent(block->run->memory, request->first, &extent)) {
         kept.allocation = extent.begin;
     }
-    memcpy(kept.relative, request->relative, sizeof kept.relative);
+    memcpy(kept.relative, request->spread, sizeof kept.relative);
     simt_xray_keep(block->xray, request->instruction->site, &kept);
 }
 
@@ -309,42 +313,111 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     struct simt_pattern *pattern = &cache->patterns[slot];
     if (pattern->key != 0) {
         simt_pattern_tally(pattern, block->counters, block->sites);
+    } else {
+        cache->learned[cache->learned_count++] = (uint16_t)slot;
+        pattern->words = &cache->places[slot].map;
     }
     if ((pattern->words_state & SIMT_WORDS_PUT_OFF) != 0) {
         replace_words(cache, pattern, block->shadow);
     }
     pattern->key = key;
     pattern->site = request->instruction->site;
-    memcpy(pattern->relative, request->relative, sizeof pattern->relative);
+    memcpy(pattern->relative, request->spread, sizeof pattern->relative);
+    pattern->serial = ++cache->serial;
+    pattern->base_serial = 0;
+    pattern->quick_count = 0;
     simt_pattern_build(pattern);
     if (block->xray != NULL) {
         keep(request, pattern);
     }
 }
 
-struct simt_access_cache *simt_access_cache_create(void) {
-    enum { ALIGNMENT = _Alignof(struct simt_access_cache) };
-    void *memory = calloc(1, sizeof(struct simt_access_cache) + ALIGNMENT);
-    if (memory == NULL) {
-        return NULL;
+void simt_request_allow(const struct simt_request *request) {
+    struct simt_pattern *pattern = request->pattern;
+    const struct simt_block *block = request->warp->block;
+    struct simt_extent limits;
+    bool found = find_limits(request, PTX_SHARED, request->first, block, &limits);
+    int64_t low = (int64_t)limits.begin - pattern->low;
+    int64_t end = (int64_t)limits.end - pattern->high - request->bytes + 1;
+    bool is_plain =
+        (request->first & 3) == 0 && (pattern->misalignment & (request->bytes - 1)) == 0;
+    if (found && is_plain && low < end && end <= INT32_MAX) {
+        pattern->quick_low = (uint32_t)low;
+        pattern->quick_count = (uint32_t)(end - low);
     }
-    uintptr_t end = (uintptr_t)memory + ALIGNMENT - 1;
-    struct simt_access_cache *cache = (void *)(end / ALIGNMENT * ALIGNMENT);
-    cache->memory = memory;
-    for (size_t n = 0; n < SIMT_PATTERN_SLOTS; n++) {
-        cache->patterns[n].words = &cache->places[n].map;
+}
+
+/* Launches may be short: caches that ended ones have left empty serve the next. */
+static struct {
+    pthread_mutex_t lock;
+    struct simt_access_cache *first;
+    uint32_t count;
+} spare = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+static struct simt_access_cache *take_spare(void) {
+    pthread_mutex_lock(&spare.lock);
+    struct simt_access_cache *cache = spare.first;
+    if (cache != NULL) {
+        spare.first = cache->next;
+        spare.count--;
     }
+    pthread_mutex_unlock(&spare.lock);
     return cache;
 }
 
-void simt_access_cache_free(struct simt_access_cache *cache) {
-    while (cache != NULL && cache->chunks != NULL) {
+/* @return whether the cache is kept */
+static bool keep_spare(struct simt_access_cache *cache) {
+    enum { MOST_SPARE = 16 };
+    pthread_mutex_lock(&spare.lock);
+    bool kept = spare.count < MOST_SPARE;
+    if (kept) {
+        cache->next = spare.first;
+        spare.first = cache;
+        spare.count++;
+    }
+    pthread_mutex_unlock(&spare.lock);
+    return kept;
+}
+
+/* Pages of a new one that nobody needs are never touched. */
+static struct simt_access_cache *map_cache(void) {
+    const size_t bytes = sizeof(struct simt_access_cache);
+    void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) {
+        return NULL;
+    }
+    (void)madvise(memory, bytes, MADV_NOHUGEPAGE); /* a hint */
+    return memory;
+}
+
+struct simt_access_cache *simt_access_cache_create(void) {
+    struct simt_access_cache *cache = take_spare();
+    return cache != NULL ? cache : map_cache();
+}
+
+static void empty_cache(struct simt_access_cache *cache) {
+    for (uint32_t n = 0; n < cache->learned_count; n++) {
+        cache->patterns[cache->learned[n]] = (struct simt_pattern){.key = 0};
+    }
+    cache->learned_count = 0;
+    cache->used_count = 0;
+    while (cache->chunks != NULL) {
         struct simt_words_chunk *chunk = cache->chunks;
         cache->chunks = chunk->next;
         free(chunk);
     }
+    cache->chunk_count = 0;
+    cache->free = NULL;
+    cache->waiting = NULL;
+    simt_access_cache_reset(cache);
+}
+
+void simt_access_cache_free(struct simt_access_cache *cache) {
     if (cache != NULL) {
-        free(cache->memory);
+        empty_cache(cache);
+        if (!keep_spare(cache)) {
+            (void)munmap(cache, sizeof *cache);
+        }
     }
 }
 

@@ -6,6 +6,7 @@
 #include "common/simt/memory/access/request_race.h"
 #include "common/simt/memory/access/request_undefined.h"
 #include "common/simt/memory/footprint.h"
+#include "common/simt/memory/primary.h"
 #include "common/simt/memory/race/history_words.h"
 
 enum { MAX_BYTES = 32 };
@@ -202,7 +203,7 @@ static void save_replaced(const struct simt_request *request) {
 
 static void mark_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
-    if (request->complete) {
+    if (request->complete || (is_shared(request) && request->home->shadow->is_full)) {
         return;
     }
     if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
@@ -315,6 +316,15 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
     return check_lanes(request, view, words, &stored);
 }
 
+/* A store of a word by each lane, to different words that do not lie in a few runs. */
+static bool is_scattered(const struct simt_request *request, const struct simt_word_map *words) {
+    enum { FEW_RUNS = 4 };
+    const struct simt_pattern *pattern = request->pattern;
+    return request->kind == SIMT_WRITE && request->bytes == 4 &&
+           (pattern->words_state & SIMT_WORDS_WHOLE) != 0 && pattern->shape == SIMT_SHAPE_OTHER &&
+           (!words->known || words->run_count > FEW_RUNS) && leaders_of(request) == request->mask;
+}
+
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
     struct simt_pattern *pattern = request->pattern;
     struct simt_word_map *words = lanes_of(request);
@@ -323,6 +333,11 @@ static inline bool check_view(const struct simt_request *request, const struct v
         if (simt_history_put_off(view->history, view->agent, view->offset, words)) {
             return true;
         }
+    }
+    if (is_shared(request) && is_scattered(request, words) &&
+        simt_history_try_words(view->history, view->agent, view->offset, request->relative,
+                               request->mask)) {
+        return true;
     }
     if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
@@ -507,21 +522,78 @@ static SIMT_COLD void note_footprint(const struct simt_request *request) {
     }
 }
 
+/* For a secondary launch: atomic accesses, too, which meet plain ones. */
+static SIMT_COLD void note_trace(const struct simt_request *request) {
+    const struct simt_trace *trace = request->warp->block->run->trace;
+    bool atomic = request->kind == SIMT_ATOMIC;
+    struct simt_footprint *footprint = atomic ? trace->atomics : trace->plain;
+    if (request->strong && !atomic) {
+        return;
+    }
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
+        uint64_t address = lane_address(request, simt_first_lane(rest));
+        if (request->kind == SIMT_READ) {
+            simt_footprint_note(footprint, address, request->bytes, false);
+        } else {
+            simt_footprint_note_site(footprint, address, request->bytes,
+                                     request->instruction->site);
+        }
+    }
+}
+
+static void fail_early(const struct simt_request *request, uint32_t lane,
+                       const struct simt_early *early) {
+    static const char *const what[] = {
+        [SIMT_READ] = "reads", [SIMT_WRITE] = "writes", [SIMT_ATOMIC] = "updates"};
+    const struct simt_fault_place *place = &early->place;
+    struct simt_fault *fault = &request->warp->block->fault;
+    uint64_t address = lane_address(request, lane);
+    const struct simt_run *run = request->warp->block->run;
+    char where[400], line[300] = "";
+    simt_memory_describe(run->memory, address, where, sizeof where);
+    if (place->line > 0) {
+        snprintf(line, sizeof line, " at %s:%u", place->file, place->line);
+    }
+    simt_fail(request->warp, request->instruction, lane, SIMT_FAULT_EARLY, address,
+              "%s %u bytes at 0x%llx, %s, that kernel %.200s before it %s%s, and %s",
+              what[request->kind], request->bytes, (unsigned long long)address, where,
+              early->primary->name, early->wrote ? "writes" : "reads", line,
+              early->primary == run->primaries
+                  ? "no thread has waited for that (griddepcontrol.wait): launched with "
+                    "programmatic stream serialization, this kernel may begin before that one ends"
+                  : "a kernel between the two has not waited for that (griddepcontrol.wait), so "
+                    "that waiting for the one between does not help");
+    fault->other = *place;
+}
+
+/* Launches before this one may still run: until it has waited the one in front of it, and always
+ * those before for which that one did not wait. */
+static SIMT_COLD bool check_primaries(const struct simt_request *request) {
+    const struct simt_block *block = request->warp->block;
+    bool waited =
+        request->async ? !request->early : (block->shadow->waited >> request->warp->index & 1) != 0;
+    const struct simt_primary *open = waited ? block->run->primaries->next : block->run->primaries;
+    struct simt_early early;
+    if (request->strong && request->kind != SIMT_ATOMIC) {
+        return true;
+    }
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
+        uint32_t lane = simt_first_lane(rest);
+        if (simt_primary_meets(open, lane_address(request, lane), request->bytes,
+                               request->kind != SIMT_READ, request->kind == SIMT_ATOMIC, &early)) {
+            fail_early(request, lane, &early);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Most reads: all of shared memory is written, and nothing since the last barrier. Others have more
  * to look at: where blocks of a cluster or the async proxy read. */
 static inline bool is_quiet_read(const struct simt_request *request) {
-    const struct simt_block *block = request->warp->block;
-    struct simt_shadow *shadow = block->shadow;
-    struct simt_pattern *pattern = request->pattern;
-    if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
-        block->cluster != NULL || request->async ||
-        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
-        (block->run->check & SIMT_CHECK_RACES) == 0) {
-        return false;
-    }
-    pattern->words_state |= SIMT_WORDS_PUT_OFF;
-    return simt_history_put_off(shadow->history, &shadow->agents[request->warp->index],
-                                request->first, pattern->words);
+    return is_shared(request) && request->kind == SIMT_READ && !request->strong &&
+           !request->async && !simt_request_is_remote(request) &&
+           simt_shadow_reads(request->warp, request->pattern, request->first, request->bytes);
 }
 
 /* Values of races are followed to their use. */
@@ -555,6 +627,12 @@ bool simt_request_check(const struct simt_request *request) {
     }
     if (!is_shared(request) && block->run->footprint != NULL) {
         note_footprint(request);
+    }
+    if (!is_shared(request) && block->run->trace != NULL) {
+        note_trace(request);
+    }
+    if (!is_shared(request) && block->run->primaries != NULL && !check_primaries(request)) {
+        return false;
     }
     if (again) {
         simt_request_expect(request);

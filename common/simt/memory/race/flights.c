@@ -4,6 +4,8 @@
 
 #include "common/base/grow.h"
 
+enum { WARPGROUP = 128 }; /* threads */
+
 struct simt_flights {
     struct simt_flight *list; /* (count), in the order of their beginnings */
     size_t count, room;
@@ -60,7 +62,8 @@ void simt_flights_end_products(struct simt_shadow *shadow, const struct simt_blo
     for (size_t n = 0; f != NULL && n < f->count; n++) {
         const struct simt_flight *flight = &f->list[n];
         bool over = flight->kind == SIMT_FLIGHT_PRODUCT && flight->block == block &&
-                    flight->thread / SIMT_LANES == warp && flight->group <= group;
+                    flight->thread / WARPGROUP == warp * SIMT_LANES / WARPGROUP &&
+                    flight->group <= group;
         if (!over) {
             f->list[kept++] = f->list[n];
         }

@@ -64,6 +64,7 @@ void simt_shadow_reset(struct simt_shadow *shadow) {
         simt_copies_reset(shadow->copies);
     }
     simt_flights_reset(shadow->flights);
+    shadow->waited = 0;
     if (shadow->generic != NULL) {
         memset(shadow->generic, 0,
                (shadow->shared_bytes / SIMT_GENERIC_BYTES + 1) * sizeof *shadow->generic);
@@ -89,7 +90,12 @@ static void find_gap(struct simt_shadow *shadow) {
                       byte_bits_all(shadow->written, 64 * whole, shadow->shared_bytes % 64);
 }
 
+void simt_shadow_wait(struct simt_shadow *shadow, uint32_t warp) {
+    shadow->waited |= (uint32_t)1 << warp;
+}
+
 void simt_shadow_barrier(struct simt_shadow *shadow) {
+    shadow->waited = shadow->waited != 0 ? UINT32_MAX : 0;
     if (!shadow->is_full) {
         find_gap(shadow);
     }
@@ -124,6 +130,9 @@ void simt_shadow_release(struct simt_shadow *shadow, uint32_t warp) {
 /* A lane may have waited for another one, so they have met, too. */
 void simt_shadow_acquire(struct simt_shadow *shadow, uint32_t warp) {
     simt_shadow_meet(shadow, warp);
+    if (shadow->others != NULL && atomic_load(shadow->others)) {
+        simt_shadow_wait(shadow, warp);
+    }
     simt_history_acquire(shadow->history, &shadow->agents[warp]);
     if (shadow->watch != NULL) {
         simt_history_acquire(shadow->watch->warps, &shadow->global[warp]);

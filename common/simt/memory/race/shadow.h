@@ -9,6 +9,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_SHADOW_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RACE_SHADOW_H_
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -129,7 +130,7 @@ uint64_t simt_flights_begin(struct simt_shadow *shadow, const struct simt_flight
 /** Somebody has waited for it. */
 void simt_flights_end(struct simt_shadow *shadow, uint64_t number);
 
-/** A warp has waited for its products of groups up to @p group. */
+/** A warp has waited for products of groups up to @p group: those of its warpgroup. */
 void simt_flights_end_products(struct simt_shadow *shadow, const struct simt_block *block,
                                uint32_t warp, uint32_t group);
 
@@ -201,14 +202,18 @@ struct simt_shadow {
     struct simt_watch *watch;     /**< races in global memory; NULL: not looked for */
     uint32_t warps;
     uint64_t *written; /**< of shared memory, one bit a byte */
-    size_t gap;   /**< the bits before this word of `written` were all set at the last barrier */
-    bool is_full; /**< all of shared memory is written */
+    size_t gap;     /**< the bits before this word of `written` were all set at the last barrier */
+    bool is_full;   /**< all of shared memory is written */
+    bool is_simple; /**< races are looked for among the warps of this block alone, and nobody else
+                         looks at its reads of shared memory */
     size_t shared_bytes;
     struct simt_copies *copies;         /**< on their way to shared memory; NULL: none so far */
     struct simt_flights *flights;       /**< of the async proxy; NULL: none so far */
     struct simt_generic_write *generic; /**< (shared_bytes / SIMT_GENERIC_BYTES + 1); NULL: the
                                            kernel's async proxy reads no shared memory */
     uint32_t proxy_fences;
+    uint32_t waited; /**< warps behind a wait for the launches before this one; see primary.h */
+    const atomic_bool *others; /**< says that a thread of the grid is; NULL: none will be */
     uint8_t
         *local; /**< words of all threads' local memory, as in simt_block.local: not 0: written */
     size_t local_words;
@@ -241,6 +246,9 @@ void simt_shadow_resume(struct simt_shadow *shadow);
 /** All warps of the block met (bar.sync, or a phase of an mbarrier ended): what was before is
  *  ordered before what comes. */
 void simt_shadow_barrier(struct simt_shadow *shadow);
+
+/** A warp has waited for the launches before this one. */
+void simt_shadow_wait(struct simt_shadow *shadow, uint32_t warp);
 
 /** Lanes of a warp met. */
 void simt_shadow_meet(struct simt_shadow *shadow, uint32_t warp);

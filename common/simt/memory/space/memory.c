@@ -24,6 +24,7 @@ struct record {
     uint64_t end;      /* end of the bytes taken, rounded up */
     uint64_t released; /* number of its release: old ones are forgotten first */
     bool complete;
+    uint16_t shared[SIMT_MOST_PROGRAMS]; /* how often programs that do not own it use it */
     unsigned char *place; /* of host memory: where its contents lie; NULL: at its address */
 };
 
@@ -41,8 +42,11 @@ struct simt_memory {
     size_t limit;      /* of each GPU */
     int devices, selected;
     size_t used[SIMT_MOST_DEVICES];
-    unsigned allowed[SIMT_MOST_DEVICES]; /* whose memory its kernels may use: a bit each */
-    uint64_t top;                        /* first address never handed out */
+    int program;
+    unsigned allowed[SIMT_MOST_PROGRAMS]
+                    [SIMT_MOST_DEVICES];    /* whose memory kernels may use: bits */
+    struct table hosts[SIMT_MOST_PROGRAMS]; /* of programs that are not selected */
+    uint64_t top;                           /* first address never handed out */
     struct table device, host;
     void (*wanted)(void *context, uint64_t address); /* NULL: nobody watches */
     void *context;
@@ -75,7 +79,9 @@ static enum status create_caches(struct simt_memory *memory) {
     enum status status = STATUS_OK;
     for (int d = 0; status == STATUS_OK && d < memory->devices; d++) {
         status = simt_l2_create(&memory->l2[d], memory->reserved);
-        memory->allowed[d] = 1u << d;
+        for (int p = 0; p < SIMT_MOST_PROGRAMS; p++) {
+            memory->allowed[p][d] = 1u << d;
+        }
     }
     return status;
 }
@@ -127,6 +133,11 @@ void simt_memory_free(struct simt_memory *memory) {
     }
     free(memory->device.records);
     free(memory->host.records);
+    for (int p = 0; p < SIMT_MOST_PROGRAMS; p++) {
+        if (p != memory->program) {
+            free(memory->hosts[p].records);
+        }
+    }
     free(memory);
 }
 
@@ -135,13 +146,12 @@ void simt_memory_select(struct simt_memory *memory, int device) {
 }
 
 void simt_memory_allow(struct simt_memory *memory, int device, int peer, bool allowed) {
-    unsigned bit = 1u << peer;
-    memory->allowed[device] =
-        allowed ? memory->allowed[device] | bit : memory->allowed[device] & ~bit;
+    unsigned bit = 1u << peer, *mask = &memory->allowed[memory->program][device];
+    *mask = allowed ? *mask | bit : *mask & ~bit;
 }
 
 bool simt_memory_allows(const struct simt_memory *memory, int device) {
-    return (memory->allowed[memory->selected] >> device & 1) != 0;
+    return (memory->allowed[memory->program][memory->selected] >> device & 1) != 0;
 }
 
 /* Number of records that begin at or below the address. */
@@ -265,6 +275,7 @@ enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t a
         .allocation = {.address = *address,
                        .bytes = bytes,
                        .device = memory->selected,
+                       .program = memory->program,
                        .what = what,
                        .serial = memory->serial + 1},
         .end = *address + taken,
@@ -305,6 +316,52 @@ enum status simt_memory_release(struct simt_memory *memory, uint64_t address) {
     return STATUS_OK;
 }
 
+/* The program has it, or shares it. */
+static bool is_within_reach(const struct simt_memory *memory, const struct record *record) {
+    return record->allocation.host || record->allocation.program == memory->program ||
+           record->shared[memory->program] > 0;
+}
+
+void simt_memory_select_program(struct simt_memory *memory, int program) {
+    memory->hosts[memory->program] = memory->host;
+    memory->program = program;
+    memory->host = memory->hosts[program];
+}
+
+enum status simt_memory_share(struct simt_memory *memory, uint64_t address, uint64_t serial) {
+    struct record *record = record_below(&memory->device, address);
+    if (!holds(record, address) || record->allocation.freed ||
+        record->allocation.address != address || record->allocation.serial != serial ||
+        record->shared[memory->program] == UINT16_MAX) {
+        return STATUS_NOT_FOUND;
+    }
+    if (record->allocation.program == memory->program) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    record->shared[memory->program]++;
+    return STATUS_OK;
+}
+
+enum status simt_memory_unshare(struct simt_memory *memory, uint64_t address) {
+    struct record *record = record_below(&memory->device, address);
+    if (!holds(record, address) || record->allocation.address != address ||
+        record->shared[memory->program] == 0) {
+        return STATUS_NOT_FOUND;
+    }
+    record->shared[memory->program]--;
+    return STATUS_OK;
+}
+
+void simt_memory_end_program(struct simt_memory *memory) {
+    for (size_t n = 0; n < memory->device.count; n++) {
+        memory->device.records[n].shared[memory->program] = 0;
+    }
+    memory->host.count = 0;
+    for (int d = 0; d < memory->devices; d++) {
+        memory->allowed[memory->program][d] = 1u << d;
+    }
+}
+
 int simt_memory_device_of(const struct simt_memory *memory, uint64_t address) {
     const struct record *record = record_below(&memory->device, address);
     return holds(record, address) && !record->allocation.freed ? record->allocation.device : -1;
@@ -314,7 +371,8 @@ void simt_memory_release_all(struct simt_memory *memory, int device) {
     for (size_t n = 0; n < memory->device.count;) {
         const struct simt_allocation *allocation = &memory->device.records[n].allocation;
         size_t before = memory->device.count;
-        if (allocation->device == device && !allocation->freed) {
+        if (allocation->device == device && allocation->program == memory->program &&
+            !allocation->freed) {
             enum status status = simt_memory_release(memory, allocation->address);
             (void)status; /* it is there, and not freed */
         }
@@ -406,7 +464,9 @@ bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
 
 bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
                       struct simt_allocation *allocation) {
-    return simt_memory_below(memory, address, allocation) &&
+    const struct record *record = record_below(&memory->device, address);
+    bool hidden = holds(record, address) && !is_within_reach(memory, record);
+    return simt_memory_below(memory, address, allocation) && !hidden &&
            address - allocation->address < allocation->bytes;
 }
 
@@ -416,7 +476,7 @@ bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
     if (!holds(record, address)) {
         record = record_below(&memory->host, address);
     }
-    if (!holds(record, address) || record->allocation.freed ||
+    if (!holds(record, address) || record->allocation.freed || !is_within_reach(memory, record) ||
         (!record->allocation.host && !simt_memory_allows(memory, record->allocation.device))) {
         return false;
     }
@@ -605,7 +665,8 @@ void simt_memory_visit(const struct simt_memory *memory,
                        void *argument) {
     for (size_t n = 0; n < memory->device.count; n++) {
         const struct simt_allocation *allocation = &memory->device.records[n].allocation;
-        if (!allocation->freed && strncmp(allocation->what, "cudaMalloc", 10) == 0) {
+        if (!allocation->freed && allocation->program == memory->program &&
+            strncmp(allocation->what, "cudaMalloc", 10) == 0) {
             visit(allocation, argument);
         }
     }

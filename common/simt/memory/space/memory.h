@@ -43,12 +43,13 @@ struct simt_allocation {
     bool freed;
     bool host;        /**< pinned, mapped or managed host memory that kernels may use */
     int device;       /**< the emulated GPU that has it; host memory: 0 */
+    int program;      /**< that allocated it: see simt_memory_select_program() */
     const char *what; /**< "cudaMalloc", "__device__ variable counter", ... */
     uint64_t serial;  /**< 1 for the first, counting up: names an allocation in messages */
 };
 
-/** Emulated GPUs at most. */
-enum { SIMT_MOST_DEVICES = 8 };
+/** Emulated GPUs at most, and programs that share them. */
+enum { SIMT_MOST_DEVICES = 8, SIMT_MOST_PROGRAMS = 16 };
 
 /**
  * @brief Reserves the windows.
@@ -77,8 +78,22 @@ bool simt_memory_allows(const struct simt_memory *memory, int device);
 /** @return the GPU that has the live allocation at an address; -1: there is none */
 int simt_memory_device_of(const struct simt_memory *memory, uint64_t address);
 
-/** Frees all that a GPU has allocated. */
+/** Frees all that the selected program has allocated on a GPU. */
 void simt_memory_release_all(struct simt_memory *memory, int device);
+
+/** From here on memory is allocated for this program, and what other programs have is not found but
+ *  where they share it; 0 is selected at the beginning. Registered host memory is a program's. */
+void simt_memory_select_program(struct simt_memory *memory, int program);
+
+/** The selected program uses another one's allocation, or does so no more; counted.
+ *  @return STATUS_OK; STATUS_NOT_FOUND: no live one of that number begins there, or it is not used;
+ *          STATUS_INVALID_ARGUMENT: it is the program's own */
+MUST_CHECK enum status simt_memory_share(struct simt_memory *memory, uint64_t address,
+                                         uint64_t serial);
+MUST_CHECK enum status simt_memory_unshare(struct simt_memory *memory, uint64_t address);
+
+/** The selected program has ended: forgets what it used of others, and its host memory. */
+void simt_memory_end_program(struct simt_memory *memory);
 
 void simt_memory_free(struct simt_memory *memory);
 

@@ -524,7 +524,11 @@ cudaError_t collective_run(struct runtime *runtime, const struct collective_work
         error = work->operation.kind == COLLECTIVE_EXCHANGE ? trade(runtime, c, work)
                                                             : meet(runtime, c, &work->operation);
     }
-    if (error != cudaSuccess && runtime->pending == cudaSuccess) {
+    if (c != NULL) {
+        communicator_tell(runtime, c);
+    }
+    bool aborted = c != NULL && c->aborted;
+    if (error != cudaSuccess && !aborted && runtime->pending == cudaSuccess) {
         runtime->pending = error;
     }
     return cudaSuccess;

@@ -26,8 +26,16 @@ void communicator_fail(struct runtime *runtime, struct communicator *c, enum col
     vsnprintf(c->text, sizeof c->text, format, args);
     va_end(args);
     c->state = state;
+    c->told = runtime->program;
     runtime->findings++;
     runtime_say("NCCL: %s", c->text);
+}
+
+void communicator_tell(const struct runtime *runtime, struct communicator *c) {
+    if (c->state != COLLECTIVE_GOOD && c->told != runtime->program) {
+        c->told = runtime->program;
+        runtime_say("NCCL: %s", c->text);
+    }
 }
 
 static struct communicator *find_key(const struct runtime *runtime, const uint64_t key[2]) {
@@ -150,6 +158,29 @@ static void forget(struct runtime *runtime, struct communicator *c) {
         free(meeting);
     }
     free(c);
+}
+
+void communicators_sweep(struct runtime *runtime) {
+    for (struct communicator *c = runtime->communicators, *next; c != NULL; c = next) {
+        next = c->next;
+        if (c->gone == c->come && c->pending == NULL) {
+            forget(runtime, c);
+        }
+    }
+}
+
+void communicators_leave(struct runtime *runtime) {
+    for (struct communicator *c = runtime->communicators; c != NULL; c = c->next) {
+        for (uint32_t r = 0; r < c->ranks; r++) {
+            if (!c->has_come[r] || c->has_gone[r] || c->programs[r] != runtime->program) {
+                continue;
+            }
+            c->has_gone[r] = true;
+            c->gone++;
+            communicator_fail(runtime, c, COLLECTIVE_REMOTE,
+                              "rank %u of %u has ended without ncclCommDestroy()", r, c->ranks);
+        }
+    }
 }
 
 static cudaError_t read_status(struct runtime *runtime, struct collective_status *status) {

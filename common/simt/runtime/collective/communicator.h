@@ -60,6 +60,7 @@ struct communicator {
     enum collective_state state; /**< COLLECTIVE_GOOD until something went wrong */
     bool aborted;
     char text[400];
+    struct program *told; /**< that the text was printed for last */
     struct meeting *meetings;
     struct pending_part *pending;
     uint32_t split_come, split_left;
@@ -76,6 +77,15 @@ struct communicator *communicator_find(const struct runtime *runtime, uint64_t n
 void communicator_fail(struct runtime *runtime, struct communicator *communicator,
                        enum collective_state state, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/** The selected program has ended: its ranks go, and those that remain learn it. */
+void communicators_leave(struct runtime *runtime);
+
+/** Forgets communicators that all ranks have left. */
+void communicators_sweep(struct runtime *runtime);
+
+/** Prints what went wrong, where another program was told. */
+void communicator_tell(const struct runtime *runtime, struct communicator *communicator);
 
 /** Looks at the communicator, types, counts and buffers of an operation. What is wrong is
  * explained.

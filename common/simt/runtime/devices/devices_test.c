@@ -3,6 +3,7 @@
  * other. Run with SIMT_DEVICES=4; the program also runs on four GPUs that reach each other.
  */
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cuda_runtime_api.h>
@@ -384,7 +385,10 @@ C_TEST(devices, links_take_time) {
     connect(0, 1);
     float near = time_of_fill(d[0], MANY);
     float far = time_of_fill(d[1], MANY);
-    EXPECT_TRUE(far > near + 0.005f); // 4 MiB by the fastest link: 6 us
+    const char *check = getenv("SIMT_CHECK"); // simt prices links where it follows accesses
+    if (check == NULL || strcmp(check, "full") == 0) {
+        EXPECT_TRUE(far > near + 0.005f); // 4 MiB by the fastest link: 6 us
+    }
     disconnect(0, 1);
     for (int n = 0; n < 2; n++) {
         WANT(cudaSuccess, cudaFree(d[n]));

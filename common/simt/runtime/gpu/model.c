@@ -196,8 +196,48 @@ static struct chain chain_of(const struct alike *alike, const struct simt_counte
                           .loads = loads / alike->blocks / busy_warps(alike) * least(waiting, 1)};
 }
 
+/** Operations a clock of wgmma to those of mma. */
+static const double WGMMA_TO_MMA = 4096.0 / 2560.0;
+/* Fitted on twelve kernels of calibration/hopper. */
+static const double PIPELINE_CYCLES = 3000; /* start and end of a block with barriers and copies */
+static const double COPIES_OF_L2 = 1.4; /* L2 takes as much longer for bulk copies than for loads */
+
+/** Lines of global memory that threads reach themselves, each a cycle of L1; not those of copies.
+ */
+static double own_lines(const struct simt_counters *c) {
+    return largest((double)c->global_lines - (double)c->bulk_bytes / LINE_BYTES, 0);
+}
+
+/**
+ * @brief A block whose warps copy, multiply and store beside each other (memory/pipeline.h): one
+ *        customer, which takes as long as its last warp, or as the unit that it keeps busy longest.
+ */
+static struct simt_need need_of_pipeline(const struct simt_gpu *gpu, const struct alike *alike,
+                                         const struct sharers *sharers) {
+    struct simt_counters c = *alike->counters;
+    struct simt_need need = {.warps = 1, .together = 1};
+    double cycles[STATIONS];
+    int busiest = 0;
+    double last = (double)c.pipelined_cycles / (double)c.pipelined_blocks;
+    c.atomic_serial = 0; /* how often a warp asks an mbarrier is chance */
+    set_cycles(cycles, gpu, &c, sharers);
+    cycles[TENSOR] /= WGMMA_TO_MMA;
+    cycles[L2] *= COPIES_OF_L2;
+    for (int s = 0; s < STATIONS; s++) {
+        busiest = cycles[s] > cycles[busiest] ? s : busiest;
+    }
+    need.demand[busiest] = cycles[busiest] / alike->blocks;
+    need.wait[SIMT_LATENCY_BLOCK] = BLOCK_CYCLES + PIPELINE_CYCLES;
+    need.wait[SIMT_LATENCY_CHAIN] =
+        largest(last + own_lines(&c) / alike->blocks - need.demand[busiest], 0);
+    return need;
+}
+
 static struct simt_need need_of(const struct simt_gpu *gpu, const struct alike *alike,
                                 const struct simt_counters *launch, const struct sharers *sharers) {
+    if (alike->counters->pipelined_blocks > 0) {
+        return need_of_pipeline(gpu, alike, sharers);
+    }
     struct simt_need need = {.warps = busy_warps(alike), .together = 1};
     struct chain chain = chain_of(alike, launch);
     double cycles[STATIONS];

@@ -6,6 +6,7 @@
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/dependent.h"
 #include "common/simt/runtime/stream/stream.h"
 
 enum { MAX_THREADS = 1024, MAX_Z = 64, MAX_GRID_YZ = 65535, DEFAULT_SHARED = 48 * 1024 };
@@ -212,6 +213,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .textures = runtime->textures,
+        .conditions = &runtime->conditions.values,
         .kernel = launch->kernel->name,
         .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
         .threads = {launch->block.x, launch->block.y, launch->block.z},
@@ -235,14 +237,20 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
         .xray = xray ? &outcome.xray : NULL,
     };
     set_caches(settings->gpu, launch, &request);
+    dependent_begin(runtime, launch, graph, &request);
+    if (request.trace != NULL) {
+        request.sites = &outcome.sites;
+    }
     struct error error = {0};
     enum status status = simt_launch_run(&request, &outcome.counters, &outcome.fault, &error);
     if (status != STATUS_OK) {
+        simt_trace_free(request.trace);
         free_outcome(&outcome);
         runtime_say("%s", error_text(&error, status));
         return runtime_error_of(status);
     }
     account(runtime, launch, graph, xray ? &facts : NULL, &outcome);
+    dependent_end(runtime, launch, &request);
     free_outcome(&outcome);
     if (outcome.fault.kind != SIMT_FAULT_NONE) {
         snprintf(outcome.fault.kernel, sizeof outcome.fault.kernel, "%s", launch->kernel->readable);
@@ -329,10 +337,7 @@ cudaError_t cudaLaunchCooperativeKernel(const void *function, dim3 grid, dim3 bl
     DEVICE_CALL(runtime, launch(runtime, function, &shape, arguments, stream));
 }
 
-/**
- * Takes an attribute. Most are hints; grids of a stream run one after the other, which
- * programmatic stream serialization allows. What would change results is refused by name.
- */
+/** Takes an attribute. Most are hints; what would change results is refused by name. */
 static cudaError_t take_attribute(const cudaLaunchAttribute *attribute, struct kernel_work *shape) {
     const char *refused = NULL;
     switch (attribute->id) {
@@ -341,6 +346,9 @@ static cudaError_t take_attribute(const cudaLaunchAttribute *attribute, struct k
         break;
     case cudaLaunchAttributeClusterDimension:
         return cluster_take(&attribute->val, shape);
+    case cudaLaunchAttributeProgrammaticStreamSerialization:
+        shape->dependent = attribute->val.programmaticStreamSerializationAllowed != 0;
+        break;
     case cudaLaunchAttributeProgrammaticEvent:
     case cudaLaunchAttributeLaunchCompletionEvent:
         refused = "events of a launch's progress";

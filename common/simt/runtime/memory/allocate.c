@@ -74,6 +74,14 @@ static cudaError_t release_device(struct runtime *runtime, void *memory) {
         runtime_explain(runtime, "cudaFree: %p belongs to %s", memory, allocation.what);
         return cudaErrorInvalidValue;
     }
+    if (found &&
+        allocation.program != (runtime->selected != NULL ? runtime->selected->number : 0)) {
+        runtime_explain(runtime,
+                        "cudaFree: %p belongs to another program: cudaIpcCloseMemHandle() "
+                        "gives it up",
+                        memory);
+        return cudaErrorInvalidValue;
+    }
     enum status status = simt_memory_release(runtime->memory, address);
     if (status == STATUS_OK) {
         runtime->report.releases++;

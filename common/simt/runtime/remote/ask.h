@@ -56,6 +56,13 @@ cudaError_t simt_add_variable(simt_module_handle module, const void *host, void 
 /** Loads a module, which sets the addresses of its managed variables. */
 cudaError_t simt_load_module(simt_module_handle module);
 
+/** Adds a conditional node with empty bodies; and the graph of one of them. */
+cudaError_t simt_add_condition(cudaGraphNode_t *node, cudaGraph_t graph,
+                               const cudaGraphNode_t *after, size_t count,
+                               cudaGraphConditionalHandle handle,
+                               enum cudaGraphConditionalNodeType type, unsigned size);
+cudaError_t simt_ask_body(cudaGraphNode_t node, unsigned number, cudaGraph_t *body);
+
 /** The program ends: says what it leaves. @param refused the program's library refused a call */
 cudaError_t simt_finish(unsigned refused);
 

@@ -168,14 +168,18 @@ static void choose(void) {
         return;
     }
     long number = strtol(value, &end, 10);
-    if (strcmp(value, "process") == 0) {
+    bool shared = strncmp(value, "shared:", 7) == 0 && value[7] != '\0';
+    if (shared) {
+        client->own.socket = device_process_share(value + 7);
+    } else if (strcmp(value, "process") == 0) {
         client->own.socket = device_process_start();
     } else if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number < (1 << 20)) {
         client->own.socket = (int)number;
     } else {
-        runtime_give_up("SIMT_DEVICE is one of inside, process, or a descriptor's number");
+        runtime_give_up("SIMT_DEVICE is one of inside, process, shared:NAME, or a descriptor's "
+                        "number");
     }
-    connect_device(client, strcmp(value, "process") == 0);
+    connect_device(client, shared || strcmp(value, "process") == 0);
     pthread_atfork(NULL, NULL, forget_in_child);
     client->at = &client->own;
 }

@@ -58,7 +58,7 @@ struct figure {
     uint64_t value;
 };
 
-enum { MOST_FIGURES = 24 };
+enum { MOST_FIGURES = 27 };
 
 static uint64_t instructions_of(const struct simt_counters *counters) {
     uint64_t sum = 0;
@@ -95,6 +95,9 @@ static size_t figures_of(const struct simt_counters *counters, struct figure *fi
         {"l1_hit_sectors", "load sectors found in L1", counters->l1_hit_sectors},
         {"l2_sectors", "sectors that reach L2", counters->l2_sectors},
         {"dram_bytes", "bytes of device memory moved", counters->dram_bytes},
+        {"bulk_requests", "bulk copies", counters->bulk_requests},
+        {"bulk_bytes", "bytes of bulk copies", counters->bulk_bytes},
+        {"multicast_bytes", "bytes that multicasts brought", counters->multicast_bytes},
     };
     _Static_assert(sizeof list / sizeof *list <= MOST_FIGURES, "room for every figure");
     memcpy(figures, list, sizeof list);
@@ -114,6 +117,29 @@ static const char *class_name(int class) {
         [SIMT_CLASS_BARRIER] = "barrier",   [SIMT_CLASS_TENSOR] = "tensor",
         [SIMT_CLASS_OTHER] = "other"};
     return NAMES[class] != NULL ? NAMES[class] : "other";
+}
+
+/** How what tensor cores multiply is called. */
+static const char *const TENSOR_NAMES[SIMT_TENSOR_FORMATS] = {
+    [SIMT_TENSOR_F16] = "f16",   [SIMT_TENSOR_BF16] = "bf16", [SIMT_TENSOR_TF32] = "tf32",
+    [SIMT_TENSOR_F64] = "f64",   [SIMT_TENSOR_FP8] = "fp8",   [SIMT_TENSOR_INT8] = "int8",
+    [SIMT_TENSOR_INT4] = "int4",
+};
+
+/** Operations of tensor cores, and what warpgroups of different roles wait for each other. */
+static void print_asynchronous_text(const struct simt_counters *counters, FILE *stream) {
+    for (int i = 0; i < SIMT_TENSOR_FORMATS; i++) {
+        if (counters->tensor_operations[i] > 0) {
+            fprintf(stream, "    tensor operations, %-9s %18llu\n", TENSOR_NAMES[i],
+                    (unsigned long long)counters->tensor_operations[i]);
+        }
+    }
+    for (int i = 0; i < SIMT_ROLES; i++) {
+        if (counters->role_cycles[i] > 0) {
+            fprintf(stream, "    warpgroup %d waits            %17.1f%% of its time, modelled\n", i,
+                    100 * (double)counters->role_waits[i] / (double)counters->role_cycles[i]);
+        }
+    }
 }
 
 static void print_ratio(FILE *stream, const char *words, uint64_t of, uint64_t per, double most) {
@@ -151,6 +177,7 @@ static void print_kernel_text(const struct kernel_total *total, FILE *stream) {
                     (unsigned long long)counters->instructions[i]);
         }
     }
+    print_asynchronous_text(counters, stream);
     print_ratio(stream, "lanes active an instruction", counters->active_lanes,
                 instructions_of(counters), SIMT_LANES);
     print_ratio(stream, "sectors a global load", counters->global_load_sectors,
@@ -187,12 +214,29 @@ static void print_classes(const struct simt_counters *counters, FILE *stream) {
     fputc('}', stream);
 }
 
+/** The same as print_asynchronous_text(): of a warpgroup that was not followed the share is 0. */
+static void print_asynchronous(const struct simt_counters *counters, FILE *stream) {
+    fputs("\"tensor_operations\":{", stream);
+    for (int i = 0; i < SIMT_TENSOR_FORMATS; i++) {
+        fprintf(stream, "%s\"%s\":%llu", i == 0 ? "" : ",", TENSOR_NAMES[i],
+                (unsigned long long)counters->tensor_operations[i]);
+    }
+    fputs("},\"waits_by_warpgroup\":[", stream);
+    for (int i = 0; i < SIMT_ROLES; i++) {
+        double all = (double)counters->role_cycles[i];
+        fprintf(stream, "%s%.4f", i == 0 ? "" : ",",
+                all > 0 ? (double)counters->role_waits[i] / all : 0.0);
+    }
+    fputs("],", stream);
+}
+
 static void print_figures(const struct simt_counters *counters, FILE *stream) {
     struct figure figures[MOST_FIGURES];
     size_t count = figures_of(counters, figures);
     for (size_t i = 0; i < count; i++) {
         fprintf(stream, "\"%s\":%llu,", figures[i].key, (unsigned long long)figures[i].value);
     }
+    print_asynchronous(counters, stream);
     print_classes(counters, stream);
 }
 

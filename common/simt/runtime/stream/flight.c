@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
@@ -61,20 +62,17 @@ static const struct flight *oldest_before(const struct runtime *runtime,
 }
 
 static bool may_wait(const struct work *work) {
-    bool waits = false;
-    switch (work->kind) {
-    case WORK_KERNEL:
-        return work->kernel.cooperative || work->kernel.kernel->info.order_sensitive;
-    case WORK_GRAPH:
-        for (size_t n = 0; !waits && n < work->graph->all.count; n++) {
-            waits = may_wait(&work->graph->all.nodes[n]->work);
+    struct CUgraph_st *const *graphs = NULL;
+    size_t count = work_graphs(work, &graphs);
+    bool waits = work->kind == WORK_COLLECTIVE ||
+                 (work->kind == WORK_KERNEL &&
+                  (work->kernel.cooperative || work->kernel.kernel->info.order_sensitive));
+    for (size_t g = 0; g < count; g++) {
+        for (size_t n = 0; !waits && n < graphs[g]->all.count; n++) {
+            waits = may_wait(&graphs[g]->all.nodes[n]->work);
         }
-        return waits;
-    case WORK_COLLECTIVE:
-        return true;
-    default:
-        return false;
     }
+    return waits;
 }
 
 bool flight_is_needed(const struct runtime *runtime, const struct CUstream_st *stream,
@@ -110,6 +108,9 @@ static void run(struct flight *flight) {
         error = work_run(runtime, work, false);
     } else {
         order_begin(runtime, flight->stream);
+        if (work->kind == WORK_GRAPH) {
+            conditions_begin(&runtime->conditions, work->graph);
+        }
         error = work_run(runtime, work, false);
         order_end(runtime, flight->stream, name_of(work));
     }
@@ -365,17 +366,23 @@ static void let_others_call(struct runtime *runtime) {
 }
 
 static cudaError_t wait_until(struct runtime *runtime, const struct goal *goal) {
+    const double most = 0.005; /* seconds without a chance for others */
     int device = runtime->device;
+    double begin = now();
     while (!is_reached(runtime, goal)) {
-        if (go_all(runtime)) {
+        bool progress = go_all(runtime);
+        if (progress && now() - begin < most) {
             continue;
         }
-        expire(runtime);
+        if (!progress) {
+            expire(runtime);
+        }
         if (runtime->program != NULL && !is_reached(runtime, goal)) {
             return SIMT_ERROR_AGAIN;
         }
         let_others_call(runtime);
         runtime_select(runtime, device);
+        begin = now();
     }
     return cudaSuccess;
 }
@@ -454,6 +461,10 @@ static void drop(struct runtime *runtime, struct CUstream_st *stream) {
         runtime_explain(runtime, "%s on device %d had not ended when the program did",
                         name_of(&stream->flights->work), stream->device);
     }
+    for (const struct flight *f = stream->flights; f != NULL; f = f->next) {
+        runtime->flights.count--;
+        runtime->flights.started -= f->started;
+    }
     stream->flights = NULL;
 }
 
@@ -466,5 +477,25 @@ void flights_finish(struct runtime *runtime) {
     for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         drop(runtime, s);
     }
-    runtime->flights.count = runtime->flights.started = 0;
+}
+
+/* Ends the flights of a stream that have begun, and drops the others. */
+static void abandon(struct runtime *runtime, struct CUstream_st *stream) {
+    while (stream->flights != NULL) {
+        struct flight *flight = stream->flights;
+        flight->expired = true;
+        while (flight->started && !flight->done) {
+            give_turn_to(runtime, flight);
+        }
+        land(runtime, flight);
+    }
+}
+
+void flights_abandon(struct runtime *runtime) {
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        abandon(runtime, stream_default(runtime, d));
+    }
+    for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        abandon(runtime, s);
+    }
 }

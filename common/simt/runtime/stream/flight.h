@@ -69,6 +69,9 @@ bool flights_are_begun(const struct runtime *runtime);
 struct simt_global_shadow *flight_take_shadow(struct runtime *runtime);
 void flight_give_shadow(struct runtime *runtime, struct simt_global_shadow *shadow);
 
+/** The program has gone: ends all that it had begun, and drops the rest. */
+void flights_abandon(struct runtime *runtime);
+
 /** At the end of the program: lets flights end; names those that do not, and forgets them. */
 void flights_finish(struct runtime *runtime);
 

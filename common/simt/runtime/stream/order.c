@@ -8,6 +8,7 @@
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/dependent.h"
 #include "common/simt/runtime/stream/stream.h"
 
 /* Older work than so many pieces is forgotten. */
@@ -21,6 +22,7 @@ enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
 
 struct order_piece {
     size_t stream; /* its number */
+    int device;
     uint64_t number;
     char *name;
     struct simt_footprint *footprint;
@@ -66,6 +68,7 @@ static void forget(struct order_piece *piece) {
 
 void order_waited(struct runtime *runtime, const struct order_clock *clock) {
     struct runtime_order *order = &runtime->order;
+    dependent_forget_all(runtime);
     if (clock != NULL) {
         order_learn(&order->host, clock);
     }
@@ -185,6 +188,7 @@ cudaError_t order_waited_for_copy(struct runtime *runtime, cudaError_t error) {
 }
 
 void order_record(struct runtime *runtime, struct CUstream_st *stream, struct order_clock *clock) {
+    dependent_forget(stream);
     order_learn(&stream->clock, &runtime->order.host);
     order_by_default(runtime, stream);
     order_learn(clock, &stream->clock);
@@ -252,21 +256,12 @@ void order_note(struct runtime *runtime, const struct work *work) {
     }
 }
 
-static int device_of_stream(const struct runtime *runtime, size_t number) {
-    for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
-        if (s->number == number) {
-            return s->device;
-        }
-    }
-    return (int)number; /* default streams are the first ones, in the order of the devices */
-}
-
 /* "stream 3", with several devices "stream 3 of device 1". */
 static void name_stream(const struct runtime *runtime, const struct order_piece *piece, char *text,
                         size_t size) {
-    int device = device_of_stream(runtime, piece->stream);
-    bool several = runtime->settings.devices > 1 && device < runtime->settings.devices;
-    snprintf(text, size, several ? "stream %zu of device %d" : "stream %zu", piece->stream, device);
+    bool several = runtime->settings.devices > 1;
+    snprintf(text, size, several ? "stream %zu of device %d" : "stream %zu", piece->stream,
+             piece->device);
 }
 
 static void report(struct runtime *runtime, const struct order_piece *first,
@@ -276,7 +271,7 @@ static void report(struct runtime *runtime, const struct order_piece *first,
     simt_memory_describe(runtime->memory, meeting->address, where, sizeof where);
     name_stream(runtime, first, streams[0], sizeof streams[0]);
     name_stream(runtime, second, streams[1], sizeof streams[1]);
-    if (device_of_stream(runtime, first->stream) != device_of_stream(runtime, second->stream)) {
+    if (first->device != second->device) {
         fault.hint = DEVICES_HINT;
     }
     snprintf(fault.kernel, sizeof fault.kernel, "%s", second->name);
@@ -407,6 +402,7 @@ void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *
         return;
     }
     *piece = (struct order_piece){.stream = stream->number,
+                                  .device = stream->device,
                                   .number = known(&stream->clock, stream->number),
                                   .name = copy,
                                   .footprint = footprint};

@@ -7,6 +7,7 @@
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
+#include "common/simt/runtime/stream/dependent.h"
 
 enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
 
@@ -109,6 +110,9 @@ static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
     if (flight_is_needed(runtime, stream, work)) {
         return submit_flight(runtime, stream, work);
     }
+    if (work->kind != WORK_KERNEL) {
+        dependent_forget(stream);
+    }
     order_devices(runtime, stream, work, true);
     order_begin(runtime, stream);
     error = work_run(runtime, work, false);
@@ -165,6 +169,28 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     DEVICE_CALL(runtime, create(runtime, stream, flags, priority));
 }
 
+static void free_stream(struct CUstream_st *stream) {
+    dependent_forget(stream);
+    node_list_free(&stream->tail);
+    order_clock_free(&stream->clock);
+    order_clock_free(&stream->reads);
+    free(stream);
+}
+
+void streams_free(struct runtime *runtime) {
+    while (runtime->streams != NULL) {
+        struct CUstream_st *stream = runtime->streams;
+        runtime->streams = stream->next;
+        free_stream(stream);
+    }
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        free_stream(runtime->default_stream);
+        runtime->default_stream = NULL;
+    }
+    runtime_select(runtime, 0);
+}
+
 static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
     struct CUstream_st **link = &runtime->streams;
     while (*link != NULL && *link != handle) {
@@ -178,10 +204,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
         capture_abandon(runtime, stream);
     }
     *link = stream->next;
-    node_list_free(&stream->tail);
-    order_clock_free(&stream->clock);
-    order_clock_free(&stream->reads);
-    free(stream);
+    free_stream(stream);
     return cudaSuccess;
 }
 

@@ -13,6 +13,7 @@
 
 struct runtime;
 struct capture;
+struct simt_primary;
 
 struct CUstream_st {
     int device;
@@ -24,6 +25,7 @@ struct CUstream_st {
     struct order_clock reads;           /**< of what the reads alone come before it */
     struct capture *capture;            /**< NULL: work runs */
     cudaStreamAttrValue window, policy; /**< hints: no effect */
+    struct simt_primary *primaries;     /**< kernels that its next one may not wait for */
     struct node_list tail;              /**< captured work that the next piece comes after */
     struct flight *flights;             /**< work that is not done yet, oldest first */
     struct CUstream_st *next;
@@ -34,6 +36,9 @@ struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int prio
 
 /** @return the stream of a handle, the default stream for its special handles; NULL: unknown. */
 struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle);
+
+/** Frees the streams of the selected program, default ones, too; they have no work any more. */
+void streams_free(struct runtime *runtime);
 
 /** @return the default stream of a device. */
 struct CUstream_st *stream_default(const struct runtime *runtime, int device);

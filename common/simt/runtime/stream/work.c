@@ -7,6 +7,7 @@
 #include "common/simt/runtime/collective/communicator.h"
 #include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
@@ -115,6 +116,15 @@ static cudaError_t check_set(struct runtime *runtime, const struct work *work) {
     return check_device(runtime, work->call, "writes", set->to.pointer, bytes);
 }
 
+static cudaError_t check_graphs(struct runtime *runtime, const struct work *work) {
+    struct CUgraph_st *const *graphs;
+    size_t count = work_graphs(work, &graphs);
+    for (size_t n = 0; n < count; n++) {
+        CUDA_TRY(graph_check(runtime, graphs[n]));
+    }
+    return cudaSuccess;
+}
+
 cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     switch (work->kind) {
     case WORK_COPY:
@@ -126,7 +136,8 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     case WORK_HOST:
         return work->host.function != NULL ? cudaSuccess : cudaErrorInvalidValue;
     case WORK_GRAPH:
-        return graph_check(runtime, work->graph);
+    case WORK_CONDITION:
+        return check_graphs(runtime, work);
     case WORK_RECORD:
     case WORK_WAIT:
         return event_check(runtime, work->event);
@@ -304,7 +315,11 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
         program_call(runtime, work->host.function, work->host.data);
         return true;
     case WORK_GRAPH:
+        conditions_begin(&runtime->conditions, work->graph); /* none are in a child graph */
         *error = graph_run(runtime, work->graph);
+        return true;
+    case WORK_CONDITION:
+        *error = condition_run(runtime, work);
         return true;
     case WORK_RECORD:
         event_record_now(runtime, work->event);
@@ -353,6 +368,28 @@ static cudaError_t duplicate_collective(struct work *work) {
     return cudaSuccess;
 }
 
+size_t work_graphs(const struct work *work, struct CUgraph_st *const **graphs) {
+    bool is_child = work->kind == WORK_GRAPH, has_bodies = work->kind == WORK_CONDITION;
+    *graphs = is_child ? &work->graph : has_bodies ? work->condition.bodies : NULL;
+    return is_child ? 1 : has_bodies ? work->condition.size : 0;
+}
+
+/** Of a conditional node: copies of its bodies. */
+static cudaError_t duplicate_bodies(struct work *copy) {
+    struct condition_work *to = &copy->condition;
+    struct CUgraph_st *const *from = to->bodies;
+    to->bodies = calloc(to->size, sizeof *to->bodies);
+    bool made = to->bodies != NULL;
+    for (unsigned n = 0; made && n < to->size; n++) {
+        to->bodies[n] = graph_copy(from[n]);
+        made = to->bodies[n] != NULL;
+    }
+    if (!made) {
+        work_free(copy);
+    }
+    return made ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     *copy = *work;
     if (work->kind == WORK_GRAPH) {
@@ -362,6 +399,9 @@ cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     }
     if (work->kind == WORK_COLLECTIVE) {
         return duplicate_collective(copy);
+    }
+    if (work->kind == WORK_CONDITION) {
+        return duplicate_bodies(copy);
     }
     if (work->kind != WORK_KERNEL) {
         return cudaSuccess;
@@ -383,6 +423,11 @@ void work_free(struct work *work) {
         graph_free(work->graph);
     } else if (work->kind == WORK_COLLECTIVE) {
         free(work->collective);
+    } else if (work->kind == WORK_CONDITION) {
+        for (unsigned n = 0; work->condition.bodies != NULL && n < work->condition.size; n++) {
+            graph_free(work->condition.bodies[n]);
+        }
+        free(work->condition.bodies);
     }
     work->kind = WORK_EMPTY;
 }

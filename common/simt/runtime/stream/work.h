@@ -20,6 +20,7 @@ enum work_kind {
     WORK_SET,
     WORK_HOST,
     WORK_GRAPH, /**< of nodes alone, as what follows */
+    WORK_CONDITION,
     WORK_RECORD,
     WORK_WAIT,
     WORK_COLLECTIVE
@@ -42,6 +43,7 @@ struct kernel_work {
     dim3 cluster;  /**< x = 0: what the kernel says, or no clusters */
     size_t shared; /**< dynamic, bytes */
     bool cooperative;
+    bool dependent;            /**< with programmatic stream serialization */
     unsigned char *parameters; /**< parameter block; owned */
 };
 
@@ -65,6 +67,14 @@ struct host_work {
 struct CUgraph_st;
 struct collective_work;
 
+/** A conditional node. */
+struct condition_work {
+    cudaGraphConditionalHandle handle;
+    enum cudaGraphConditionalNodeType type;
+    unsigned size;
+    struct CUgraph_st **bodies; /**< (size) owned, like the array */
+};
+
 struct work {
     enum work_kind kind;
     const char *call; /**< API function, for messages */
@@ -73,7 +83,8 @@ struct work {
         struct copy_work copy;
         struct set_work set;
         struct host_work host;
-        struct CUgraph_st *graph;           /**< a child graph; owned */
+        struct CUgraph_st *graph; /**< a child graph; owned */
+        struct condition_work condition;
         cudaEvent_t event;                  /**< recorded, or waited for */
         struct collective_work *collective; /**< owned */
     };
@@ -107,5 +118,9 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
 cudaError_t work_duplicate(struct work *copy, const struct work *work);
 
 void work_free(struct work *work);
+
+/** The graphs that are part of a piece of work: a child graph, the bodies of a conditional node.
+ *  @return how many */
+size_t work_graphs(const struct work *work, struct CUgraph_st *const **graphs);
 
 #endif
