@@ -80,8 +80,9 @@ static void notice(int number) {
 
 /* Always has a signal under way that continues it: SIGSTOP finds the timer set. */
 static int do_wakes_itself(void) {
-    /* Again and again: it may be stopped just when the timer is over. */
-    const struct itimerspec soon = {.it_interval = {0, 2000000}, .it_value = {0, 2000000}};
+    /* Put off again and again, and long: a stop takes a signal back that waits for a processor, and
+       the timer with it. */
+    const struct itimerspec soon = {.it_interval = {0, 200000000}, .it_value = {0, 200000000}};
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGCONT};
     timer_t timer;
     signal(SIGCONT, notice);

@@ -390,9 +390,11 @@ TRIAL_TEST(removes_whatever_is_in_the_folder, "litter", NULL) {
     run_to_exit(t, 0);
 }
 
-/* A file that the sandbox does not know of. */
+/* A file that the sandbox does not know of; an earlier run may have changed the rights of its own.
+ */
 static const char *secret_file(char *path, size_t size) {
-    int fd = open(test_temporary_path("secret", path, size), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    (void)unlink(test_temporary_path("secret", path, size));
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL, 0600);
     EXPECT_TRUE(fd >= 0 && write(fd, "seed", 4) == 4);
     close(fd);
     return path;

@@ -1,6 +1,6 @@
 /*
  * Runs a program as on a kernel that lacks something:
- *   without landlock|notifications|seccomp PROGRAM [ARGUMENT]...
+ *   without landlock|notifications|seccomp|namespaces PROGRAM [ARGUMENT]...
  * For tests of what the sandbox does there, and of who says so.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-enum { LANDLOCK_CREATE_RULESET = 444, NEW_LISTENER = 1 << 3 };
+enum { LANDLOCK_CREATE_RULESET = 444, NEW_LISTENER = 1 << 3, NEW_USER = 0x10000000 };
 
 #define LOAD(field) BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, field))
 /* Goes on behind the next line when the loaded value is not this one. */
@@ -37,6 +37,16 @@ static struct sock_filter no_seccomp[] = {
     LOAD(args[0]), IF(PR_SET_SECCOMP),
     FAIL(EINVAL),  ALLOW};
 
+/* A container that makes none: also by the first argument of clone(), and no clone3() whose flags a
+   filter cannot see. */
+static struct sock_filter no_namespaces[] = {
+    LOAD(nr),      IF(SYS_unshare),
+    FAIL(EPERM),   IF(SYS_setns),
+    FAIL(EPERM),   IF(SYS_clone3),
+    FAIL(ENOSYS),  BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 3),
+    LOAD(args[0]), BPF_JUMP(BPF_JMP | BPF_JSET | BPF_K, NEW_USER, 0, 1),
+    FAIL(EPERM),   ALLOW};
+
 static const struct {
     const char *name;
     struct sock_fprog filter;
@@ -44,6 +54,7 @@ static const struct {
     {"landlock", {sizeof no_landlock / sizeof *no_landlock, no_landlock}},
     {"notifications", {sizeof no_notifications / sizeof *no_notifications, no_notifications}},
     {"seccomp", {sizeof no_seccomp / sizeof *no_seccomp, no_seccomp}},
+    {"namespaces", {sizeof no_namespaces / sizeof *no_namespaces, no_namespaces}},
 };
 
 int main(int argc, char **argv) {
