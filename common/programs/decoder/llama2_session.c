@@ -239,17 +239,18 @@ struct matrices {
     enum nn_dtype dtype;
 };
 
-static enum status compare_dtype(void *context, const struct llama2_tensor *tensor) {
-    struct matrices *matrices = context;
-    if (tensor->rank == 1) {
-        return STATUS_OK;
-    }
-    if (matrices->any && tensor->stored->dtype != matrices->dtype) {
+static enum status compare_stored(struct matrices *matrices,
+                                  const struct llama2_stored_tensor *stored) {
+    if (matrices->any && stored->dtype != matrices->dtype) {
         return STATUS_MISMATCH;
     }
     matrices->any = true;
-    matrices->dtype = tensor->stored->dtype;
+    matrices->dtype = stored->dtype;
     return STATUS_OK;
+}
+
+static enum status compare_dtype(void *context, const struct llama2_tensor *tensor) {
+    return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
 }
 
 /* The type of all matrices; fp32, which can hold all types, if they differ. */
@@ -260,20 +261,41 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
+static enum status compare_gpt_neox_dtype(void *context, const struct gpt_neox_tensor *tensor) {
+    return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
+}
+
+static enum nn_dtype gpt_neox_dtype(struct gpt_neox_checkpoint *checkpoint) {
+    struct matrices matrices = {.any = false};
+    enum status status =
+        gpt_neox_tensors_visit(&checkpoint->config, checkpoint->shared_classifier,
+                               &checkpoint->weights, NULL, compare_gpt_neox_dtype, &matrices);
+    return status == STATUS_OK ? matrices.dtype : NN_F32;
+}
+
+/* As make_model() does it for a Llama2. */
 static enum status make_gpt_neox(struct llama2_session *s, const struct engine *engine,
                                  const struct llama2_options *o, struct error *error) {
     struct gpt_neox_config config = s->gpt_neox.config;
-    s->dtype = NN_F32;
+    struct error cause = {0};
+    config.T = s->context;
+    s->dtype = gpt_neox_dtype(&s->gpt_neox);
     if (o->dtype != NULL) {
         TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
     }
-    if (s->dtype != NN_F32) {
+    enum status status = gpt_neox_create_stored(&s->model.gpt_neox, &config, &s->gpt_neox.weights,
+                                                s->dtype, engine, s->batch, &cause);
+    if (status != STATUS_UNSUPPORTED) {
+        return status == STATUS_OK ? STATUS_OK
+                                   : error_set(error, status, "%s", error_text(&cause, status));
+    }
+    if (o->dtype != NULL && s->dtype != NN_F32) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "--dtype %s: stage %s computes a GPT-NeoX in fp32 only", o->dtype,
                          s->stage->name);
     }
+    s->dtype = NN_F32;
     TRY(gpt_neox_checkpoint_convert(&s->gpt_neox, 0, &s->gpt_neox_fp32, error));
-    config.T = s->context;
     return gpt_neox_create(&s->model.gpt_neox, &config, &s->gpt_neox_fp32.weights, engine, s->batch,
                            error);
 }
