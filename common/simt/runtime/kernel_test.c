@@ -1094,6 +1094,10 @@ C_TEST(kernel, pools_have_limits_and_counts) {
 C_TEST(kernel, streams_take_hints_for_the_cache) {
     cudaStream_t stream = NULL;
     cudaStreamAttrValue value, told;
+    int most = 0, l2 = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, 0));
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0));
+    EXPECT_TRUE(most > 0 && most < l2); /* 0: programs take it that there is no such thing */
     memset(&value, 0, sizeof value);
     memset(&told, 0, sizeof told);
     value.accessPolicyWindow.hitRatio = 0.5f;

@@ -129,6 +129,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.is_reached = false;
     b->block.has_arrived = false;
     b->block.has_relaxed = false;
+    b->block.has_looked = false;
     b->last = NULL;
     b->last_instruction = NULL;
     b->own = (struct simt_counters){0};
@@ -136,6 +137,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->turn_instructions = 0;
     b->skipped_cycles = 0;
     b->is_near_limit = false;
+    b->yielded = b->written = 0;
     simt_stall_begin(b);
     simt_async_reset(b->block.async);
     begin_caches(&b->block);
@@ -218,6 +220,7 @@ static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
         b->block.counters->barriers += waiting;
         if (b->block.shadow != NULL) {
             simt_shadow_barrier(b->block.shadow);
+            simt_sync_met(&b->block);
         }
         if (b->block.run->witness != NULL) {
             simt_witness_barrier(b->block.run->witness, b->block.order);

@@ -4,6 +4,7 @@
 
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/access/harmless.h"
 #include "common/simt/memory/undefined.h"
 
 /* One lane's value of a call's argument: its first 8 bytes. */
@@ -191,7 +192,10 @@ static int print_lane(struct simt_warp_run *w, const struct simt_instruction *in
         append_value(&text, w, lane, spec, conversion, is_long, values + at);
         at += bytes;
     }
-    if (w->warp.block->run->witness == NULL) { /* else all of it was printed before */
+    const struct simt_run *run = w->warp.block->run;
+    if (run->harmless != NULL) { /* what was printed stays printed, so the race counts */
+        simt_harmless_deny(run->harmless);
+    } else if (run->witness == NULL) { /* else all of it was printed before */
         fwrite(text.bytes, 1, text.used, stdout);
     }
     return (int)text.used;

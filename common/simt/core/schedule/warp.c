@@ -6,6 +6,7 @@
 #include "common/simt/core/schedule/warp.h"
 
 #include "common/simt/core/schedule/timeline.h"
+#include "common/simt/memory/access/access.h"
 
 #include <string.h>
 
@@ -541,6 +542,7 @@ static uint32_t run_groups(struct simt_warp_run *w, const struct simt_instructio
         }
         if (w->warp.block->shadow != NULL) {
             simt_shadow_meet(w->warp.block->shadow, w->warp.index);
+            simt_sync_met(w->warp.block);
         }
     }
     return waiting;

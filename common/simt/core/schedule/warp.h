@@ -122,6 +122,7 @@ struct simt_block_run {
     struct simt_warp_run *last; /**< whose threads returned last so far; NULL: none did */
     const struct simt_instruction *last_instruction; /**< by which they did */
     struct simt_stall stall;
+    uint64_t yielded, written; /**< instructions and writes when others had their turn last */
     size_t dynamic_shared_bytes;
     bool reserves_shared;
     bool out_of_memory;

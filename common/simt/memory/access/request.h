@@ -32,14 +32,17 @@ enum {
     SIMT_BYTES_SHIFT = 0,    /**< of one lane, all elements */
     SIMT_ELEMENT_SHIFT = 8,  /**< bytes of one element */
     SIMT_COUNT_SHIFT = 16,   /**< number of elements */
-    SIMT_FIELD_MASK = 0xff,  /**< of the three above */
+    SIMT_FIELD_MASK = 0x7f,  /**< of the three above */
+    SIMT_SYSTEM = 1 << 23,   /**< strong: of the scope of all devices */
     SIMT_STRONG = 1 << 24,   /**< not part of a race */
     SIMT_SIGNED = 1 << 25,   /**< loads extend the sign */
     SIMT_NARROW = 1 << 26,   /**< the address is a row of 4-byte lanes */
     SIMT_ACQUIRES = 1 << 27, /**< orders this agent after what others released */
     SIMT_RELEASES_BLOCK = 1 << 28,
     SIMT_RELEASES_DEVICE = 1 << 29,
-    SIMT_BLIND = 1 << 30 /**< atom.exch */
+    SIMT_BLIND = 1 << 30,  /**< atom.exch */
+    SIMT_LOOKS = INT32_MIN /**< acquires inside the block alone: between blocks with what follows,
+                                see simt_sync_met() */
 };
 
 struct simt_request {
@@ -78,6 +81,20 @@ bool simt_request_check(const struct simt_request *request);
  *  where its bytes may be the racing ones. See witness.h. */
 void simt_request_expect(const struct simt_request *request);
 void simt_request_witness(const struct simt_request *request);
+
+/* While a launch that ended in a race is run again, to see whether values of races are used; see
+ * harmless.h. */
+
+/** Before the checks of a request. @return the lanes that read what another thread writes without
+ *  being ordered */
+uint32_t simt_harmless_reads(const struct simt_request *request);
+
+/** @return true when all words of a lane are known to race. */
+bool simt_harmless_covers(const struct simt_request *request, uint32_t lane);
+
+/** A lane races with another thread of its block. @return false: that counts */
+bool simt_harmless_note(const struct simt_request *request, uint32_t lane,
+                        const struct simt_race *race);
 
 /** Whether a request reaches the shared memory of another block of the cluster. */
 SIMT_HOT bool simt_request_is_remote(const struct simt_request *request) {

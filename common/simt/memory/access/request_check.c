@@ -276,9 +276,15 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
     struct simt_race race;
     bool several = (request->mask & (request->mask - 1)) != 0;
     bool alike = request->pattern->shape == SIMT_SHAPE_SAME && several;
+    const struct simt_block *block = request->warp->block;
+    bool among_blocks = view->agent == &block->agent || view->agent == &block->peer;
+    bool lenient = block->run->harmless != NULL && !among_blocks;
     for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         int64_t relative = request->relative[lane];
+        if (lenient && simt_harmless_covers(request, lane)) {
+            continue;
+        }
         bool crowded = alike || (words->crowded >> lane & 1) != 0;
         const struct simt_touch touch = {
             .offset = view->offset + (uint64_t)relative,
@@ -288,11 +294,11 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
             .together = request->addresses != NULL,
             .silent = stored->known &&
                       memcmp(request->host + relative, stored->bytes[lane], request->bytes) == 0};
-        if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
+        if (!simt_history_touch(view->history, view->agent, &touch, &race) ||
+            (lenient && simt_harmless_note(request, lane, &race))) {
             continue;
         }
-        const struct simt_block *block = request->warp->block;
-        if (view->agent == &block->agent || view->agent == &block->peer) {
+        if (among_blocks) {
             simt_race_between_blocks(request, lane, &race);
         } else {
             simt_race_inside_block(request, other_lane_at(request, lane, &race), &race);
@@ -518,11 +524,25 @@ static inline bool is_quiet_read(const struct simt_request *request) {
                                 request->first, pattern->words);
 }
 
+/* Values of races are followed to their use. */
+static SIMT_COLD bool follow_races(const struct simt_request *request) {
+    struct simt_groups groups = {.bytes = group_bytes(request), .racing = true};
+    uint32_t lanes = simt_harmless_reads(request);
+    for (uint32_t n = 0; n < SIMT_MOST_GROUPS; n++) {
+        groups.missing[n] = lanes;
+    }
+    return lanes == 0 || simt_request_unwritten(request, lanes, &groups);
+}
+
 bool simt_request_check(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     bool again = block->run->witness != NULL;
     if (block->shadow == NULL) {
         return true;
+    }
+    if (block->run->harmless != NULL && (request->space == PTX_GLOBAL || is_shared(request)) &&
+        !follow_races(request)) {
+        return false;
     }
     if (is_quiet_read(request)) {
         return true;

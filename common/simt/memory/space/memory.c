@@ -38,14 +38,17 @@ struct simt_memory {
     size_t reserved;
     unsigned char *memory;
     uint64_t *written; /* one bit a byte of the window */
-    size_t limit, used;
-    uint64_t top; /* first address never handed out */
+    size_t limit;      /* of each GPU */
+    int devices, selected;
+    size_t used[SIMT_MOST_DEVICES];
+    unsigned allowed[SIMT_MOST_DEVICES]; /* whose memory its kernels may use: a bit each */
+    uint64_t top;                        /* first address never handed out */
     struct table device, host;
     void (*wanted)(void *context, uint64_t address); /* NULL: nobody watches */
     void *context;
     uint64_t serial, releases;
     size_t remembered; /* freed records in `device` */
-    struct simt_l2 *l2;
+    struct simt_l2 *l2[SIMT_MOST_DEVICES];
     struct simt_names names;
 };
 
@@ -68,10 +71,26 @@ static void release(void *memory, size_t bytes) {
     }
 }
 
+static enum status create_caches(struct simt_memory *memory) {
+    enum status status = STATUS_OK;
+    for (int d = 0; status == STATUS_OK && d < memory->devices; d++) {
+        status = simt_l2_create(&memory->l2[d], memory->reserved);
+        memory->allowed[d] = 1u << d;
+    }
+    return status;
+}
+
 enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
+    return simt_memory_create_for(memory, bytes, 1);
+}
+
+enum status simt_memory_create_for(struct simt_memory **memory, size_t bytes, int devices) {
     size_t reserved;
     *memory = NULL;
-    if (!checked_multiply(bytes, 2, &reserved) ||
+    if (devices < 1 || devices > SIMT_MOST_DEVICES) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (!checked_multiply(bytes, 2 * (size_t)devices, &reserved) ||
         !checked_add(reserved, SPARE_BYTES + PAGE - 1, &reserved)) {
         return STATUS_OVERFLOW;
     }
@@ -82,10 +101,11 @@ enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
     }
     made->reserved = reserved;
     made->limit = bytes;
+    made->devices = devices;
     made->window = (uint64_t)(uintptr_t)reserve_at(FIRST_ADDRESS, reserved, PROT_NONE);
     made->memory = reserve(reserved, PROT_READ | PROT_WRITE);
     made->written = reserve(reserved / 8, PROT_READ | PROT_WRITE);
-    enum status status = simt_l2_create(&made->l2, reserved);
+    enum status status = create_caches(made);
     if (made->window == 0 || made->memory == NULL || made->written == NULL || status != STATUS_OK) {
         simt_memory_free(made);
         return STATUS_OUT_OF_MEMORY;
@@ -102,10 +122,26 @@ void simt_memory_free(struct simt_memory *memory) {
     release((void *)(uintptr_t)memory->window, memory->reserved);
     release(memory->memory, memory->reserved);
     release(memory->written, memory->reserved / 8);
-    simt_l2_free(memory->l2);
+    for (int d = 0; d < memory->devices; d++) {
+        simt_l2_free(memory->l2[d]);
+    }
     free(memory->device.records);
     free(memory->host.records);
     free(memory);
+}
+
+void simt_memory_select(struct simt_memory *memory, int device) {
+    memory->selected = device;
+}
+
+void simt_memory_allow(struct simt_memory *memory, int device, int peer, bool allowed) {
+    unsigned bit = 1u << peer;
+    memory->allowed[device] =
+        allowed ? memory->allowed[device] | bit : memory->allowed[device] & ~bit;
+}
+
+bool simt_memory_allows(const struct simt_memory *memory, int device) {
+    return (memory->allowed[memory->selected] >> device & 1) != 0;
 }
 
 /* Number of records that begin at or below the address. */
@@ -220,13 +256,15 @@ enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t a
     }
     taken = taken / GRANULE * GRANULE;
     alignment = alignment < GRANULE ? GRANULE : alignment;
-    if (taken > memory->limit - memory->used || alignment > memory->reserved / 2 ||
+    size_t *used = &memory->used[memory->selected];
+    if (taken > memory->limit - *used || alignment > memory->reserved / 2 ||
         !find_room(memory, taken, alignment, address)) {
         return STATUS_OUT_OF_MEMORY;
     }
     const struct record record = {
         .allocation = {.address = *address,
                        .bytes = bytes,
+                       .device = memory->selected,
                        .what = what,
                        .serial = memory->serial + 1},
         .end = *address + taken,
@@ -234,7 +272,7 @@ enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t a
     enum status status = table_insert(&memory->device, &record);
     if (status == STATUS_OK) {
         memory->serial++;
-        memory->used += taken;
+        *used += taken;
     }
     return status;
 }
@@ -259,12 +297,29 @@ enum status simt_memory_release(struct simt_memory *memory, uint64_t address) {
     simt_names_forget(&memory->names, address, record->end);
     record->allocation.freed = true;
     record->released = memory->releases++;
-    memory->used -= record->end - address;
+    memory->used[record->allocation.device] -= record->end - address;
     return_pages(memory, address, record->end);
     if (++memory->remembered > MAX_REMEMBERED) {
         forget(memory, memory->releases - MAX_REMEMBERED / 2);
     }
     return STATUS_OK;
+}
+
+int simt_memory_device_of(const struct simt_memory *memory, uint64_t address) {
+    const struct record *record = record_below(&memory->device, address);
+    return holds(record, address) && !record->allocation.freed ? record->allocation.device : -1;
+}
+
+void simt_memory_release_all(struct simt_memory *memory, int device) {
+    for (size_t n = 0; n < memory->device.count;) {
+        const struct simt_allocation *allocation = &memory->device.records[n].allocation;
+        size_t before = memory->device.count;
+        if (allocation->device == device && !allocation->freed) {
+            enum status status = simt_memory_release(memory, allocation->address);
+            (void)status; /* it is there, and not freed */
+        }
+        n = memory->device.count < before ? 0 : n + 1; /* old freed ones may have been forgotten */
+    }
 }
 
 enum status simt_memory_register_host(struct simt_memory *memory, void *host, size_t bytes,
@@ -361,7 +416,8 @@ bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
     if (!holds(record, address)) {
         record = record_below(&memory->host, address);
     }
-    if (!holds(record, address) || record->allocation.freed) {
+    if (!holds(record, address) || record->allocation.freed ||
+        (!record->allocation.host && !simt_memory_allows(memory, record->allocation.device))) {
         return false;
     }
     const struct simt_allocation *allocation = &record->allocation;
@@ -565,14 +621,17 @@ size_t simt_memory_used_by(const struct simt_memory *memory, const char *what) {
 }
 
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total) {
-    *used = memory->used;
+    *used = memory->used[memory->selected];
     *total = memory->limit;
 }
 
 void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes) {
-    simt_l2_fill(memory->l2, address - memory->window, bytes);
+    int device = memory->devices > 1 ? simt_memory_device_of(memory, address) : 0;
+    if (device >= 0) {
+        simt_l2_fill(memory->l2[device], address - memory->window, bytes);
+    }
 }
 
 struct simt_l2 *simt_memory_l2(const struct simt_memory *memory) {
-    return memory->l2;
+    return memory->l2[memory->selected];
 }

@@ -215,6 +215,7 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
         return cudaErrorInvalidValue;
     }
     switch (node->work.kind) {
+    case WORK_COLLECTIVE: /* a kernel, as NCCL has it; none whose parameters can be asked for */
     case WORK_KERNEL:
         *type = cudaGraphNodeTypeKernel;
         break;
@@ -421,9 +422,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 }
 
 /** Runs the nodes. A stream that is being captured takes no graph, as on a GPU. */
-static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
-                          cudaStream_t handle) {
-    struct CUstream_st *stream = stream_find(runtime, handle);
+static cudaError_t launch_in(struct runtime *runtime, cudaGraphExec_t executable,
+                             struct CUstream_st *stream) {
     if (!is_executable(runtime, executable) || stream == NULL) {
         return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
     }
@@ -431,11 +431,26 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
         return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
     cudaError_t error = capture_allows_use(runtime, stream);
+    const struct work work = {
+        .kind = WORK_GRAPH, .call = "cudaGraphLaunch", .graph = executable->graph};
+    if (error == cudaSuccess && flight_is_needed(runtime, stream, &work)) {
+        return flight_add(runtime, stream, &work);
+    }
     order_begin(runtime, stream);
     if (error == cudaSuccess) {
         error = graph_run(runtime, executable->graph);
     }
     order_end(runtime, stream, "a graph");
+    return error;
+}
+
+static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
+                          cudaStream_t handle) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    int device = runtime->device;
+    runtime_select(runtime, stream != NULL ? stream->device : device);
+    cudaError_t error = launch_in(runtime, executable, stream);
+    runtime_select(runtime, device);
     return error;
 }
 

@@ -99,7 +99,7 @@ static cudaError_t release(struct runtime *runtime, void *memory) {
     }
     /* cudaFree() waits for the device; memory that is freed in stream order may be another's next.
      */
-    order_waited(runtime, NULL);
+    order_waited_for_device(runtime);
     struct host_block *block = host_block_find(runtime, memory);
     if (block == NULL) {
         return release_device(runtime, memory);
@@ -114,7 +114,7 @@ static cudaError_t release(struct runtime *runtime, void *memory) {
 }
 
 cudaError_t cudaFree(void *memory) {
-    SYNCHRONOUS_CALL(runtime, release(runtime, memory));
+    WAITING_CALL(runtime, flights_wait_for_device(runtime), release(runtime, memory));
 }
 
 static cudaError_t release_async(struct runtime *runtime, void *memory, cudaStream_t handle) {
@@ -130,7 +130,8 @@ static cudaError_t release_async(struct runtime *runtime, void *memory, cudaStre
 }
 
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
-    DEVICE_CALL(runtime, release_async(runtime, memory, stream));
+    WAITING_CALL(runtime, flights_wait_for(runtime, stream_find(runtime, stream)),
+                 release_async(runtime, memory, stream));
 }
 
 /** @return false when the padded rows do not fit a size_t. */
@@ -345,6 +346,7 @@ static cudaError_t pointer_attributes(struct runtime *runtime,
     } else if (simt_memory_find(runtime->memory, (uint64_t)(uintptr_t)pointer, &allocation) &&
                !allocation.freed) {
         attributes->type = allocation.host ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
+        attributes->device = allocation.device;
         attributes->devicePointer = plain;
         attributes->hostPointer = allocation.host ? plain : NULL;
     } else {

@@ -25,6 +25,14 @@ cudaError_t simt_ask_state(struct simt_device_state *state);
 cudaError_t simt_ask_gpu(char *key, int size);
 cudaError_t simt_ask_name(const void *pointer, const char *name);
 
+/** What libnccl.so.2 asks for: see nccl/collective.h. None of them waits for other ranks. */
+cudaError_t simt_collective_join(struct collective_join *join);
+cudaError_t simt_collective_split(struct collective_split *split);
+cudaError_t simt_collective_status(struct collective_status *status);
+cudaError_t simt_collective_submit(const struct collective *operation, cudaStream_t stream);
+cudaError_t simt_collective_exchange(const struct collective_exchange *exchange,
+                                     cudaStream_t stream);
+
 /** How the arguments of a kernel lie; loads its module. */
 cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *function);
 /** Describes an address of device memory. */

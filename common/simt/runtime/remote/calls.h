@@ -49,6 +49,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #include "common/simt/control.h"
+#include "common/simt/nccl/collective.h"
 #include "common/simt/simt.h"
 
 typedef struct module *simt_module_handle;
@@ -362,6 +363,12 @@ struct fatbin_wrapper {
     X(simt_ask_state, 1, (INOUT, struct simt_device_state))                                        \
     X(simt_ask_gpu, 2, (TEXT_OUT, b), (IN, int))                                                   \
     X(simt_ask_name, 2, (IN, const void *), (TEXT, 0))                                             \
+    /* What libnccl.so.2 asks for. */                                                              \
+    X(simt_collective_join, 1, (INOUT, struct collective_join))                                    \
+    X(simt_collective_split, 1, (INOUT, struct collective_split))                                  \
+    X(simt_collective_status, 1, (INOUT, struct collective_status))                                \
+    X(simt_collective_submit, 2, (POINTED, struct collective), (HANDLE, cudaStream_t))             \
+    X(simt_collective_exchange, 2, (POINTED, struct collective_exchange), (HANDLE, cudaStream_t))  \
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \

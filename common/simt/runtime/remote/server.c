@@ -21,15 +21,21 @@ static void send_reply(struct server *server, struct frame *frame) {
     reply->call = frame->request->call;
     reply->error = (int32_t)frame->error;
     reply->last = (int32_t)*runtime_last_error();
+    reply->thread = (uint64_t)*runtime_thread_device();
     if (packet_send(server->socket, reply, NULL) != STATUS_OK) {
         server->broken = true;
     }
 }
 
 /** The last error is the program's: here it only shows whether the call set it. */
-static void begin_thread(const struct packet *request) {
+static bool begin_thread(const struct server *server, const struct packet *request) {
+    if (request->error < 0 || request->error >= server->runtime->settings.devices) {
+        return false;
+    }
     *runtime_thread() = request->thread;
+    *runtime_thread_device() = request->error;
     *runtime_last_error() = (cudaError_t)PACKET_NO_ERROR;
+    return true;
 }
 
 bool server_call(struct server *server) {
@@ -38,12 +44,12 @@ bool server_call(struct server *server) {
                           .request = request,
                           .reply = server->replies[server->depth],
                           .good = true};
-    if (request->kind != PACKET_CALL || server->depth + 1 >= SERVER_DEPTH) {
+    if (request->kind != PACKET_CALL || server->depth + 1 >= SERVER_DEPTH ||
+        !begin_thread(server, request)) {
         return false;
     }
     packet_begin(frame.reply, PACKET_REPLY);
     server->depth++;
-    begin_thread(request);
     bool known = serve_number(&frame, request->call);
     if (known && !frame.good) {
         *runtime_last_error() = frame.error;
@@ -65,6 +71,7 @@ static bool greet(const struct server *server, int socket) {
     packet_begin(hello, PACKET_HELLO);
     hello->address = window.begin;
     hello->bytes = window.end - window.begin;
+    hello->thread = (uint64_t)server->runtime->settings.devices;
     return packet_send(socket, hello, NULL) == STATUS_OK;
 }
 

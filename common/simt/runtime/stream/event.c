@@ -12,9 +12,12 @@
 
 struct CUevent_st {
     unsigned flags;
+    int device; /**< of the stream that it was recorded in last; first, of its creation */
     bool recorded;
     struct order_clock clock;   /**< what comes before it */
     double time;                /**< modelled nanoseconds */
+    uint64_t promised, come;    /**< records so far: asked for, and done; see flight.h */
+    bool destroyed;             /**< goes when all have come */
     unsigned long long capture; /**< id of the capture it was last recorded in; 0: none */
     struct node_list after;     /**< captured work it stands for */
     struct CUevent_st *next;
@@ -22,10 +25,22 @@ struct CUevent_st {
 
 static struct CUevent_st *find(struct runtime *runtime, cudaEvent_t handle) {
     struct CUevent_st *event = runtime->events;
-    while (event != NULL && event != handle) {
+    while (event != NULL && (event != handle || event->destroyed)) {
         event = event->next;
     }
     return event;
+}
+
+uint64_t event_promise(cudaEvent_t event) {
+    return ++event->promised;
+}
+
+uint64_t event_promised(cudaEvent_t event) {
+    return event->promised;
+}
+
+bool event_has_come(cudaEvent_t event, uint64_t number) {
+    return event->come >= number;
 }
 
 static cudaError_t create(struct runtime *runtime, cudaEvent_t *handle, unsigned flags) {
@@ -41,6 +56,7 @@ static cudaError_t create(struct runtime *runtime, cudaEvent_t *handle, unsigned
         return cudaErrorMemoryAllocation;
     }
     event->flags = flags;
+    event->device = runtime->device;
     event->next = runtime->events;
     runtime->events = event;
     *handle = event;
@@ -57,11 +73,16 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 
 static cudaError_t destroy(struct runtime *runtime, cudaEvent_t handle) {
     struct CUevent_st **link = &runtime->events;
+    struct CUevent_st *busy = find(runtime, handle);
+    if (busy != NULL && (busy->come < busy->promised || runtime->flights.count > 0)) {
+        busy->destroyed = true; /* work that is not done may still wait for it */
+        return cudaSuccess;
+    }
     while (*link != NULL && *link != handle) {
         link = &(*link)->next;
     }
     struct CUevent_st *event = *link;
-    if (event == NULL) {
+    if (event == NULL || event->destroyed) {
         return cudaErrorInvalidResourceHandle;
     }
     *link = event->next;
@@ -80,7 +101,8 @@ static void record_at(struct runtime *runtime, struct CUevent_st *event,
     event->recorded = true;
     order_clock_free(&event->clock);
     order_record(runtime, stream, &event->clock);
-    event->time = runtime->clock;
+    event->device = stream->device;
+    event->time = runtime_clock_of(runtime, stream->device);
 }
 
 static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStream_t on) {
@@ -98,6 +120,11 @@ static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStrea
                    ? cudaSuccess
                    : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
     }
+    cudaError_t error = cudaSuccess;
+    if (flight_records(runtime, stream, event, &error)) {
+        return error;
+    }
+    event->come = event_promise(event);
     record_at(runtime, event, stream);
     return cudaSuccess;
 }
@@ -110,8 +137,25 @@ void event_record_now(struct runtime *runtime, cudaEvent_t event) {
     record_at(runtime, event, runtime->order.stream);
 }
 
+/** Work of the selected device comes after an event of another one. */
+static void come_after(struct runtime *runtime, const struct CUevent_st *event,
+                       struct CUstream_st *stream) {
+    order_learn(&stream->clock, &event->clock);
+    if (event->recorded && event->device != stream->device) {
+        int device = runtime->device;
+        runtime_select(runtime, stream->device);
+        runtime->clock = event->time > runtime->clock ? event->time : runtime->clock;
+        runtime_select(runtime, device);
+    }
+}
+
+void event_keep(struct runtime *runtime, cudaEvent_t event, uint64_t number) {
+    (void)runtime;
+    event->come = number > event->come ? number : event->come;
+}
+
 void event_wait_now(struct runtime *runtime, cudaEvent_t event) {
-    order_learn(&runtime->order.stream->clock, &event->clock);
+    come_after(runtime, event, runtime->order.stream);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -128,16 +172,20 @@ static cudaError_t wait(struct runtime *runtime, cudaEvent_t handle) {
     if (event == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
+    if (event->recorded) {
+        runtime_meet(runtime, event->time);
+    }
     order_waited(runtime, &event->clock);
     return event->capture != 0 ? cudaErrorCapturedEvent : cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    SYNCHRONOUS_CALL(runtime, wait(runtime, event));
+    WAITING_CALL(runtime, flights_wait_for_event(runtime, find(runtime, event)),
+                 wait(runtime, event));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-    SYNCHRONOUS_CALL(runtime, wait(runtime, event));
+    WAITING_CALL(runtime, flights_ask_event(runtime, find(runtime, event)), wait(runtime, event));
 }
 
 static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEvent_t from,
@@ -150,6 +198,9 @@ static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEve
     if (start == NULL || stop == NULL || !start->recorded || !stop->recorded ||
         ((start->flags | stop->flags) & cudaEventDisableTiming) != 0) {
         return cudaErrorInvalidResourceHandle;
+    }
+    if (start->come < start->promised || stop->come < stop->promised) {
+        return cudaErrorNotReady;
     }
     order_waited(runtime, &start->clock); /* a time is known of events that have come */
     order_waited(runtime, &stop->clock);
@@ -186,7 +237,11 @@ static cudaError_t stream_wait(struct runtime *runtime, cudaStream_t handle, cud
     if (stream->capture != NULL && event->recorded) {
         return capture_spoil(stream->capture, cudaErrorStreamCaptureIsolation);
     }
-    order_learn(&stream->clock, &event->clock);
+    cudaError_t error = cudaSuccess;
+    if (flight_waits(runtime, stream, event, &error)) {
+        return error;
+    }
+    come_after(runtime, event, stream);
     return capture_allows_use(runtime, stream);
 }
 

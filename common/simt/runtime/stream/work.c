@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/runtime/collective/communicator.h"
+#include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
@@ -128,6 +130,8 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     case WORK_RECORD:
     case WORK_WAIT:
         return event_check(runtime, work->event);
+    case WORK_COLLECTIVE:
+        return collective_check(runtime, work->collective);
     case WORK_EMPTY:
         break;
     }
@@ -175,6 +179,10 @@ static bool is_pageable(struct runtime *runtime, const void *host) {
     return host_block_find(runtime, host) == NULL;
 }
 
+static int device_of(const struct runtime *runtime, const void *pointer) {
+    return simt_memory_device_of(runtime->memory, (uint64_t)(uintptr_t)pointer);
+}
+
 /** Counts a copy and its modelled time. Host to host takes no device time. */
 static void account_copy(struct runtime *runtime, const struct copy_work *copy, bool graph) {
     bool to = simt_memory_is_device(runtime->memory, copy->to.pointer);
@@ -192,6 +200,10 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     if (to && from) {
         report->copies_on_device++;
         report->bytes_on_device += bytes;
+        if (device_of(runtime, copy->to.pointer) != device_of(runtime, copy->from.pointer)) {
+            runtime->clock += simt_link_copy(runtime->settings.gpu, bytes);
+            return;
+        }
     } else if (to) {
         report->copies_to_device++;
         report->bytes_to_device += bytes;
@@ -300,6 +312,9 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
     case WORK_WAIT:
         event_wait_now(runtime, work->event);
         return true;
+    case WORK_COLLECTIVE:
+        *error = collective_run(runtime, work->collective);
+        return true;
     default:
         return false;
     }
@@ -326,12 +341,27 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
     return error;
 }
 
+static cudaError_t duplicate_collective(struct work *work) {
+    size_t bytes = collective_work_bytes(work->collective);
+    struct collective_work *copy = malloc(bytes);
+    if (copy == NULL) {
+        work->kind = WORK_EMPTY;
+        return cudaErrorMemoryAllocation;
+    }
+    memcpy(copy, work->collective, bytes);
+    work->collective = copy;
+    return cudaSuccess;
+}
+
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     *copy = *work;
     if (work->kind == WORK_GRAPH) {
         copy->graph = graph_copy(work->graph);
         copy->kind = copy->graph != NULL ? WORK_GRAPH : WORK_EMPTY;
         return copy->graph != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    if (work->kind == WORK_COLLECTIVE) {
+        return duplicate_collective(copy);
     }
     if (work->kind != WORK_KERNEL) {
         return cudaSuccess;
@@ -351,6 +381,8 @@ void work_free(struct work *work) {
         free(work->kernel.parameters);
     } else if (work->kind == WORK_GRAPH) {
         graph_free(work->graph);
+    } else if (work->kind == WORK_COLLECTIVE) {
+        free(work->collective);
     }
     work->kind = WORK_EMPTY;
 }

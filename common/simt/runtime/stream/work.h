@@ -21,7 +21,8 @@ enum work_kind {
     WORK_HOST,
     WORK_GRAPH, /**< of nodes alone, as what follows */
     WORK_RECORD,
-    WORK_WAIT
+    WORK_WAIT,
+    WORK_COLLECTIVE
 };
 
 /** Rows of bytes in memory: row r of plane p begins at pointer + p * slice + r * pitch. */
@@ -62,6 +63,7 @@ struct host_work {
 };
 
 struct CUgraph_st;
+struct collective_work;
 
 struct work {
     enum work_kind kind;
@@ -71,8 +73,9 @@ struct work {
         struct copy_work copy;
         struct set_work set;
         struct host_work host;
-        struct CUgraph_st *graph; /**< a child graph; owned */
-        cudaEvent_t event;        /**< recorded, or waited for */
+        struct CUgraph_st *graph;           /**< a child graph; owned */
+        cudaEvent_t event;                  /**< recorded, or waited for */
+        struct collective_work *collective; /**< owned */
     };
 };
 
