@@ -8,8 +8,9 @@
 #include "common/base/checked.h"
 #include "common/models/fused.h"
 #include "common/models/resident.h"
+#include "common/models/streaming_cache.h"
 
-enum { LAYER_TENSORS = 16, OTHER_TENSORS = 5, BUFFERS = 9 };
+enum { LAYER_TENSORS = 16, OTHER_TENSORS = 5, BUFFERS = 11 };
 
 struct gpt_neox {
     struct gpt_neox_config config;
@@ -28,7 +29,10 @@ struct gpt_neox {
     float *expanded;  /* (T, hidden) */
     float *logits;    /* (V) */
 
-    float *k_cache, *v_cache; /* (L, config.T, C) */
+    float *k_cache, *v_cache; /* (L, config.T, C); with sinks, keys are not rotated there */
+
+    /* With sinks alone: keys of a layer rotated by their places, and zeros to copy them with. */
+    float *placed, *zeros; /* (config.T, C) */
 
     void *decoder; /* the engine's, if it runs the whole decoder; then nothing else is resident */
 };
@@ -47,7 +51,15 @@ static enum status check_config(const struct gpt_neox_config *c, size_t batch,
                          "%zu, rotary %zu, V %zu, T %zu, batch %zu",
                          c->C, c->hidden, c->L, c->NH, c->HS, c->rotary, c->V, c->T, batch);
     }
+    if (c->recent > 0 && c->T != c->sinks + c->recent) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "a cache of %zu sinks and %zu recent tokens needs a context of as many, not "
+            "%zu",
+            c->sinks, c->recent, c->T);
+    }
     size_t cache_rows;
+
     if (!checked_multiply(c->L, c->T, &cache_rows)) {
         return error_set(error, STATUS_OVERFLOW, "GPT-NeoX sizes overflow: L %zu, T %zu", c->L,
                          c->T);
@@ -96,6 +108,7 @@ static void list_others(struct resident_tensor list[OTHER_TENSORS], struct gpt_n
 
 static void list_buffers(struct resident_buffer list[BUFFERS], struct gpt_neox *m) {
     const struct gpt_neox_config *c = &m->config;
+    size_t placed = c->recent > 0 ? c->T : 0;
     const struct resident_buffer buffers[BUFFERS] = {
         {&m->x, m->batch, c->C},
         {&m->normed, m->batch, c->C},
@@ -106,6 +119,8 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct gpt_neox *
         {&m->logits, 1, c->V},
         {&m->k_cache, c->L * c->T, c->C},
         {&m->v_cache, c->L * c->T, c->C},
+        {&m->placed, placed, c->C},
+        {&m->zeros, placed, c->C},
     };
     memcpy(list, buffers, sizeof buffers);
 }
@@ -127,7 +142,9 @@ static enum status make_resident(struct gpt_neox *m, const struct gpt_neox_weigh
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
         TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
     }
-    return resident_buffers_alloc(m->engine, buffers, BUFFERS);
+    TRY(resident_buffers_alloc(m->engine, buffers, BUFFERS));
+    return resident_zeros(m->engine, m->zeros,
+                          m->config.recent > 0 ? m->config.T * m->config.C : 0);
 }
 
 /* Makes an empty model. */
@@ -276,6 +293,38 @@ static enum status attend(struct gpt_neox *m, size_t l, size_t T, size_t positio
     return project(m, m->projected, m->attended, w->wo, w->bo, T, c->C, c->C);
 }
 
+/* The same for one token of a text without end. */
+static enum status attend_places(struct gpt_neox *m, size_t l, size_t position) {
+    const struct gpt_neox_config *c = &m->config;
+    const struct gpt_neox_layer *w = &m->weights.layers[l];
+    const struct engine *e = m->engine;
+    const struct streaming_cache cache = streaming_cache_at(c->sinks, c->recent, position);
+    float *k = m->k_cache + l * c->T * c->C, *v = m->v_cache + l * c->T * c->C;
+    TRY(project(m, m->q, m->normed, w->wq, w->bq, 1, c->C, c->C));
+    TRY(project(m, k + cache.row * c->C, m->normed, w->wk, w->bk, 1, c->C, c->C));
+    TRY(project(m, v + cache.row * c->C, m->normed, w->wv, w->bv, 1, c->C, c->C));
+    TRY(rotate(m, m->q, 1, cache.seen - 1));
+    TRY(e->residual(e->context, m->placed, k, m->zeros, cache.seen * c->C)); /* a copy */
+    for (size_t i = 0; i < cache.count; i++) {
+        const struct streaming_run *run = &cache.runs[i];
+        TRY(rotate(m, m->placed + run->row * c->C, run->rows, run->place));
+    }
+    const struct nn_attention attention = {.q = m->q,
+                                           .k = m->placed,
+                                           .v = v,
+                                           .B = 1,
+                                           .T = 1,
+                                           .S = cache.seen,
+                                           .NH = c->NH,
+                                           .KVH = c->NH,
+                                           .HS = c->HS,
+                                           .q_stride = c->C,
+                                           .kv_stride = c->C,
+                                           .scale = 1.0f / sqrtf((float)c->HS)};
+    TRY(e->attention(e->context, m->attended, &attention));
+    return project(m, m->projected, m->attended, w->wo, w->bo, 1, c->C, c->C);
+}
+
 /* projected = mlp(normed). */
 static enum status feed_forward(struct gpt_neox *m, size_t l, size_t T) {
     const struct gpt_neox_config *c = &m->config;
@@ -295,7 +344,8 @@ static enum status forward_layer(struct gpt_neox *m, size_t l, size_t T, size_t 
     size_t count = T * c->C;
     TRY(e->layernorm(context, m->normed, m->x, w->attention_norm, w->attention_norm_bias, T, c->C,
                      c->norm_eps));
-    TRY(attend(m, l, T, position));
+    TRY(c->recent > 0 ? attend_places(m, l, position) : attend(m, l, T, position));
+
     if (c->parallel) {
         TRY(e->layernorm(context, m->normed, m->x, w->ffn_norm, w->ffn_norm_bias, T, c->C,
                          c->norm_eps));
@@ -328,7 +378,7 @@ static enum status check_call(const struct gpt_neox *m, const int32_t *tokens, s
     if (count == 0 || count > m->batch) {
         return STATUS_INVALID_ARGUMENT;
     }
-    if (position > c->T || count > c->T - position) {
+    if (c->recent == 0 && (position > c->T || count > c->T - position)) {
         return STATUS_TOO_LONG;
     }
     for (size_t t = 0; t < count; t++) {
@@ -348,11 +398,15 @@ enum status gpt_neox_forward(struct gpt_neox *m, const int32_t *tokens, size_t c
         const struct llama2_decoder_call call = {tokens, count, position, logits};
         return e->decoder_run(e->context, m->decoder, &call);
     }
-    TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens, count, c->C, false));
-    for (size_t l = 0; l < c->L; l++) {
-        TRY(forward_layer(m, l, count, position));
+    /* With sinks each token has a window of its own. */
+    size_t step = c->recent > 0 ? 1 : count;
+    for (size_t t = 0; t < count; t += step) {
+        TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens + t, step, c->C, false));
+        for (size_t l = 0; l < c->L; l++) {
+            TRY(forward_layer(m, l, step, position + t));
+        }
     }
-    return logits != NULL ? classify_last(m, count, logits) : STATUS_OK;
+    return logits != NULL ? classify_last(m, step, logits) : STATUS_OK;
 }
 
 bool gpt_neox_draws(const struct gpt_neox *m) {
@@ -373,6 +427,7 @@ enum status gpt_neox_next(struct gpt_neox *m, size_t position, int32_t *token) {
     if (position == 0) { /* there are no logits to draw from */
         return STATUS_INVALID_ARGUMENT;
     }
-    return position < m->config.T ? e->decoder_next(e->context, m->decoder, position, token)
-                                  : STATUS_TOO_LONG;
+    return m->config.recent > 0 || position < m->config.T
+               ? e->decoder_next(e->context, m->decoder, position, token)
+               : STATUS_TOO_LONG;
 }

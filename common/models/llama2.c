@@ -9,6 +9,7 @@
 #include "common/models/fused.h"
 #include "common/models/llama2_rope.h"
 #include "common/models/resident.h"
+#include "common/models/streaming_cache.h"
 
 enum { LAYER_TENSORS = 16, OTHER_TENSORS = 4, BUFFERS = 12 };
 
@@ -134,18 +135,6 @@ static enum status scale_rope(struct llama2 *m) {
     return STATUS_OK;
 }
 
-static enum status clear_zeros(struct llama2 *m) {
-    size_t count = m->config.T * m->config.KVH * m->config.HS;
-    float *zeros = calloc(count, sizeof *zeros);
-    if (zeros == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    enum status status =
-        m->engine->write(m->engine->context, m->zeros, zeros, count * sizeof *zeros);
-    free(zeros);
-    return status;
-}
-
 static enum status make_resident(struct llama2 *m, const struct llama2_weights *host) {
     struct resident_tensor others[OTHER_TENSORS];
     struct resident_buffer buffers[BUFFERS];
@@ -163,7 +152,8 @@ static enum status make_resident(struct llama2 *m, const struct llama2_weights *
         TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
     }
     TRY(resident_buffers_alloc(m->engine, buffers, BUFFERS));
-    return m->config.recent > 0 ? clear_zeros(m) : STATUS_OK;
+    size_t kept = m->config.T * m->config.KVH * m->config.HS;
+    return resident_zeros(m->engine, m->zeros, m->config.recent > 0 ? kept : 0);
 }
 
 /* Makes an empty model. */
@@ -380,53 +370,37 @@ static enum status attend_cache(const struct llama2 *m, size_t l, size_t T, size
                : m->engine->attention(m->engine->context, m->attended, &attention);
 }
 
-/* placed = the n keys of layer l, rotated by their places. Sinks have the first rows; the others
-   are a ring, whose oldest token has row `oldest` behind them. */
-static enum status place_keys(const struct llama2 *m, size_t l, size_t n, size_t oldest) {
-    const struct llama2_config *c = &m->config;
-    const struct engine *e = m->engine;
-    size_t width = c->KVH * c->HS, sinks = n < c->sinks ? n : c->sinks, ring = n - sinks;
-    const float *keys = m->k_cache + l * c->T * width;
-    float *behind = m->placed + sinks * width;
-    TRY(e->residual(e->context, m->placed, keys, m->zeros, n * width));
-    if (sinks > 0) {
-        TRY(rotate(m, m->placed, sinks, c->KVH, 0));
-    }
-    if (ring > oldest) {
-        TRY(rotate(m, behind + oldest * width, ring - oldest, c->KVH, sinks));
-    }
-    return oldest > 0 ? rotate(m, behind, oldest, c->KVH, sinks + ring - oldest) : STATUS_OK;
-}
-
 /* attended = attention of one new token of a text without end over the cache of layer l. */
 static enum status attend_places(struct llama2 *m, size_t l, size_t position) {
     const struct llama2_config *c = &m->config;
     const struct llama2_layer *w = &m->weights.layers[l];
+    const struct engine *e = m->engine;
+    const struct streaming_cache cache = streaming_cache_at(c->sinks, c->recent, position);
     size_t q_width = c->NH * c->HS, width = c->KVH * c->HS;
-    bool full = position >= c->T;
-    size_t n = full ? c->T : position + 1, around = full ? (position - c->sinks) % c->recent : 0;
-    size_t row = full ? c->sinks + around : position;
-    float *k_new = m->k_cache + (l * c->T + row) * width;
-    float *v_new = m->v_cache + (l * c->T + row) * width;
+    float *k = m->k_cache + l * c->T * width, *v = m->v_cache + l * c->T * width;
     TRY(project(m, m->q, m->normed, w->wq, w->bq, 1, q_width, c->C));
-    TRY(project(m, k_new, m->normed, w->wk, w->bk, 1, width, c->C));
-    TRY(project(m, v_new, m->normed, w->wv, w->bv, 1, width, c->C));
-    TRY(rotate(m, m->q, 1, c->NH, n - 1));
-    TRY(place_keys(m, l, n, full ? (around + 1) % c->recent : 0));
+    TRY(project(m, k + cache.row * width, m->normed, w->wk, w->bk, 1, width, c->C));
+    TRY(project(m, v + cache.row * width, m->normed, w->wv, w->bv, 1, width, c->C));
+    TRY(rotate(m, m->q, 1, c->NH, cache.seen - 1));
+    TRY(e->residual(e->context, m->placed, k, m->zeros, cache.seen * width)); /* a copy */
+    for (size_t i = 0; i < cache.count; i++) {
+        const struct streaming_run *run = &cache.runs[i];
+        TRY(rotate(m, m->placed + run->row * width, run->rows, c->KVH, run->place));
+    }
     float factor = c->rope.attention_scale > 0.0f ? c->rope.attention_scale : 1.0f;
     const struct nn_attention attention = {.q = m->q,
                                            .k = m->placed,
-                                           .v = m->v_cache + l * c->T * width,
+                                           .v = v,
                                            .B = 1,
                                            .T = 1,
-                                           .S = n,
+                                           .S = cache.seen,
                                            .NH = c->NH,
                                            .KVH = c->KVH,
                                            .HS = c->HS,
                                            .q_stride = q_width,
                                            .kv_stride = width,
                                            .scale = factor / sqrtf((float)c->HS)};
-    return m->engine->attention(m->engine->context, m->attended, &attention);
+    return e->attention(e->context, m->attended, &attention);
 }
 
 /* attended = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */

@@ -1,5 +1,7 @@
 #include "common/models/resident.h"
 
+#include <stdlib.h>
+
 #include "common/base/checked.h"
 
 static bool bytes_of(size_t rows, size_t columns, size_t *bytes) {
@@ -51,4 +53,16 @@ void resident_buffers_release(const struct engine *engine, const struct resident
         engine->release(engine->context, *buffers[i].resident);
         *buffers[i].resident = NULL;
     }
+}
+
+enum status resident_zeros(const struct engine *engine, float *resident, size_t count) {
+    float *zeros = calloc(count + 1, sizeof *zeros);
+    if (zeros == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    enum status status =
+        count > 0 ? engine->write(engine->context, resident, zeros, count * sizeof *zeros)
+                  : STATUS_OK;
+    free(zeros);
+    return status;
 }

@@ -40,4 +40,7 @@ MUST_CHECK enum status resident_buffers_alloc(const struct engine *engine,
 void resident_buffers_release(const struct engine *engine, const struct resident_buffer *buffers,
                               size_t count);
 
+/** Makes @p count floats of a buffer zeros. */
+MUST_CHECK enum status resident_zeros(const struct engine *engine, float *resident, size_t count);
+
 #endif

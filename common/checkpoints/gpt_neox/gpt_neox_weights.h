@@ -31,9 +31,11 @@ struct gpt_neox_config {
     float rope_theta;
     float norm_eps;
     enum nn_activation activation; /**< NN_GELU or NN_GELU_TANH */
-    bool parallel;       /**< x + attention(norm1(x)) + mlp(norm2(x)); false: one after the other,
-                              y = x + attention(norm1(x)), then y + mlp(norm2(y)) */
-    bool attention_bias; /**< attention's projections have a bias; all others always have */
+    bool parallel;        /**< x + attention(norm1(x)) + mlp(norm2(x)); false: one after the other,
+                               y = x + attention(norm1(x)), then y + mlp(norm2(y)) */
+    bool attention_bias;  /**< attention's projections have a bias; all others always have */
+    size_t sinks, recent; /**< a text without end, as llama2_config has it; no checkpoint says so.
+                               recent 0: off; else T is sinks + recent */
 };
 
 /** Weights of a layer: host, fp32, row-major (out features, in features). */

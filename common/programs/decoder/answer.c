@@ -80,7 +80,7 @@ static enum status write_prompt(struct work *w, size_t shown, bool feeds) {
 static enum status write_all(struct work *w) {
     const struct generation *g = w->g;
     size_t steps = w->options->steps > 0 ? w->options->steps : SIZE_MAX;
-    bool context = !g->roll && steps > g->context;
+    bool context = generation_ends(g) && steps > g->context;
     size_t most = context ? g->context : steps, text = w->count - w->first;
     size_t shown = text < most ? text : most;
     bool feeds = w->count <= most;
@@ -96,7 +96,7 @@ static enum status check(const struct work *w) {
                          "the prompt is empty, and the tokenizer has no token that begins a text: "
                          "give a prompt");
     }
-    if (w->count > g->longest && !g->roll) {
+    if (w->count > g->longest && generation_ends(g)) {
         return error_set(w->error, STATUS_TOO_LONG,
                          "the prompt has %zu tokens, the model's context is %zu; --roll continues "
                          "beyond it",

@@ -87,6 +87,9 @@ void generation_free(struct generation *generation);
 /** Begins a new text, as a new generation would, but counts on. @param seed as for creation */
 void generation_restart(struct generation *generation, uint64_t seed);
 
+/** @return whether the text ends with the context: it neither rolls nor is endless. */
+bool generation_ends(const struct generation *generation);
+
 /** @return positions that are left before the context is full; SIZE_MAX when it rolls or is
  * endless. */
 size_t generation_room(const struct generation *generation);

@@ -23,7 +23,7 @@ enum status generation_create(struct generation *g, const struct llama2_session 
         .roll = roll,
         .endless = session->endless,
         .pending = -1,
-        .draws = language_model_draws(&session->model),
+        .draws = !session->endless && language_model_draws(&session->model),
         .tokens = calloc(context, sizeof(int32_t)),
         .logits = calloc(V, sizeof(float)),
     };
@@ -49,8 +49,12 @@ void generation_restart(struct generation *g, uint64_t seed) {
     g->has_logits = g->begun = false;
 }
 
+bool generation_ends(const struct generation *g) {
+    return !g->roll && !g->endless;
+}
+
 size_t generation_room(const struct generation *g) {
-    if (g->roll || g->endless) {
+    if (!generation_ends(g)) {
         return SIZE_MAX;
     }
     size_t used = g->position + (g->pending >= 0 ? 1 : 0);

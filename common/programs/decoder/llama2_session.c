@@ -279,6 +279,8 @@ static enum status make_gpt_neox(struct llama2_session *s, const struct engine *
     struct gpt_neox_config config = s->gpt_neox.config;
     struct error cause = {0};
     config.T = s->context;
+    config.sinks = s->endless ? s->sinks : 0;
+    config.recent = s->endless ? s->context - s->sinks : 0;
     s->dtype = gpt_neox_dtype(&s->gpt_neox);
     if (o->dtype != NULL) {
         TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
@@ -353,12 +355,7 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
 
 /* Whether the model can see sinks and a window. */
 static enum status check_endless(const struct llama2_session *s, struct error *error) {
-    if (s->is_gpt_neox) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "--window: a GPT-NeoX writes up to its context of %zu tokens",
-                         s->gpt_neox.config.T);
-    }
-    return s->checkpoint.config.window == 0
+    return s->is_gpt_neox || s->checkpoint.config.window == 0
                ? STATUS_OK
                : error_set(error, STATUS_UNSUPPORTED,
                            "--window: the model has a sliding window of its own, of %zu tokens",

@@ -1,6 +1,6 @@
 /**
  * @file engine.h
- * @brief Stage 14 of the course: a Llama2 on the decoder that writes without end.
+ * @brief Stage 14 of the course: a Llama2 or a GPT-NeoX on the decoder that writes without end.
  */
 #ifndef WARPBOOK_LABS_14_ENDLESS_TEXT_GIVEN_ENGINE_H_
 #define WARPBOOK_LABS_14_ENDLESS_TEXT_GIVEN_ENGINE_H_

@@ -27,18 +27,25 @@ close() {
         fail "$1: $(nats "$2") and $(nats "$3") nats a token"
 }
 
-for cache in "--sinks 2 --window 7" "--window 5"; do
+# same CACHE MODEL: every stage writes the first one's text, and gives its figures.
+same() {
+    local stage
     for stage in "${stages[@]}"; do
         # shellcheck disable=SC2086 # several flags
-        accepts "$generate" "${tiny[@]}" -t 0 -n 72 -i abc $cache --stage "$stage"
+        accepts "$generate" "${@:2}" -t 0 -n 72 -i abc $1 --stage "$stage"
         says "stage $stage" err
         [ "$stage" = "${stages[0]}" ] && cp out first
-        cmp -s out first || fail "stage $stage, $cache: writes '$(cat out)', the first stage '$(cat first)'"
+        cmp -s out first || fail "stage $stage, $*: writes '$(cat out)', the first stage '$(cat first)'"
         # shellcheck disable=SC2086
-        accepts "$perplexity" "${tiny[@]}" -f text $cache --stage "$stage" --json "$stage.json"
-        close "stage $stage, $cache" "${stages[0]}.json" "$stage.json"
+        accepts "$perplexity" "${@:2}" -f text $1 --stage "$stage" --json "$stage.json"
+        close "stage $stage, $*" "${stages[0]}.json" "$stage.json"
     done
-done
+    [ "$(wc -c <first)" -gt 40 ] || fail "there is hardly a text: $*"
+}
+
+same "--sinks 2 --window 7" "${tiny[@]}"
+same "--window 5" "${tiny[@]}"
+same "--sinks 3 --window 6" gpt_neox --dtype fp32
 
 # A window that holds the whole text is the model without one; a window of one token sees it alone.
 accepts "$perplexity" "${tiny[@]}" -f text -n 12 -c 14 --stage 1 --json dense.json
