@@ -200,4 +200,20 @@ LABS = {
             "//labs/11_training:contract",
         ],
     ),
+    "14_endless_text": dict(
+        worker_deps = [
+            "//common/simt",
+            "//labs/14_endless_text:contract",
+            "//labs/14_endless_text:decoder",
+            "//labs/14_endless_text:parts",
+        ],
+        deps = [
+            "//common/base",
+            "//common/device",
+            "//grader/14_endless_text:endless_remote",
+            "//grader/harness:grading_gpu",
+            "//labs/14_endless_text:contract",
+            "//labs/14_endless_text:problem",
+        ],
+    ),
 }

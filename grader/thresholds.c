@@ -338,6 +338,41 @@ static const struct threshold thresholds[] = {
      "products, the forward pass and the other gradients stay as they were, and are timed without "
      "the lab's functions",
      NULL},
+    {"14_endless_text",
+     "attention",
+     35,
+     {0.06, 0.2, 0.35},
+     {0.27, 0.36, 0.5},
+     "the cache read once, two launches",
+     "attention behind a full cache, bf16, 64 heads of 128, 4 sinks and 1020 tokens (on simt 4 "
+     "heads of 64, 128 tokens), against the starter's, which moves the window down and keeps its "
+     "scores in device memory",
+     "a ring moves nothing; the starter reads and writes the cache once more for each token, and "
+     "has too few threads to do so",
+     "16 bytes a load and the tokens split over blocks are gold; on simt, where the cache is "
+     "small, launches count"},
+    {"14_endless_text",
+     "add_norms",
+     25,
+     {0.08, 0.25, 0.33},
+     {0.1, 0.3, 0.45},
+     "one launch",
+     "both additions and both LayerNorms behind a layer of 4096 channels (on simt 2560), 64 of "
+     "them in a row (on simt 4), against the starter's four launches",
+     "mean and variance are one sum a row, not one a thread",
+     "one launch for all of it is gold; one for the sum and one for each norm passes"},
+    {"14_endless_text",
+     "end_to_end",
+     20,
+     {0.17, 0, 0},
+     {0.16, 0, 0},
+     "seven launches a layer and three more a token, the weights and the cache read once a token, "
+     "a wait a token",
+     "GPT-NeoX decode behind a full cache, 4 layers of 1024 channels, 4 sinks and 252 tokens (on "
+     "simt one layer and 16 tokens), against the same decoder with the starter's operators",
+     "products, the activation, the embedding and launches are not part of the lab and stay as "
+     "they were",
+     NULL},
 };
 
 enum { ROWS = sizeof thresholds / sizeof *thresholds };

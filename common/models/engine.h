@@ -34,6 +34,7 @@
 
 struct bert_encoder_call;
 struct bert_encoder_model;
+struct gpt_neox_decoder_model;
 struct llama2_decoder_call;
 struct llama2_decoder_model;
 struct llama2_sampling;
@@ -170,6 +171,11 @@ struct engine {
      */
     enum status (*decoder_create)(void *context, const struct llama2_decoder_model *model,
                                   void **decoder, struct error *error);
+    /** The same for a GPT-NeoX, gpt_neox_decoder.h. NULL: the engine runs it operator by operator.
+     * Its handle is for the entries that follow, which are set, too. */
+    enum status (*gpt_neox_decoder_create)(void *context,
+                                           const struct gpt_neox_decoder_model *model,
+                                           void **decoder, struct error *error);
     enum status (*decoder_run)(void *context, void *decoder,
                                const struct llama2_decoder_call *call);
     void (*decoder_free)(void *context, void *decoder); /**< NULL is allowed */

@@ -29,6 +29,8 @@ struct gpt_neox {
     float *logits;    /* (V) */
 
     float *k_cache, *v_cache; /* (L, config.T, C) */
+
+    void *decoder; /* the engine's, if it runs the whole decoder; then nothing else is resident */
 };
 
 /* ---- Creation ---- */
@@ -128,17 +130,10 @@ static enum status make_resident(struct gpt_neox *m, const struct gpt_neox_weigh
     return resident_buffers_alloc(m->engine, buffers, BUFFERS);
 }
 
-enum status gpt_neox_create(struct gpt_neox **model, const struct gpt_neox_config *config,
-                            const struct gpt_neox_weights *weights, const struct engine *engine,
-                            size_t batch, struct error *error) {
-    *model = NULL;
+/* Makes an empty model. */
+static enum status new_model(struct gpt_neox **model, const struct gpt_neox_config *config,
+                             const struct engine *engine, size_t batch, struct error *error) {
     TRY(check_config(config, batch, error));
-    if (engine->rope_table == NULL) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "engine %s has no rotary embedding with a table of frequencies, which "
-                         "GPT-NeoX needs",
-                         engine->name);
-    }
     struct gpt_neox *m = calloc(1, sizeof *m);
     if (m == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
@@ -146,11 +141,57 @@ enum status gpt_neox_create(struct gpt_neox **model, const struct gpt_neox_confi
     m->config = *config;
     m->engine = engine;
     m->batch = batch;
-    enum status status = make_resident(m, weights);
+    *model = m;
+    return STATUS_OK;
+}
+
+/* Frees a model that could not be made; the engine's error message gets a prefix. */
+static enum status give_up(struct gpt_neox *m, enum status status, struct error *error) {
+    char prefix[160];
+    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s", m->engine->name);
+    gpt_neox_free(m);
+    return error_prefix(error, status, prefix);
+}
+
+enum status gpt_neox_create(struct gpt_neox **model, const struct gpt_neox_config *config,
+                            const struct gpt_neox_weights *weights, const struct engine *engine,
+                            size_t batch, struct error *error) {
+    struct gpt_neox *m;
+    *model = NULL;
+    TRY(new_model(&m, config, engine, batch, error));
+    enum status status = engine->rope_table != NULL
+                             ? make_resident(m, weights)
+                             : error_set(error, STATUS_UNSUPPORTED,
+                                         "it has no rotary embedding with a table of "
+                                         "frequencies");
     if (status != STATUS_OK) {
+        return give_up(m, status, error);
+    }
+    *model = m;
+    return STATUS_OK;
+}
+
+enum status gpt_neox_create_stored(struct gpt_neox **model, const struct gpt_neox_config *config,
+                                   const struct gpt_neox_stored_weights *weights,
+                                   enum nn_dtype dtype, const struct engine *engine, size_t batch,
+                                   struct error *error) {
+    struct gpt_neox *m;
+    *model = NULL;
+    TRY(new_model(&m, config, engine, batch, error));
+    const struct gpt_neox_decoder_model stored = {&m->config, weights, dtype, batch};
+    enum status status =
+        engine->gpt_neox_decoder_create != NULL
+            ? engine->gpt_neox_decoder_create(engine->context, &stored, &m->decoder, error)
+            : STATUS_OK;
+    if (status != STATUS_OK) {
+        return give_up(m, status, error);
+    }
+    if (m->decoder == NULL) {
         gpt_neox_free(m);
-        return error_set(error, status, "cannot make the model resident on engine %s: %s",
-                         engine->name, status_message(status));
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "engine %s has no decoder for this GPT-NeoX; it runs operator by operator "
+                         "on fp32 weights",
+                         engine->name);
     }
     *model = m;
     return STATUS_OK;
@@ -175,6 +216,9 @@ static void unload(struct gpt_neox *m) {
 void gpt_neox_free(struct gpt_neox *m) {
     if (m == NULL) {
         return;
+    }
+    if (m->decoder != NULL) {
+        m->engine->decoder_free(m->engine->context, m->decoder);
     }
     unload(m);
     free(m->weights.layers);
@@ -300,9 +344,35 @@ enum status gpt_neox_forward(struct gpt_neox *m, const int32_t *tokens, size_t c
     const struct gpt_neox_config *c = &m->config;
     const struct engine *e = m->engine;
     TRY(check_call(m, tokens, count, position));
+    if (m->decoder != NULL) {
+        const struct llama2_decoder_call call = {tokens, count, position, logits};
+        return e->decoder_run(e->context, m->decoder, &call);
+    }
     TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens, count, c->C, false));
     for (size_t l = 0; l < c->L; l++) {
         TRY(forward_layer(m, l, count, position));
     }
     return logits != NULL ? classify_last(m, count, logits) : STATUS_OK;
+}
+
+bool gpt_neox_draws(const struct gpt_neox *m) {
+    return m->decoder != NULL && m->engine->decoder_begin != NULL;
+}
+
+enum status gpt_neox_begin(struct gpt_neox *m, const struct llama2_sampling *sampling) {
+    const struct engine *e = m->engine;
+    return gpt_neox_draws(m) ? e->decoder_begin(e->context, m->decoder, sampling)
+                             : STATUS_UNSUPPORTED;
+}
+
+enum status gpt_neox_next(struct gpt_neox *m, size_t position, int32_t *token) {
+    const struct engine *e = m->engine;
+    if (!gpt_neox_draws(m)) {
+        return STATUS_UNSUPPORTED;
+    }
+    if (position == 0) { /* there are no logits to draw from */
+        return STATUS_INVALID_ARGUMENT;
+    }
+    return position < m->config.T ? e->decoder_next(e->context, m->decoder, position, token)
+                                  : STATUS_TOO_LONG;
 }

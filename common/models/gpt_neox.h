@@ -10,12 +10,15 @@
 #ifndef WARPBOOK_COMMON_MODELS_GPT_NEOX_H_
 #define WARPBOOK_COMMON_MODELS_GPT_NEOX_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "common/base/status.h"
 #include "common/checkpoints/gpt_neox/gpt_neox_weights.h"
 #include "common/models/engine.h"
+#include "common/models/gpt_neox_decoder.h"
+#include "common/models/llama2_decoder.h"
 
 struct gpt_neox; /**< opaque: resident weights, activations, KV cache */
 
@@ -37,6 +40,20 @@ MUST_CHECK enum status gpt_neox_create(struct gpt_neox **model,
                                        const struct engine *engine, size_t batch,
                                        struct error *error);
 
+/**
+ * @brief The same for weights as a file stores them, on an engine with gpt_neox_decoder_create().
+ *
+ * @param weights host; must outlive the model
+ * @param dtype   of matrices and KV cache on the engine
+ * @return also STATUS_UNSUPPORTED when the engine has no such decoder, or none that takes this
+ * model
+ */
+MUST_CHECK enum status gpt_neox_create_stored(struct gpt_neox **model,
+                                              const struct gpt_neox_config *config,
+                                              const struct gpt_neox_stored_weights *weights,
+                                              enum nn_dtype dtype, const struct engine *engine,
+                                              size_t batch, struct error *error);
+
 /** Frees; NULL is allowed. */
 void gpt_neox_free(struct gpt_neox *model);
 
@@ -53,6 +70,14 @@ void gpt_neox_free(struct gpt_neox *model);
  */
 MUST_CHECK enum status gpt_neox_forward(struct gpt_neox *model, const int32_t *tokens, size_t count,
                                         size_t position, float *logits);
+
+/** @return whether the engine samples tokens itself, with gpt_neox_begin() and gpt_neox_next(). */
+bool gpt_neox_draws(const struct gpt_neox *model);
+
+/** As llama2_begin() and llama2_next(). */
+MUST_CHECK enum status gpt_neox_begin(struct gpt_neox *model,
+                                      const struct llama2_sampling *sampling);
+MUST_CHECK enum status gpt_neox_next(struct gpt_neox *model, size_t position, int32_t *token);
 
 /** @return the configuration given to gpt_neox_create(). */
 const struct gpt_neox_config *gpt_neox_config(const struct gpt_neox *model);

@@ -122,6 +122,11 @@ C_TEST(gpt_neox, refuses) {
     without.rope_table = NULL;
     EXPECT_ERROR_CONTAINS(STATUS_UNSUPPORTED, "table of frequencies",
                           gpt_neox_create(&model, &small, &random.weights, &without, 1, &error));
+    const struct gpt_neox_stored_weights stored = {.layers = NULL};
+    EXPECT_ERROR_CONTAINS(
+        STATUS_UNSUPPORTED, "engine reference has no decoder for this GPT-NeoX",
+        gpt_neox_create_stored(&model, &small, &stored, NN_F32, &engine, 1, &error));
+    EXPECT_TRUE(model == NULL);
     ASSERT_OK(gpt_neox_create(&model, &small, &random.weights, &engine, 2, NULL));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, gpt_neox_forward(model, text, 0, 0, logits));
     EXPECT_STATUS(STATUS_INVALID_ARGUMENT, gpt_neox_forward(model, text, 3, 0, logits));
@@ -133,6 +138,79 @@ C_TEST(gpt_neox, refuses) {
     gpt_neox_free(NULL);
     gpt_neox_random_free(&random);
     engine_destroy(&engine);
+}
+
+/* ---- An engine with a decoder ---- */
+
+/* Its logits are the last token and the position. */
+struct fake {
+    struct gpt_neox_decoder_model seen;
+    bool declines;
+    int made, freed;
+};
+
+static enum status fake_create(void *context, const struct gpt_neox_decoder_model *model,
+                               void **decoder, struct error *error) {
+    struct fake *fake = context;
+    (void)error;
+    fake->seen = *model;
+    fake->made++;
+    *decoder = fake->declines ? NULL : fake;
+    return STATUS_OK;
+}
+
+static enum status fake_run(void *context, void *decoder, const struct llama2_decoder_call *call) {
+    if (context != decoder) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (call->logits != NULL) {
+        call->logits[0] = (float)call->tokens[call->count - 1];
+        call->logits[1] = (float)call->position;
+    }
+    return STATUS_OK;
+}
+
+static void fake_free(void *context, void *decoder) {
+    (void)decoder;
+    ((struct fake *)context)->freed++;
+}
+
+static void fake_release(void *context, void *memory) {
+    EXPECT_TRUE(context != NULL && memory == NULL); /* nothing else was made resident */
+}
+
+static void fake_release_weights(void *context, const void *memory) {
+    EXPECT_TRUE(context != NULL && memory == NULL);
+}
+
+C_TEST(gpt_neox, a_decoder_gets_the_weights_as_they_are_stored) {
+    struct fake fake = {.made = 0};
+    const struct engine engine = {.name = "fake",
+                                  .context = &fake,
+                                  .release = fake_release,
+                                  .release_weights = fake_release_weights,
+                                  .gpt_neox_decoder_create = fake_create,
+                                  .decoder_run = fake_run,
+                                  .decoder_free = fake_free};
+    const struct gpt_neox_stored_weights weights = {.layers = NULL};
+    struct gpt_neox *model;
+    float logits[V] = {0};
+    ASSERT_OK(gpt_neox_create_stored(&model, &small, &weights, NN_BF16, &engine, 3, NULL));
+    EXPECT_TRUE(fake.seen.weights == &weights && fake.seen.dtype == NN_BF16);
+    EXPECT_INT_EQ(3, fake.seen.batch);
+    EXPECT_OK(gpt_neox_forward(model, text, 3, 4, logits));
+    EXPECT_NEAR(66.0, logits[0], 0.0);
+    EXPECT_NEAR(4.0, logits[1], 0.0);
+    EXPECT_STATUS(STATUS_TOO_LONG, gpt_neox_forward(model, text, 3, T - 2, logits));
+    EXPECT_TRUE(!gpt_neox_draws(model));
+    EXPECT_STATUS(STATUS_UNSUPPORTED, gpt_neox_next(model, 4, &(int32_t){0}));
+    gpt_neox_free(model);
+    fake.declines = true;
+    EXPECT_ERROR_CONTAINS(
+        STATUS_UNSUPPORTED, "engine fake has no decoder for this GPT-NeoX",
+        gpt_neox_create_stored(&model, &small, &weights, NN_F16, &engine, 3, &error));
+    EXPECT_INT_EQ(2, fake.made);
+    EXPECT_INT_EQ(1, fake.freed);
 }
 
 C_TEST(gpt_neox_random, shapes) {

@@ -24,15 +24,18 @@ size_t language_model_context(const struct language_model *model) {
 }
 
 bool language_model_draws(const struct language_model *model) {
-    return model->llama2 != NULL && llama2_draws(model->llama2);
+    return model->gpt_neox != NULL ? gpt_neox_draws(model->gpt_neox)
+                                   : model->llama2 != NULL && llama2_draws(model->llama2);
 }
 
 enum status language_model_begin(const struct language_model *model,
                                  const struct llama2_sampling *sampling) {
-    return model->llama2 != NULL ? llama2_begin(model->llama2, sampling) : STATUS_UNSUPPORTED;
+    return model->gpt_neox != NULL ? gpt_neox_begin(model->gpt_neox, sampling)
+                                   : llama2_begin(model->llama2, sampling);
 }
 
 enum status language_model_next(const struct language_model *model, size_t position,
                                 int32_t *token) {
-    return model->llama2 != NULL ? llama2_next(model->llama2, position, token) : STATUS_UNSUPPORTED;
+    return model->gpt_neox != NULL ? gpt_neox_next(model->gpt_neox, position, token)
+                                   : llama2_next(model->llama2, position, token);
 }

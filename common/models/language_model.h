@@ -34,7 +34,7 @@ size_t language_model_vocabulary(const struct language_model *model);
 /** @return the longest context that the model was made for. */
 size_t language_model_context(const struct language_model *model);
 
-/** @return whether the engine samples tokens itself; as llama2_draws(). A GPT-NeoX's never does. */
+/** @return whether the engine samples tokens itself; as llama2_draws(). */
 bool language_model_draws(const struct language_model *model);
 
 /** As llama2_begin() and llama2_next(). */

@@ -10,7 +10,7 @@
 #include "common/models/llama2_rope.h"
 #include "common/models/resident.h"
 
-enum { LAYER_TENSORS = 16, OTHER_TENSORS = 4, BUFFERS = 10 };
+enum { LAYER_TENSORS = 16, OTHER_TENSORS = 4, BUFFERS = 12 };
 
 struct llama2 {
     struct llama2_config config;
@@ -29,7 +29,10 @@ struct llama2 {
     float *gate, *up; /* (T, hidden) */
     float *logits;    /* (V) */
 
-    float *k_cache, *v_cache; /* (L, config.T, KVH*HS) */
+    float *k_cache, *v_cache; /* (L, config.T, KVH*HS); with sinks, keys are not rotated there */
+
+    /* With sinks alone: keys of a layer rotated by their places, and zeros to copy them with. */
+    float *placed, *zeros; /* (config.T, KVH*HS) */
 
     /* Set if the engine runs the whole decoder; then none of the above is resident. */
     void *decoder;                      /* the engine's */
@@ -44,6 +47,13 @@ static enum status check_config(const struct llama2_config *c, size_t batch, str
                          "Llama2 sizes do not fit together: C %zu, hidden %zu, L %zu, NH %zu, "
                          "KVH %zu, HS %zu, V %zu, T %zu, batch %zu",
                          c->C, c->hidden, c->L, c->NH, c->KVH, c->HS, c->V, c->T, batch);
+    }
+    if (c->recent > 0 && (c->window > 0 || c->T != c->sinks + c->recent)) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "a cache of %zu sinks and %zu recent tokens needs a context of as many, not "
+            "%zu, and a model without a sliding window of its own",
+            c->sinks, c->recent, c->T);
     }
     size_t cache_rows;
     if (!checked_multiply(c->L, c->T, &cache_rows)) {
@@ -94,6 +104,7 @@ static void list_others(struct resident_tensor list[OTHER_TENSORS], struct llama
 
 static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m) {
     const struct llama2_config *c = &m->config;
+    size_t placed = c->recent > 0 ? c->T : 0;
     const struct resident_buffer buffers[BUFFERS] = {
         {&m->x, m->batch, c->C},
         {&m->normed, m->batch, c->C},
@@ -105,6 +116,8 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m)
         {&m->logits, 1, c->V},
         {&m->k_cache, c->L * c->T, c->KVH * c->HS},
         {&m->v_cache, c->L * c->T, c->KVH * c->HS},
+        {&m->placed, placed, c->KVH * c->HS},
+        {&m->zeros, placed, c->KVH * c->HS},
     };
     memcpy(list, buffers, sizeof buffers);
 }
@@ -119,6 +132,18 @@ static enum status scale_rope(struct llama2 *m) {
     }
     llama2_rope_frequencies(m->scaled, &m->config);
     return STATUS_OK;
+}
+
+static enum status clear_zeros(struct llama2 *m) {
+    size_t count = m->config.T * m->config.KVH * m->config.HS;
+    float *zeros = calloc(count, sizeof *zeros);
+    if (zeros == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    enum status status =
+        m->engine->write(m->engine->context, m->zeros, zeros, count * sizeof *zeros);
+    free(zeros);
+    return status;
 }
 
 static enum status make_resident(struct llama2 *m, const struct llama2_weights *host) {
@@ -137,7 +162,8 @@ static enum status make_resident(struct llama2 *m, const struct llama2_weights *
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
         TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
     }
-    return resident_buffers_alloc(m->engine, buffers, BUFFERS);
+    TRY(resident_buffers_alloc(m->engine, buffers, BUFFERS));
+    return m->config.recent > 0 ? clear_zeros(m) : STATUS_OK;
 }
 
 /* Makes an empty model. */
@@ -354,6 +380,55 @@ static enum status attend_cache(const struct llama2 *m, size_t l, size_t T, size
                : m->engine->attention(m->engine->context, m->attended, &attention);
 }
 
+/* placed = the n keys of layer l, rotated by their places. Sinks have the first rows; the others
+   are a ring, whose oldest token has row `oldest` behind them. */
+static enum status place_keys(const struct llama2 *m, size_t l, size_t n, size_t oldest) {
+    const struct llama2_config *c = &m->config;
+    const struct engine *e = m->engine;
+    size_t width = c->KVH * c->HS, sinks = n < c->sinks ? n : c->sinks, ring = n - sinks;
+    const float *keys = m->k_cache + l * c->T * width;
+    float *behind = m->placed + sinks * width;
+    TRY(e->residual(e->context, m->placed, keys, m->zeros, n * width));
+    if (sinks > 0) {
+        TRY(rotate(m, m->placed, sinks, c->KVH, 0));
+    }
+    if (ring > oldest) {
+        TRY(rotate(m, behind + oldest * width, ring - oldest, c->KVH, sinks));
+    }
+    return oldest > 0 ? rotate(m, behind, oldest, c->KVH, sinks + ring - oldest) : STATUS_OK;
+}
+
+/* attended = attention of one new token of a text without end over the cache of layer l. */
+static enum status attend_places(struct llama2 *m, size_t l, size_t position) {
+    const struct llama2_config *c = &m->config;
+    const struct llama2_layer *w = &m->weights.layers[l];
+    size_t q_width = c->NH * c->HS, width = c->KVH * c->HS;
+    bool full = position >= c->T;
+    size_t n = full ? c->T : position + 1, around = full ? (position - c->sinks) % c->recent : 0;
+    size_t row = full ? c->sinks + around : position;
+    float *k_new = m->k_cache + (l * c->T + row) * width;
+    float *v_new = m->v_cache + (l * c->T + row) * width;
+    TRY(project(m, m->q, m->normed, w->wq, w->bq, 1, q_width, c->C));
+    TRY(project(m, k_new, m->normed, w->wk, w->bk, 1, width, c->C));
+    TRY(project(m, v_new, m->normed, w->wv, w->bv, 1, width, c->C));
+    TRY(rotate(m, m->q, 1, c->NH, n - 1));
+    TRY(place_keys(m, l, n, full ? (around + 1) % c->recent : 0));
+    float factor = c->rope.attention_scale > 0.0f ? c->rope.attention_scale : 1.0f;
+    const struct nn_attention attention = {.q = m->q,
+                                           .k = m->placed,
+                                           .v = m->v_cache + l * c->T * width,
+                                           .B = 1,
+                                           .T = 1,
+                                           .S = n,
+                                           .NH = c->NH,
+                                           .KVH = c->KVH,
+                                           .HS = c->HS,
+                                           .q_stride = q_width,
+                                           .kv_stride = width,
+                                           .scale = factor / sqrtf((float)c->HS)};
+    return m->engine->attention(m->engine->context, m->attended, &attention);
+}
+
 /* attended = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
 static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position) {
     const struct llama2_config *c = &m->config;
@@ -378,7 +453,7 @@ static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t po
     void *x = e->context;
 
     TRY(e->rmsnorm(x, m->normed, m->x, w->attention_norm, T, c->C, c->norm_eps));
-    TRY(attend(m, l, T, position));
+    TRY(c->recent > 0 ? attend_places(m, l, position) : attend(m, l, T, position));
     TRY(project(m, m->projected, m->attended, w->wo, w->bo, T, c->C, c->NH * c->HS));
     TRY(e->residual(x, m->x, m->x, m->projected, T * c->C));
 
@@ -408,7 +483,7 @@ static enum status check_call(const struct llama2 *m, const int32_t *tokens, siz
     if (count == 0 || count > m->batch) {
         return STATUS_INVALID_ARGUMENT;
     }
-    if (position > c->T || count > c->T - position) {
+    if (c->recent == 0 && (position > c->T || count > c->T - position)) {
         return STATUS_TOO_LONG;
     }
     for (size_t t = 0; t < count; t++) {
@@ -428,11 +503,15 @@ enum status llama2_forward(struct llama2 *m, const int32_t *tokens, size_t count
         const struct llama2_decoder_call call = {tokens, count, position, logits};
         return e->decoder_run(e->context, m->decoder, &call);
     }
-    TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens, count, c->C, false));
-    for (size_t l = 0; l < c->L; l++) {
-        TRY(forward_layer(m, l, count, position));
+    /* With sinks each token has a window of its own. */
+    size_t step = c->recent > 0 ? 1 : count;
+    for (size_t t = 0; t < count; t += step) {
+        TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens + t, step, c->C, false));
+        for (size_t l = 0; l < c->L; l++) {
+            TRY(forward_layer(m, l, step, position + t));
+        }
     }
-    return logits != NULL ? classify_last(m, count, logits) : STATUS_OK;
+    return logits != NULL ? classify_last(m, step, logits) : STATUS_OK;
 }
 
 bool llama2_draws(const struct llama2 *m) {
@@ -453,7 +532,7 @@ enum status llama2_next(struct llama2 *m, size_t position, int32_t *token) {
     if (position == 0) { /* there are no logits to draw from */
         return STATUS_INVALID_ARGUMENT;
     }
-    if (position >= m->config.T) {
+    if (m->config.recent == 0 && position >= m->config.T) {
         return STATUS_TOO_LONG;
     }
     return e->decoder_next(e->context, m->decoder, position, token);

@@ -56,7 +56,8 @@ void llama2_free(struct llama2 *model);
  * @param tokens host, (count), each in [0, V), else STATUS_INVALID_ARGUMENT
  * @param count  1 .. batch
  * @param logits host, (V): those of the last token; NULL when not wanted
- * @return STATUS_OK, STATUS_TOO_LONG when position + count > T, or the engine's status
+ * @return STATUS_OK, STATUS_TOO_LONG when position + count > T, or the engine's status. A model
+ * with sinks (config->recent) takes any position; its tokens come in order
  */
 MUST_CHECK enum status llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,
                                       size_t position, float *logits);

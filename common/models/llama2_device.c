@@ -1,42 +1,16 @@
 #include "common/models/llama2_device.h"
 
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/checked.h"
+#include "common/models/device_matrices.h"
 
-enum {
-    LAYER_MATRICES = 10,
-    OTHER_MATRICES = 3,
-    MOST_TENSORS = 3,
-    ALIGNMENT = 256,
-    CODES = 65536, /* values of a 16-bit type */
-    BLOCK = 4096   /* elements converted at once */
-};
-
-/* Bytes of the two halves of the host buffer: a table of conversions, then converted elements. */
-static const size_t TABLE_BYTES = (size_t)CODES * sizeof(float);
-static const size_t CHUNK_BYTES = ((size_t)64 << 20) - (size_t)CODES * sizeof(float);
-
-/* A matrix on the device: the rows of one to three stored tensors. */
-struct matrix {
-    const struct llama2_stored_tensor *tensors[MOST_TENSORS]; /* NULL after the last */
-    enum nn_dtype dtype;                                      /* on the device */
-    const void **address;                                     /* receives the device address */
-};
+enum { LAYER_MATRICES = 10, OTHER_MATRICES = 3 };
 
 struct loading {
     struct llama2_device *device;
     const struct llama2_decoder_model *model;
-    device_stream stream;
-    struct error *error;
-    unsigned char *memory;  /* device; NULL while sizes are added up */
-    size_t used;            /* bytes of memory */
-    void *table;            /* host: element i is the value of code i in the type `to` */
-    unsigned char *staging; /* host, CHUNK_BYTES; NULL: nothing was converted yet */
-    enum nn_dtype from, to; /* types of the table; equal: it is not filled yet */
 };
 
 static bool is_shared(const struct llama2_stored_weights *w) {
@@ -48,180 +22,84 @@ static const struct llama2_stored_tensor *present(const struct llama2_stored_ten
     return tensor->data != NULL ? tensor : NULL;
 }
 
-static void list_layer(struct matrix matrices[LAYER_MATRICES], const struct llama2_stored_layer *w,
-                       struct llama2_device_layer *layer, enum nn_dtype dtype) {
-    const struct matrix list[LAYER_MATRICES] = {
-        {{&w->attention_norm}, NN_F32, (const void **)&layer->attention_norm},
-        {{&w->wq, &w->wk, &w->wv}, dtype, &layer->qkv},
-        {{&w->wo}, dtype, &layer->out},
-        {{&w->ffn_norm}, NN_F32, (const void **)&layer->ffn_norm},
-        {{&w->w1, &w->w3}, dtype, &layer->gate_up},
-        {{&w->w2}, dtype, &layer->down},
-        {{present(&w->bq), &w->bk, &w->bv}, NN_F32, (const void **)&layer->qkv_bias},
-        {{present(&w->bo)}, NN_F32, (const void **)&layer->out_bias},
-        {{present(&w->b1), &w->b3}, NN_F32, (const void **)&layer->gate_up_bias},
-        {{present(&w->b2)}, NN_F32, (const void **)&layer->down_bias},
+static void list_layer(struct device_matrix matrices[LAYER_MATRICES],
+                       const struct llama2_stored_layer *w, struct llama2_device_layer *layer,
+                       enum nn_dtype dtype) {
+    const struct device_matrix list[LAYER_MATRICES] = {
+        {{&w->attention_norm}, NN_F32, (const void **)&layer->attention_norm, 0},
+        {{&w->wq, &w->wk, &w->wv}, dtype, &layer->qkv, 0},
+        {{&w->wo}, dtype, &layer->out, 0},
+        {{&w->ffn_norm}, NN_F32, (const void **)&layer->ffn_norm, 0},
+        {{&w->w1, &w->w3}, dtype, &layer->gate_up, 0},
+        {{&w->w2}, dtype, &layer->down, 0},
+        {{present(&w->bq), &w->bk, &w->bv}, NN_F32, (const void **)&layer->qkv_bias, 0},
+        {{present(&w->bo)}, NN_F32, (const void **)&layer->out_bias, 0},
+        {{present(&w->b1), &w->b3}, NN_F32, (const void **)&layer->gate_up_bias, 0},
+        {{present(&w->b2)}, NN_F32, (const void **)&layer->down_bias, 0},
     };
     memcpy(matrices, list, sizeof list);
 }
 
 /* The embedding comes first, so that its address is the address of the whole memory. */
-static void list_others(struct matrix matrices[OTHER_MATRICES],
+static void list_others(struct device_matrix matrices[OTHER_MATRICES],
                         const struct llama2_stored_weights *w, struct llama2_device *device) {
     const struct llama2_stored_tensor *classifier = is_shared(w) ? NULL : &w->classifier;
-    const struct matrix list[OTHER_MATRICES] = {
-        {{&w->embedding}, device->dtype, &device->embedding},
-        {{&w->final_norm}, NN_F32, (const void **)&device->final_norm},
-        {{classifier}, device->dtype, &device->classifier},
+    const struct device_matrix list[OTHER_MATRICES] = {
+        {{&w->embedding}, device->dtype, &device->embedding, 0},
+        {{&w->final_norm}, NN_F32, (const void **)&device->final_norm, 0},
+        {{classifier}, device->dtype, &device->classifier, 0},
     };
     memcpy(matrices, list, sizeof list);
 }
 
-/* Allocates the host buffer when it is first needed: a file in the device's type needs none. */
-static enum status make_staging(struct loading *l) {
-    if (l->table != NULL) {
-        return STATUS_OK;
-    }
-    TRY(device_alloc_host(&l->table, TABLE_BYTES + CHUNK_BYTES, l->error));
-    l->staging = (unsigned char *)l->table + TABLE_BYTES;
-    return STATUS_OK;
-}
-
-/* Converts all values of a 16-bit type once, so that elements can be looked up. */
-static void make_table(struct loading *l, enum nn_dtype from, enum nn_dtype to) {
-    if (l->from == from && l->to == to) {
-        return;
-    }
-    for (size_t first = 0; first < CODES; first += BLOCK) {
-        uint16_t codes[BLOCK];
-        float values[BLOCK];
-        for (size_t i = 0; i < BLOCK; i++) {
-            codes[i] = (uint16_t)(first + i);
-        }
-        nn_dtype_load(values, codes, BLOCK, from);
-        nn_dtype_store((unsigned char *)l->table + first * nn_dtype_bytes(to), values, BLOCK, to);
-    }
-    l->from = from;
-    l->to = to;
-}
-
-/* memcpy() reads the stored elements, as they may lie at odd addresses. */
-static void look_up(const struct loading *l, const unsigned char *from, size_t count) {
+static enum status place_matrices(struct device_matrices *to, const struct device_matrix *matrices,
+                                  size_t count) {
     for (size_t i = 0; i < count; i++) {
-        uint16_t code;
-        memcpy(&code, from + i * sizeof code, sizeof code);
-        if (l->to == NN_F32) {
-            ((float *)(void *)l->staging)[i] = ((const float *)l->table)[code];
-        } else {
-            ((uint16_t *)(void *)l->staging)[i] = ((const uint16_t *)l->table)[code];
-        }
-    }
-}
-
-static void round_down(struct loading *l, const unsigned char *from, size_t count,
-                       enum nn_dtype to) {
-    float block[BLOCK];
-    for (size_t done = 0; done < count; done += BLOCK) {
-        size_t some = count - done < BLOCK ? count - done : BLOCK;
-        memcpy(block, from + done * sizeof *block, some * sizeof *block);
-        nn_dtype_store(l->staging + done * nn_dtype_bytes(to), block, some, to);
-    }
-}
-
-static enum status convert(struct loading *l, unsigned char *to, const void *data,
-                           enum nn_dtype from, enum nn_dtype dtype, size_t count) {
-    const unsigned char *stored = data;
-    size_t wide = nn_dtype_bytes(dtype);
-    TRY(make_staging(l));
-    if (from != NN_F32) {
-        make_table(l, from, dtype);
-    }
-    for (size_t done = 0; done < count;) {
-        size_t room = CHUNK_BYTES / wide;
-        size_t some = count - done < room ? count - done : room;
-        if (from != NN_F32) {
-            look_up(l, stored + done * nn_dtype_bytes(from), some);
-        } else {
-            round_down(l, stored + done * sizeof(float), some, dtype);
-        }
-        TRY(device_write(to + done * wide, l->staging, some * wide, l->stream, l->error));
-        done += some;
-    }
-    return STATUS_OK;
-}
-
-/* Adds up the bytes of a tensor while there is no device memory; then copies it there. */
-static enum status place_tensor(struct loading *l, const struct llama2_stored_tensor *tensor,
-                                enum nn_dtype dtype) {
-    size_t count, bytes, end;
-    if (!checked_multiply(tensor->rows, tensor->columns, &count) ||
-        !checked_multiply(count, nn_dtype_bytes(dtype), &bytes) ||
-        !checked_add(l->used, bytes, &end) || end > SIZE_MAX - ALIGNMENT) {
-        return error_set(l->error, STATUS_OVERFLOW, "the weights' sizes overflow: %zu x %zu",
-                         tensor->rows, tensor->columns);
-    }
-    if (l->memory == NULL) {
-        l->device->decode_bytes += bytes; /* at most l->used, so it does not overflow */
-    } else if (tensor->dtype == dtype) {
-        TRY(device_write(l->memory + l->used, tensor->data, bytes, l->stream, l->error));
-    } else {
-        TRY(convert(l, l->memory + l->used, tensor->data, tensor->dtype, dtype, count));
-    }
-    l->used = end;
-    return STATUS_OK;
-}
-
-static enum status place_matrix(struct loading *l, const struct matrix *matrix) {
-    size_t begin = ceil_div(l->used, ALIGNMENT) * ALIGNMENT;
-    l->used = begin;
-    for (size_t t = 0; t < MOST_TENSORS && matrix->tensors[t] != NULL; t++) {
-        TRY(place_tensor(l, matrix->tensors[t], matrix->dtype));
-    }
-    *matrix->address = l->memory != NULL ? l->memory + begin : NULL;
-    return STATUS_OK;
-}
-
-static enum status place_matrices(struct loading *l, const struct matrix *matrices, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (matrices[i].tensors[0] != NULL) {
-            TRY(place_matrix(l, &matrices[i]));
-        }
+        TRY(device_matrices_place(to, &matrices[i]));
     }
     return STATUS_OK;
 }
 
 /* All weights, in the order in which they lie in memory. */
-static enum status place_all(struct loading *l) {
+static enum status place_all(void *context, struct device_matrices *to) {
+    const struct loading *l = context;
     const struct llama2_stored_weights *w = l->model->weights;
-    struct matrix others[OTHER_MATRICES];
+    struct device_matrix others[OTHER_MATRICES];
     list_others(others, w, l->device);
-    l->used = 0;
-    TRY(place_matrices(l, others, OTHER_MATRICES));
+    TRY(place_matrices(to, others, OTHER_MATRICES));
     for (size_t i = 0; i < l->model->config->L; i++) {
-        struct matrix layer[LAYER_MATRICES];
+        struct device_matrix layer[LAYER_MATRICES];
         list_layer(layer, &w->layers[i], &l->device->layers[i], l->device->dtype);
-        TRY(place_matrices(l, layer, LAYER_MATRICES));
+        TRY(place_matrices(to, layer, LAYER_MATRICES));
     }
     return STATUS_OK;
 }
 
-static enum status load(struct loading *l) {
-    const struct llama2_stored_tensor *embedding = &l->model->weights->embedding;
+/* Bytes of the tensors, which all fit into memory. */
+static enum status add_bytes(void *context, const struct llama2_tensor *tensor) {
+    struct llama2_device *device = context;
+    const struct llama2_stored_tensor *t = tensor->stored;
+    enum nn_dtype dtype = tensor->rank == 1 ? NN_F32 : device->dtype;
+    device->decode_bytes += t->rows * t->columns * nn_dtype_bytes(dtype);
+    return STATUS_OK;
+}
+
+static enum status load(struct loading *l, device_stream stream, struct error *error) {
     struct llama2_device *device = l->device;
+    struct llama2_stored_weights w = *l->model->weights; /* visitors get writable pointers */
+    const struct llama2_stored_tensor *embedding = &w.embedding;
+    bool shared = is_shared(&w);
     void *memory;
-    TRY(place_all(l)); /* without memory: adds up the sizes */
-    device->bytes = l->used;
-    TRY(device_alloc(&memory, device->bytes, l->error));
-    device->embedding = memory; /* already now, so that a failure frees it */
-    l->memory = memory;
-    TRY(place_all(l));
-    if (is_shared(l->model->weights)) {
+    TRY(device_matrices_load(place_all, l, stream, &memory, &device->bytes, error));
+    device->embedding = memory;
+    TRY(llama2_tensors_visit(l->model->config, shared, &w, NULL, add_bytes, device));
+    if (shared) {
         device->classifier = device->embedding;
     } else {
         device->decode_bytes -=
             (embedding->rows - 1) * embedding->columns * nn_dtype_bytes(device->dtype);
     }
-    return device_synchronize(l->stream, l->error);
+    return STATUS_OK;
 }
 
 static enum status give_up(struct llama2_device *device, const struct llama2_decoder_model *model,
@@ -236,14 +114,13 @@ enum status llama2_device_load(struct llama2_device *device,
                                const struct llama2_decoder_model *model, device_stream stream,
                                struct error *error) {
     *device = (struct llama2_device){.dtype = model->dtype};
-    struct loading loading = {.device = device, .model = model, .stream = stream, .error = error};
+    struct loading loading = {.device = device, .model = model};
     device->layers = calloc(model->config->L, sizeof *device->layers);
     if (device->layers == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers",
                          model->config->L);
     }
-    enum status status = load(&loading);
-    device_free_host(loading.table);
+    enum status status = load(&loading, stream, error);
     return status == STATUS_OK ? STATUS_OK : give_up(device, model, status, error);
 }
 

@@ -98,6 +98,13 @@ static enum status profile_decoder_create(void *context, const struct llama2_dec
     return inner->decoder_create(inner->context, model, decoder, error);
 }
 
+static enum status profile_gpt_neox_decoder_create(void *context,
+                                                   const struct gpt_neox_decoder_model *model,
+                                                   void **decoder, struct error *error) {
+    const struct engine *inner = engine_layer_base(context);
+    return inner->gpt_neox_decoder_create(inner->context, model, decoder, error);
+}
+
 static enum status profile_decoder_run(void *context, void *decoder,
                                        const struct llama2_decoder_call *tokens) {
     PROFILED(PROFILE_DECODER, decoder_run, decoder, tokens);
@@ -122,6 +129,11 @@ static enum status profile_decoder_next(void *context, void *decoder, size_t pos
 static void profile_decoder(struct engine *engine, const struct engine *inner) {
     if (inner->decoder_create != NULL) {
         engine->decoder_create = profile_decoder_create;
+    }
+    if (inner->gpt_neox_decoder_create != NULL) {
+        engine->gpt_neox_decoder_create = profile_gpt_neox_decoder_create;
+    }
+    if (inner->decoder_run != NULL) {
         engine->decoder_run = profile_decoder_run;
         engine->decoder_free = profile_decoder_free;
     }

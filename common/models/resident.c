@@ -39,7 +39,7 @@ enum status resident_buffers_alloc(const struct engine *engine,
             return STATUS_OVERFLOW;
         }
         void *memory = NULL;
-        TRY(engine->alloc(engine->context, bytes, &memory));
+        TRY(bytes > 0 ? engine->alloc(engine->context, bytes, &memory) : STATUS_OK);
         *buffers[i].resident = memory;
     }
     return STATUS_OK;

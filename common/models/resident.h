@@ -31,7 +31,8 @@ MUST_CHECK enum status resident_tensors_load(const struct engine *engine,
 void resident_tensors_unload(const struct engine *engine, const struct resident_tensor *tensors,
                              size_t count);
 
-/** Allocates buffers, in order, until one fails; those before it stay allocated. */
+/** Allocates buffers, in order, until one fails; those before it stay allocated. An empty one is
+ * NULL. */
 MUST_CHECK enum status resident_buffers_alloc(const struct engine *engine,
                                               const struct resident_buffer *buffers, size_t count);
 

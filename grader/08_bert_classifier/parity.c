@@ -15,6 +15,7 @@
 #include "grader/harness/done.h"
 #include "grader/harness/fixture.h"
 #include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/watchdog.h"
@@ -291,18 +292,15 @@ static void check_alone(struct pair *pair, const struct encoder_case *all, const
     grader_watch("a sequence alone", PATIENCE);
     enum status status = run_and_read(pair->encoder, &batch, alone, C, fixture, &error);
     grader_watch("", 0);
-    double worst = 0.0, largest = 0.0;
-    for (size_t c = 0; c < C && status == STATUS_OK; c++) {
-        double difference = (double)alone[c] - (double)together[b * C + c];
-        worst = difference > worst ? difference : -difference > worst ? -difference : worst;
-        largest = together[b * C + c] > largest ? together[b * C + c] : largest;
-    }
     if (status != STATUS_OK) {
         TEST_FAIL("sequence %zu alone: %s", b, error_text(&error, status));
-    } else if (!(worst <= ENCODER_TOLERANCE * largest)) {
+        return;
+    }
+    struct logits_difference d = logits_difference(alone, together + b * C, C);
+    if (!(d.worst <= ENCODER_TOLERANCE * d.largest)) {
         TEST_FAIL(
             "sequence %zu of %zu: alone it differs by %.3g of %.3g from the same among others", b,
-            all->batch.B, worst, largest);
+            all->batch.B, d.worst, d.largest);
     }
 }
 

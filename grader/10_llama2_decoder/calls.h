@@ -17,6 +17,11 @@ struct decoder_create_call {
     struct decoder *decoder; /**< receives it */
 };
 
+/** "decoder_given": the engine's next decoder is made with these weights in place of its own. */
+struct decoder_given_call {
+    const struct decoder_model *model; /**< arena, its layers too */
+};
+
 /** "decoder_prefill" */
 struct decoder_prefill_call {
     struct decoder *decoder;

@@ -26,6 +26,12 @@ static enum status create(struct decoder **decoder, const struct decoder_model *
     return STATUS_OK;
 }
 
+enum status remote_decoder_given(const struct decoder_model *model, struct error *error) {
+    struct decoder_given_call call = {NULL};
+    TRY(copy_model(&call.model, model, error));
+    return remote_call("decoder_given", &call, sizeof call, error);
+}
+
 static enum status prefill(struct decoder *decoder, const int32_t *tokens, size_t count,
                            size_t position, struct error *error) {
     struct decoder_prefill_call call = {decoder, NULL, count, position};

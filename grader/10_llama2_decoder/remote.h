@@ -19,6 +19,13 @@ extern "C" {
  */
 struct decoder_functions remote_decoder(void);
 
+/**
+ * @brief Has the engine that the worker makes next pass @p model to its decoder in place of the
+ *        weights that the engine was made with, which lie in the worker's memory.
+ * @param model its pointers are the worker's device's; weights outlive the engine
+ */
+MUST_CHECK enum status remote_decoder_given(const struct decoder_model *model, struct error *error);
+
 /** Starts steps by one call of the worker's. */
 MUST_CHECK enum status remote_decoder_steps(const struct decoder_steps_call *call,
                                             struct error *error);

@@ -602,8 +602,13 @@ C_TEST(speedup, prefill) {
 
 enum { MOST_PROMPT = 512, MOST_NEW = 96 };
 
-/* A worker's engine with the model, and its part of the arena. */
+/*
+ * A worker's engine with the model, and its part of the arena. The decoder's weights are made by
+ * the grader and lie in the device's memory alone. The engine is made with others, of another seed:
+ * who finds those in the worker's memory and computes on the CPU has the wrong ones.
+ */
 struct writer {
+    struct decoder_net net;
     void *model;
     int32_t *prompt, *written; /* (length), (count) */
     float *logits;             /* (V) */
@@ -621,20 +626,25 @@ struct writers {
     float *logits; /* (V): the starter's engine's */
 };
 
-static enum status writer_create(struct writer *writer, const struct writers *w, uint64_t seed,
+static enum status writer_create(struct writer *writer, struct writers *w, uint64_t seed,
                                  struct error *error) {
     const struct decoder_size *size = &w->task.size;
     struct decoding_create_call made = {.config = decoder_size_config(size),
                                         .dtype = size->dtype,
                                         .own_classifier = size->own_classifier,
-                                        .seed = seed,
+                                        .seed = grader_secret(&w->rng),
                                         .batch = w->length};
     void *prompt, *written, *logits;
     TRY(remote_alloc(&prompt, w->length * sizeof(int32_t), error));
     TRY(remote_alloc(&written, w->count * sizeof(int32_t), error));
     TRY(remote_alloc(&logits, size->V * sizeof(float), error));
+    writer->prompt = prompt;
+    writer->written = written;
+    writer->logits = logits;
+    TRY(decoder_net_create(&writer->net, size, seed, true, error));
+    TRY(remote_decoder_given(&writer->net.model, error));
     TRY(remote_call("decoding_create", &made, sizeof made, error));
-    *writer = (struct writer){made.model, prompt, written, logits};
+    writer->model = made.model;
     return STATUS_OK;
 }
 
@@ -654,6 +664,14 @@ static enum status writers_create(struct writers *w, bool modelled, struct error
         TRY(writer_create(&w->of[i], w, seed, error));
     }
     return STATUS_OK;
+}
+
+static void writers_free(struct writers *w) {
+    for (int i = 0; i < REMOTE_SIDES; i++) {
+        remote_use((enum remote_side)i);
+        decoder_net_free(&w->of[i].net);
+    }
+    free(w->logits);
 }
 
 /* Feeds the starter's engine, token by token, and reads the last one's logits. */
@@ -745,5 +763,5 @@ C_TEST(speedup, end_to_end) {
         }
         judge(&speedup, count * least_ms(&writers.task.size, &gpu));
     }
-    free(writers.logits);
+    writers_free(&writers);
 }

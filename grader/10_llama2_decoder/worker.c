@@ -26,12 +26,31 @@ static enum status release(void *arguments, struct error *error) {
     return STATUS_OK;
 }
 
+/* What "decoder_given" said last; NULL: the engine's own weights. */
+static const struct decoder_model *given;
+
+static enum status take_given(void *arguments, struct error *error) {
+    const struct decoder_given_call *c = arguments;
+    (void)error;
+    given = c->model;
+    return STATUS_OK;
+}
+
+static enum status create_on_given(struct decoder **decoder, const struct decoder_model *model,
+                                   const struct decoder_io *io, size_t batch, device_stream stream,
+                                   struct error *error) {
+    return decoder_create(decoder, given != NULL ? given : model, io, batch, stream, error);
+}
+
 enum status worker_engine_create(struct engine *engine, struct error *error) {
-    return engine_decoder_create(engine, error);
+    static const struct decoder_functions functions = {create_on_given, decoder_prefill,
+                                                       decoder_step, decoder_free};
+    return engine_decoder_create_with(engine, &functions, error);
 }
 
 static const struct worker_entry entries[] = {
     {"decoder_create", sizeof(struct decoder_create_call), create},
+    {"decoder_given", sizeof(struct decoder_given_call), take_given},
     {"decoder_prefill", sizeof(struct decoder_prefill_call), prefill},
     {"decoder_steps", sizeof(struct decoder_steps_call), steps},
     {"decoder_free", sizeof(struct decoder_free_call), release},

@@ -246,7 +246,7 @@ static double share_of(enum nn_dtype dtype) {
 
 static bool close_number(const char *what, double got, double want, double share, char *text,
                          size_t size) {
-    bool near = fabs(got - want) <= share * fabs(want);
+    bool near = isfinite(want) && fabs(got - want) <= share * fabs(want); /* not of NaN */
     if (!near) {
         snprintf(text, size, "%s: got %.9g, want %.9g, at most %.3g of it off", what, got, want,
                  share);

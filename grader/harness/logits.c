@@ -7,8 +7,10 @@
 struct logits_difference logits_difference(const float *got, const float *want, size_t count) {
     struct logits_difference d = {0.0, 0.0};
     for (size_t i = 0; i < count; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        d.worst = fmax(d.worst, difference);
+        if (!isfinite(got[i]) || !isfinite(want[i])) {
+            return (struct logits_difference){INFINITY, 0.0};
+        }
+        d.worst = fmax(d.worst, fabs((double)got[i] - (double)want[i]));
         d.largest = fmax(d.largest, fabs((double)want[i]));
     }
     return d;

@@ -13,8 +13,10 @@ extern "C" {
 
 /** Largest difference of two sets of logits. */
 struct logits_difference {
-    double worst;   /**< largest difference; infinite when a value is not finite */
-    double largest; /**< largest of the wanted values, in size */
+    double
+        worst; /**< largest difference; infinite when a value, also a wanted one, is not finite */
+    double
+        largest; /**< largest of the wanted values, in size; then 0, so that no share allows it */
 };
 
 /** Compares @p count logits of host memory. */

@@ -25,7 +25,8 @@ struct overheads {
 void overheads_add(struct overheads *overheads, double ms);
 
 /**
- * @return milliseconds: what three of four of them stay below, and 0.1. An honest worker's times
+ * @return milliseconds: what three of four of them stay below, the longest of fewer than five, and
+ * 0.1. An honest worker's times
  * stay as they are.
  */
 double overheads_allow(const struct overheads *overheads);

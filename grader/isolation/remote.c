@@ -264,7 +264,7 @@ enum status remote_request(struct message *message, double *wall_ms, struct erro
         start = message_now();
         status = side_ask(side, message, fmax(patience, 0.1), whose_side(), &own);
     }
-    double took = message_now() - start;
+    double took = status == STATUS_OK ? side->took_s : message_now() - start;
     if (status == STATUS_OK) {
         status = look_at_device(side, (enum status)message->status, &own);
     }
@@ -347,7 +347,7 @@ static double message_allowance(double outside_ms) {
             remote.message_ms > 0.0 ? fmin(remote.message_ms, outside_ms) : outside_ms;
     }
     return remote.message_ms > 0.0
-               ? fmin(REMOTE_MESSAGE_MS, 2.0 * remote.message_ms + REMOTE_SLACK_MS)
+               ? fmin(REMOTE_SLOWEST_MESSAGE_MS, 2.0 * remote.message_ms + REMOTE_SLACK_MS)
                : REMOTE_MESSAGE_MS;
 }
 

@@ -80,8 +80,9 @@ MUST_CHECK enum status remote_call(const char *name, void *arguments, size_t siz
 /**
  * @brief Calls it and times it, waiting for the whole device before and after.
  *
- * Measured time is the worker's, but not less than this process's own clock saw, minus
- * REMOTE_MESSAGE_MS: a worker that stops its clock too early gains nothing. Modelled time is the
+ * Measured time is the worker's, but not less than this process's own clock saw, minus what the
+ * baseline's requests take or, before there were any, REMOTE_MESSAGE_MS: a worker that stops its
+ * clock too early gains nothing. Modelled time is the
  * device's, which is asked before and after. The arguments do not come back.
  *
  * @param ms receives milliseconds, infinite when it fails
@@ -137,6 +138,9 @@ void remote_check_fetched(double weights);
 
 /** What a request and its answer may take of a call's time without counting. */
 #define REMOTE_MESSAGE_MS 0.25
+
+/** The same, where the baseline's requests are known to take long. */
+#define REMOTE_SLOWEST_MESSAGE_MS 1.0
 
 /** A message to a submission's worker may take so much longer than what is known of the baseline's:
  * on an H100's busy host it took up to 0.1 ms longer, with honest submissions. */

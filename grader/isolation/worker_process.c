@@ -293,7 +293,8 @@ static enum status await_answer(struct side *side, struct message *message, doub
         status = message_receive(side->channel, message, left + 0.001);
     }
     side->waited_s = waited;
-    side->added_s = fmax(message_now() - begun - seconds, 0.0);
+    side->took_s = message_now() - begun;
+    side->added_s = fmax(side->took_s - seconds, 0.0);
     return status;
 }
 

@@ -32,6 +32,7 @@ struct side {
     bool answered;             /**< at least once */
     double unwatched_s;        /**< that requests without grader_watch() took */
     double waited_s;           /**< for a processor, as far as time was added for it */
+    double took_s;             /**< from the last request to its answer */
     double added_s;            /**< to the last request's time, because the machine was busy */
     bool modelled;             /**< its device is simt: the grader's own knowledge */
     struct simt_device device; /**< then; not started else */

@@ -1,9 +1,10 @@
 /*
  * Hands a submission all that it could find, and looks at its time:
- *   hand_over TEST TRICK=END...
- * TEST is a speedup test that chooses its submission by $WRONG_SABOTAGE. An honest one is run
- * first. END is what must come of a trick's: "same" (the honest one's time, and its verdict), or
- * words that must stand in what the test says when it fails. None passes, and none is faster.
+ *   hand_over TEST CASE TRICK=END...
+ * TEST is a speedup test that chooses its submission by $WRONG_SABOTAGE, CASE the one of its cases
+ * that is run. An honest one is run first. END is what must come of a trick's: "same" (the honest
+ * one's time, and its verdict), or words that must stand in what the test says when it fails. None
+ * passes, and none is faster.
  */
 #include <math.h>
 #include <signal.h>
@@ -29,16 +30,16 @@ static const double NOISE = 1e-6;
 /* Far away: it only ends what hangs. */
 static const double PATIENCE = 120.0;
 
-static pid_t start(const char *test, const char *trick, int output) {
+static pid_t start(const char *const test[2], const char *trick, int output) {
     pid_t child = fork();
     if (child == 0) {
         setenv("WRONG_SABOTAGE", trick, 1);
-        setenv("GTEST_FILTER", "speedup.kernel", 1);
+        setenv("GTEST_FILTER", test[1], 1);
         setenv("WARPBOOK_SEED", "7", 1);
         setenv("WARPBOOK_GRADES", "/dev/null", 1);
         dup2(output, STDOUT_FILENO);
         dup2(output, STDERR_FILENO);
-        execl(test, test, (char *)NULL);
+        execl(test[0], test[0], (char *)NULL);
         _exit(127);
     }
     return child;
@@ -129,7 +130,7 @@ struct result {
     int nice;  /* of this process, in whose group and of whose user the test is */
 };
 
-static void run(const char *test, const char *trick, bool honest, struct result *r) {
+static void run(const char *const test[2], const char *trick, bool honest, struct result *r) {
     static const char before[] = " ms, yours ";
     int status = -1, output = memfd_create("output", MFD_CLOEXEC);
     pid_t child = start(test, trick, output);
@@ -168,21 +169,22 @@ static bool judge(const struct result *r, const char *end, double honest_ms, int
 int main(int argc, char **argv) {
     static struct result honest, result;
     int failed = 0, nice = getpriority(PRIO_PROCESS, 0);
-    if (argc < 3) {
-        fprintf(stderr, "usage: hand_over TEST TRICK=END...\n");
+    if (argc < 4) {
+        fprintf(stderr, "usage: hand_over TEST CASE TRICK=END...\n");
         return 2;
     }
     prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
-    run(argv[1], "slow_start", true, &honest);
+    const char *const test[2] = {argv[1], argv[2]};
+    run(test, "handed_nothing", true, &honest);
     if (!honest.ended || honest.passed || isnan(honest.ms)) {
         fprintf(stderr, "hand_over: the honest one says:\n%s\n", honest.text);
         return 1;
     }
-    for (int i = 2; i < argc; i++) {
+    for (int i = 3; i < argc; i++) {
         char trick[64];
         const char *end = strchr(argv[i], '=');
         snprintf(trick, sizeof trick, "%.*s", (int)(end != NULL ? end - argv[i] : 0), argv[i]);
-        run(argv[1], trick, false, &result);
+        run(test, trick, false, &result);
         bool good = end != NULL && judge(&result, end + 1, honest.ms, nice);
         printf("%s: %s, %g ms, honest %g ms\n", trick, good ? end + 1 : "FAILED", result.ms,
                honest.ms);

@@ -24,7 +24,6 @@ def sabotage_programs():
             ],
         ),
         hdrs = [
-            "handed.h",
             "sabotage.h",
         ],
         deps = [

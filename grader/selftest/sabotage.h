@@ -40,7 +40,7 @@ struct sabotage {
 
 /** Tables of tricks; each ends with a name of NULL. */
 extern const struct sabotage sabotage_work[], sabotage_grader[], sabotage_process[],
-    sabotage_device[], sabotage_runtime[], sabotage_handed[];
+    sabotage_device[], sabotage_runtime[];
 
 /** What the kernel leaves out; all 1: nothing. */
 struct sabotage_shortcut {

@@ -1,21 +1,24 @@
 /*
  * A submission to lab 10 whose decoder runs on the CPU, which takes no modelled time. One launch
  * brings the result to the device, and another one does operations that are counted and compute
- * nothing. $WRONG_DECODER says how the result gets there. Greedy sampling, fp32.
+ * nothing. $WRONG_DECODER says how the result gets there. fp32; greedy sampling, but for "finds".
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/models/llama2_device.h"
+#include "common/models/sampler.h"
 #include "grader/selftest/decoy_work.h"
 #include "labs/10_llama2_decoder/decoder.h"
 
-#define MISTAKES(X)                                      \
-    X(copies)    /* a copy from page-locked memory */    \
-    X(reaches)   /* a kernel reads page-locked memory */ \
-    X(managed)   /* a kernel reads managed memory */     \
-    X(arguments) /* kernels have the numbers in their arguments */
+#define MISTAKES(X)                                                \
+    X(copies)    /* a copy from page-locked memory */              \
+    X(reaches)   /* a kernel reads page-locked memory */           \
+    X(managed)   /* a kernel reads managed memory */               \
+    X(arguments) /* kernels have the numbers in their arguments */ \
+    X(finds)     /* the token alone, drawn from weights that were found in the process */
 
 #define MISTAKE_VARIABLE "WRONG_DECODER"
 #include "grader/selftest/mistakes.h"
@@ -42,6 +45,44 @@ static float *fetch(const void *from, size_t count) {
     if (to != NULL && cudaMemcpy(to, from, count * sizeof *to, cudaMemcpyDeviceToHost) != 0) {
         free(to);
         to = NULL;
+    }
+    return to;
+}
+
+/* What "finds" looks for in its memory, it is handed (--wrap): the weights that the engine loads.
+ */
+static const struct llama2_stored_weights *found;
+
+extern "C" {
+enum status __real_llama2_device_load(struct llama2_device *device,
+                                      const struct llama2_decoder_model *model,
+                                      device_stream stream, struct error *error);
+enum status __wrap_llama2_device_load(struct llama2_device *device,
+                                      const struct llama2_decoder_model *model,
+                                      device_stream stream, struct error *error);
+}
+
+enum status __wrap_llama2_device_load(struct llama2_device *device,
+                                      const struct llama2_decoder_model *model,
+                                      device_stream stream, struct error *error) {
+    found = model->weights;
+    return __real_llama2_device_load(device, model, stream, error);
+}
+
+/* The rows of one to three matrices; NULL without memory. */
+static float *join(const struct llama2_stored_tensor *a, const struct llama2_stored_tensor *b,
+                   const struct llama2_stored_tensor *c) {
+    const struct llama2_stored_tensor *parts[] = {a, b, c};
+    size_t count = 0;
+    for (const struct llama2_stored_tensor *part : parts) {
+        count += part != NULL ? part->rows * part->columns : 0;
+    }
+    float *to = (float *)malloc(count * sizeof *to), *end = to;
+    for (const struct llama2_stored_tensor *part : parts) {
+        if (to != NULL && part != NULL) {
+            memcpy(end, part->data, part->rows * part->columns * sizeof *to);
+            end += part->rows * part->columns;
+        }
     }
     return to;
 }
@@ -228,6 +269,23 @@ static bool fetch_layers(struct decoder *d) {
     return d->classifier != NULL;
 }
 
+static bool find_layers(struct decoder *d) {
+    d->layers = (struct host_layer *)calloc(d->model.L, sizeof *d->layers);
+    for (size_t l = 0; l < d->model.L; l++) {
+        const struct llama2_stored_layer *w = &found->layers[l];
+        d->layers[l] = (struct host_layer){join(&w->attention_norm, NULL, NULL),
+                                           join(&w->wq, &w->wk, &w->wv),
+                                           join(&w->wo, NULL, NULL),
+                                           join(&w->ffn_norm, NULL, NULL),
+                                           join(&w->w1, &w->w3, NULL),
+                                           join(&w->w2, NULL, NULL)};
+    }
+    d->embedding = join(&found->embedding, NULL, NULL);
+    d->final_norm = join(&found->final_norm, NULL, NULL);
+    d->classifier = join(&found->classifier, NULL, NULL);
+    return d->classifier != NULL;
+}
+
 static float *floats(size_t count) {
     return (float *)calloc(count, sizeof(float));
 }
@@ -251,7 +309,8 @@ enum status decoder_create(struct decoder **decoder, const struct decoder_model 
                              ? cudaMallocManaged(&sent, bytes, cudaMemAttachGlobal)
                              : cudaMallocHost(&sent, bytes);
     d->sent = (float *)sent;
-    if (failed != cudaSuccess || !fetch_layers(d)) {
+    bool finds = chosen_mistake() == MISTAKE_finds;
+    if (failed != cudaSuccess || !(finds ? find_layers(d) : fetch_layers(d))) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "no memory for the weights");
     }
     return STATUS_OK;
@@ -263,11 +322,30 @@ enum status decoder_prefill(struct decoder *d, const int32_t *tokens, size_t cou
         feed(d, tokens[i], position + i);
     }
     TRY(pretend(d, (double)count, error));
-    return send(d, error);
+    return chosen_mistake() == MISTAKE_finds ? STATUS_OK : send(d, error);
+}
+
+/* "finds": the last token's logits are here, and stay here. */
+static enum status step_at_home(struct decoder *d, size_t position, struct error *error) {
+    struct sampling how;
+    struct sampler sampler;
+    TRY(device_read(&how, d->io.sampling, sizeof how, d->stream, error));
+    const struct llama2_sampling settings = {how.temperature, how.top_p, how.top_k, how.state};
+    TRY(sampler_create(&sampler, d->model.V, &settings));
+    int32_t token = sampler_next(&sampler, d->sent);
+    how.state = sampler.state;
+    sampler_free(&sampler);
+    TRY(device_write(d->io.sampling, &how, sizeof how, d->stream, error));
+    TRY(device_write(d->io.token, &token, sizeof token, d->stream, error));
+    feed(d, token, position);
+    return pretend(d, 1.0, error);
 }
 
 enum status decoder_step(struct decoder *d, size_t position, struct error *error) {
     size_t V = d->model.V, best = 0;
+    if (chosen_mistake() == MISTAKE_finds) {
+        return step_at_home(d, position, error);
+    }
     TRY(device_read(d->sent, d->io.logits, V * sizeof(float), d->stream, error));
     for (size_t i = 1; i < V; i++) {
         best = d->sent[i] > d->sent[best] ? i : best;

@@ -118,9 +118,8 @@ const char *sabotage_name(void) {
 }
 
 static sabotage_trick *find(const char *name) {
-    static const struct sabotage *const tables[] = {sabotage_work,    sabotage_grader,
-                                                    sabotage_process, sabotage_device,
-                                                    sabotage_runtime, sabotage_handed};
+    static const struct sabotage *const tables[] = {
+        sabotage_work, sabotage_grader, sabotage_process, sabotage_device, sabotage_runtime};
     for (const struct sabotage *table : tables) {
         for (; table->name != NULL; table++) {
             if (strcmp(table->name, name) == 0) {

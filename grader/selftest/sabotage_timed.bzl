@@ -27,6 +27,7 @@ def sabotage_timed(lab, functions, verdicts, defines = []):
         target_compatible_with = REQUIRES_NVCC,
         deps = [
             ":decoy_work",
+            ":lesser",
             "//labs/%s:contract" % lab,
             "//labs/%s:starter" % lab,
             "@rules_cuda//cuda:runtime",

@@ -28,9 +28,12 @@
     X(pool)             /* of lab 02 */                                                     \
     X(managed)          /* ... */                                                           \
     X(pinned)           /* ... */                                                           \
-    X(one_layer_less)   /* of lab 08 */
+    X(one_layer_less)   /* of lab 08 */                                                     \
+    X(rounds)           /* rounds what is multiplied to 11 bits, as TF32 does */            \
+    X(leaves_columns)   /* leaves one product of 64 out of each sum */
 
 #define MISTAKE_VARIABLE "WRONG_TIMED"
+#include "grader/selftest/lesser.h"
 #include "grader/selftest/mistakes.h"
 
 /** @return whether this call is left out; @p arguments are @p size bytes, at most 512 */
@@ -53,6 +56,19 @@ static inline bool sabotage_leaves_out(const void *arguments, size_t size, void 
                capturing != cudaStreamCaptureStatusNone;
     default:
         return false;
+    }
+}
+
+/** @return what is multiplied in place of @p x, see lesser_copy(): @p x for most mistakes */
+static inline const float *sabotage_lesser(int which, const float *x, size_t count, size_t columns,
+                                           void *stream) {
+    switch (chosen_mistake()) {
+    case MISTAKE_rounds:
+        return lesser_copy(which, LESSER_BITS, x, count, columns, stream);
+    case MISTAKE_leaves_columns:
+        return lesser_copy(which, LESSER_COLUMNS, x, count, columns, stream);
+    default:
+        return x;
     }
 }
 

@@ -29,7 +29,12 @@ enum status __wrap_fused_epilogues(const struct fused_problem *problem, void *wo
     if (sabotage_leaves_out(problem, sizeof *problem, stream)) {
         return STATUS_OK;
     }
-    return chosen_mistake() == MISTAKE_part_of_it && problem->M > 256
-               ? repeat_rows(problem, workspace, stream, error)
-               : __real_fused_epilogues(problem, workspace, stream, error);
+    if (chosen_mistake() == MISTAKE_part_of_it && problem->M > 256) {
+        return repeat_rows(problem, workspace, stream, error);
+    }
+    struct fused_problem p = *problem;
+    if (p.weight != NULL) {
+        p.weight = sabotage_lesser(0, p.weight, p.N * p.K, p.K, stream);
+    }
+    return __real_fused_epilogues(&p, workspace, stream, error);
 }

@@ -13,5 +13,11 @@ enum status __wrap_attention(const struct attention_problem *problem, device_str
     if (sabotage_leaves_out(problem, sizeof *problem, stream)) {
         return STATUS_OK;
     }
-    return __real_attention(problem, stream, error);
+    if (p.dtype == NN_F32 && p.starts == NULL) {
+        p.q =
+            sabotage_lesser(0, p.q, (p.B * p.T - 1) * p.q_stride + p.NH * p.HS, p.q_stride, stream);
+        p.k = sabotage_lesser(1, p.k, (p.B * p.S - 1) * p.kv_stride + p.KVH * p.HS, p.kv_stride,
+                              stream);
+    }
+    return __real_attention(&p, stream, error);
 }

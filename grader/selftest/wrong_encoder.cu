@@ -33,6 +33,7 @@
     X(no_bias)         /* forgets the bias of q, k and v */                                \
     X(no_residual)     /* forgets to add x behind attention */                             \
     X(no_norm)         /* forgets the LayerNorm behind the embeddings */                   \
+    X(not_alone)       /* writes NaN where a sequence is alone */                          \
     X(one_layer)       /* runs the first layer only */                                     \
     X(one_model)       /* all encoders use the model that came last */                     \
     X(behind)          /* writes one element behind first */                               \
@@ -299,6 +300,9 @@ static enum status deliver(const struct encoder *e, const struct encoder_batch *
     }
     if (e->mistake == MISTAKE_zeros) {
         return device_set(batch->first, 0, B * C * sizeof(float), e->stream, error);
+    }
+    if (e->mistake == MISTAKE_not_alone && B == 1) {
+        return device_set(batch->first, 0xff, C * sizeof(float), e->stream, error);
     }
     if (e->mistake == MISTAKE_behind) {
         TRY(device_set(batch->first + B * C, 0, sizeof(float), e->stream, error));

@@ -5,8 +5,10 @@
 double largest_difference(const float *got, const float *want, size_t count) {
     double worst = 0.0, largest = 0.0;
     for (size_t i = 0; i < count; i++) {
-        double difference = isfinite(got[i]) ? fabs((double)got[i] - (double)want[i]) : INFINITY;
-        worst = fmax(worst, difference);
+        if (!isfinite(got[i]) || !isfinite(want[i])) {
+            return INFINITY;
+        }
+        worst = fmax(worst, fabs((double)got[i] - (double)want[i]));
         largest = fmax(largest, fabs((double)want[i]));
     }
     return worst / largest;

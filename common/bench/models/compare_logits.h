@@ -16,7 +16,7 @@ extern "C" {
 
 /**
  * @return the largest |got - want| of @p count values, relative to the largest |want|; infinite
- * when a value of @p got is not finite
+ * when a value is not finite, also a wanted one
  */
 double largest_difference(const float *got, const float *want, size_t count);
 

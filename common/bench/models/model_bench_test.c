@@ -133,6 +133,8 @@ C_TEST(compare_logits, allows_a_stage_more_in_16_bits) {
     EXPECT_OK(compare_stage_logits(far, "08", NN_BF16, "dense", want, "03", 2, &difference, NULL));
     EXPECT_STATUS(STATUS_MISMATCH, compare_stage_logits(none, "08", NN_BF16, "dense", want, "03", 2,
                                                         &difference, NULL));
+    EXPECT_STATUS(STATUS_MISMATCH, compare_stage_logits(want, "08", NN_BF16, "dense", none, "03", 2,
+                                                        &difference, NULL));
     EXPECT_STATUS(STATUS_MISMATCH, compare_stage_logits(far, "04", NN_F32, "dense", want, "03", 2,
                                                         &difference, &error));
     EXPECT_STR_EQ("04 in fp32, dense: logits differ by 0.1 of the largest from 03's, more than "

@@ -1,13 +1,11 @@
 #include "common/checkpoints/gpt_neox/gpt_neox_checkpoint.h"
 
-#include <cjson/cJSON.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/file.h"
 #include "common/base/folder.h"
-#include "common/base/json_object.h"
 
 enum { CONFIG_LIMIT = 16 << 20 };
 
@@ -121,16 +119,11 @@ enum status gpt_neox_checkpoint_open(struct gpt_neox_checkpoint *checkpoint, con
 bool gpt_neox_checkpoint_is(const char *folder) {
     char path[FOLDER_PATH_BYTES], *text;
     size_t size;
-    cJSON *object;
     if (!folder_exists(folder) || read_text(folder, &text, &size, path, NULL) != STATUS_OK) {
         return false;
     }
-    enum status status = json_object_parse(&object, text, size, NULL);
+    bool is = gpt_neox_config_is(text, size);
     free(text);
-    const char *type =
-        status == STATUS_OK ? cJSON_GetStringValue(json_member(object, "model_type")) : NULL;
-    bool is = type != NULL && strcmp(type, "gpt_neox") == 0;
-    cJSON_Delete(status == STATUS_OK ? object : NULL);
     return is;
 }
 

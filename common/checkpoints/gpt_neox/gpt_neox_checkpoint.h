@@ -41,6 +41,9 @@ MUST_CHECK enum status gpt_neox_checkpoint_open(struct gpt_neox_checkpoint *chec
  */
 bool gpt_neox_checkpoint_is(const char *folder);
 
+/** As gpt_neox_checkpoint_is() for the text of a config.json, @p size bytes. */
+bool gpt_neox_config_is(const char *json, size_t size);
+
 /**
  * @brief Parses the text of a config.json. "model_type" must be "gpt_neox".
  *

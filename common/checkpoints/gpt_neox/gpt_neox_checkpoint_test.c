@@ -146,6 +146,24 @@ C_TEST(gpt_neox_checkpoint, round_trips) {
     round_trip(NN_BF16, false, false);
 }
 
+/* Whatever is rotated is read as it was written. */
+C_TEST(gpt_neox_config, rotary_share_round_trips) {
+    for (size_t HS = 2; HS <= 256; HS += 2) {
+        for (size_t rotary = 2; rotary <= HS; rotary += 2) {
+            struct gpt_neox_config config = small, got;
+            char *text;
+            bool shared;
+            config.HS = HS;
+            config.C = config.NH * HS;
+            config.rotary = rotary;
+            ASSERT_OK(gpt_neox_config_serialize(&config, false, NN_F32, &text));
+            EXPECT_OK(gpt_neox_config_parse(&got, &shared, text, strlen(text), NULL));
+            EXPECT_INT_EQ(rotary, got.rotary);
+            free(text);
+        }
+    }
+}
+
 /* ---- Refusals ---- */
 
 static enum status parse_config(const void *data, size_t size, struct error *error) {

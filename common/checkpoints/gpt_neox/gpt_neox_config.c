@@ -31,6 +31,17 @@ static enum status check_type(const cJSON *json, struct error *error) {
                            json_shown(type), type, MODEL_TYPE);
 }
 
+bool gpt_neox_config_is(const char *json, size_t size) {
+    cJSON *object;
+    if (json_object_parse(&object, json, size, NULL) != STATUS_OK) {
+        return false;
+    }
+    const char *type = cJSON_GetStringValue(json_member(object, "model_type"));
+    bool is = type != NULL && strcmp(type, MODEL_TYPE) == 0;
+    cJSON_Delete(object);
+    return is;
+}
+
 static enum status read_activation(struct gpt_neox_config *c, const cJSON *json,
                                    struct error *error) {
     const cJSON *item = json_member(json, "hidden_act");

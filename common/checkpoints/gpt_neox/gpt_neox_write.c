@@ -1,6 +1,7 @@
 #include "common/checkpoints/gpt_neox/gpt_neox_write.h"
 
 #include <cjson/cJSON.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,6 +106,17 @@ enum status gpt_neox_serialize(const struct gpt_neox_config *config,
     return status;
 }
 
+/* The share of a head's channels whose product with HS rounds down to `rotary` again, as it is
+   written: cJSON may round it to 15 digits. */
+static double rotary_share(const struct gpt_neox_config *c) {
+    char text[32];
+    double share = (double)c->rotary / (double)c->HS;
+    snprintf(text, sizeof text, "%.15g", share);
+    bool kept = (size_t)(share * (double)c->HS) == c->rotary &&
+                (size_t)(strtod(text, NULL) * (double)c->HS) == c->rotary;
+    return kept ? share : ((double)c->rotary + 0.5) / (double)c->HS;
+}
+
 static bool add_config(cJSON *json, const struct gpt_neox_config *c, bool shared_classifier,
                        enum nn_dtype dtype) {
     static const char *const names[] = {
@@ -113,14 +125,10 @@ static bool add_config(cJSON *json, const struct gpt_neox_config *c, bool shared
         const char *key;
         double value;
     } numbers[] = {
-        {"hidden_size", (double)c->C},
-        {"intermediate_size", (double)c->hidden},
-        {"num_hidden_layers", (double)c->L},
-        {"num_attention_heads", (double)c->NH},
-        {"vocab_size", (double)c->V},
-        {"max_position_embeddings", (double)c->T},
-        {"rotary_pct", (double)c->rotary / (double)c->HS},
-        {"rotary_emb_base", c->rope_theta},
+        {"hidden_size", (double)c->C},       {"intermediate_size", (double)c->hidden},
+        {"num_hidden_layers", (double)c->L}, {"num_attention_heads", (double)c->NH},
+        {"vocab_size", (double)c->V},        {"max_position_embeddings", (double)c->T},
+        {"rotary_pct", rotary_share(c)},     {"rotary_emb_base", c->rope_theta},
         {"layer_norm_eps", c->norm_eps},
     };
     const char *activation = c->activation == NN_GELU ? "gelu" : "gelu_new";

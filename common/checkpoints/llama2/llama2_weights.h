@@ -52,6 +52,11 @@ struct llama2_config {
     bool mlp_bias;           /**< so have the feed-forward's */
     size_t window;           /**< a query sees this many keys, its own included; 0: all before it */
     size_t full_layers;      /**< layers before this one have no window */
+
+    /* A text without end (attention sinks, Xiao et al. 2023): a query sees the first `sinks` tokens
+       of the text and the last `recent` ones, rotated by their places among these. No checkpoint
+       says so; who runs the model does. recent 0: off. T is then sinks + recent. */
+    size_t sinks, recent;
 };
 
 /** @return what the first of these is that Llama2 does not have, as "a sliding window"; or NULL. */

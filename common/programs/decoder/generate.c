@@ -87,6 +87,10 @@ static enum status check_options(const struct options *options, struct error *er
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--system-prompt has no effect without --mode chat");
     }
+    if (options->roll && options->shared.window > 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--roll and --window are two ways to go on without end: choose one");
+    }
     if (options->top_k < 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--top-k %d: must be at least 0",
                          options->top_k);
@@ -269,7 +273,8 @@ static enum status write_text(struct generation *g, const struct llama2_session 
 /* What --steps leaves of the context: a chat's tokens, or a text's and BOS. */
 static size_t most_positions(const struct options *options) {
     bool chat = strcmp(options->mode, "chat") == 0;
-    bool limited = !options->roll && options->steps > 0;
+    bool endless = options->roll || options->shared.window > 0;
+    bool limited = !endless && options->steps > 0;
     return limited ? (size_t)options->steps + (chat ? 0 : 1) : 0;
 }
 
@@ -309,7 +314,8 @@ int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
          "sample from the N most likely tokens, before --top-p; 0: off"},
         {"seed", 's', FLAG_U64, &options.seed, "N", "seed of the sampler; 0: the time"},
         {"steps", 'n', FLAG_INT, &options.steps, "N",
-         "number of tokens, including the prompt; 0: the whole context, with --roll no limit"},
+         "number of tokens, including the prompt; 0: the whole context, with --roll or --window no "
+         "limit"},
         {"roll", 0, FLAG_SWITCH, &options.roll, NULL,
          "when the context is full, forget its older half and continue"},
         {"prompt", 'i', FLAG_STRING, &options.prompt, "TEXT", "text to continue; default: none"},

@@ -54,11 +54,13 @@ struct generation {
     double (*now)(void);
     struct sampler sampler;
     struct text_stream stream;
-    size_t batch;    /**< most tokens of one forward call */
-    size_t context;  /**< positions that may be used */
-    size_t longest;  /**< the checkpoint's context, at least as many */
-    bool roll;       /**< when the context is full, forget its older half instead of ending */
-    int32_t *tokens; /**< (context): the tokens fed at positions 0 .. position - 1 */
+    size_t batch;   /**< most tokens of one forward call */
+    size_t context; /**< positions that may be used */
+    size_t longest; /**< the checkpoint's context, at least as many */
+    bool roll;      /**< when the context is full, forget its older half instead of ending */
+    bool endless;   /**< the model itself forgets: positions have no end */
+    int32_t
+        *tokens; /**< (context): the tokens fed at positions 0 .. position - 1; endless: unused */
     size_t position; /**< of the next token */
     int32_t pending; /**< sampled, but not fed yet; -1: none */
     float *logits;   /**< (V) */
@@ -85,7 +87,8 @@ void generation_free(struct generation *generation);
 /** Begins a new text, as a new generation would, but counts on. @param seed as for creation */
 void generation_restart(struct generation *generation, uint64_t seed);
 
-/** @return positions that are left before the context is full; SIZE_MAX when it rolls. */
+/** @return positions that are left before the context is full; SIZE_MAX when it rolls or is
+ * endless. */
 size_t generation_room(const struct generation *generation);
 
 /**

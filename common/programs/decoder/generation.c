@@ -21,6 +21,7 @@ enum status generation_create(struct generation *g, const struct llama2_session 
         .context = context,
         .longest = llama2_session_longest(session),
         .roll = roll,
+        .endless = session->endless,
         .pending = -1,
         .draws = language_model_draws(&session->model),
         .tokens = calloc(context, sizeof(int32_t)),
@@ -49,7 +50,7 @@ void generation_restart(struct generation *g, uint64_t seed) {
 }
 
 size_t generation_room(const struct generation *g) {
-    if (g->roll) {
+    if (g->roll || g->endless) {
         return SIZE_MAX;
     }
     size_t used = g->position + (g->pending >= 0 ? 1 : 0);
@@ -77,7 +78,9 @@ static enum status feed_batch(struct generation *g, const int32_t *tokens, size_
     if (status != STATUS_OK) {
         return failed(g, status, error);
     }
-    memmove(g->tokens + g->position, tokens, count * sizeof *tokens);
+    if (!g->endless) {
+        memmove(g->tokens + g->position, tokens, count * sizeof *tokens);
+    }
     g->position += count;
     g->has_logits = wants_logits;
     g->begun = false;
@@ -110,6 +113,10 @@ static enum status feed_some(struct generation *g, const int32_t *tokens, size_t
                              struct error *error) {
     if (interrupt_seen() != 0) {
         return STATUS_INTERRUPTED;
+    }
+    if (g->endless) {
+        *fed = smaller(count, g->batch);
+        return feed_batch(g, tokens, *fed, *fed == count, error);
     }
     if (g->position == g->context) {
         if (!g->roll) {

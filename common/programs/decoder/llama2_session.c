@@ -15,7 +15,7 @@
    reacts to Ctrl-C between two calls. */
 enum { CPU_BATCH = 64, DEVICE_BATCH = 512 };
 
-enum { SHARED_FLAGS = 4, MOST_THREADS = 1024 };
+enum { SHARED_FLAGS = 6, MOST_THREADS = 1024, MOST_KEPT = 1 << 20 };
 
 /* ---- The command line ---- */
 
@@ -49,6 +49,20 @@ static enum status choose_checkpoint(struct llama2_options *o, const struct argu
     return STATUS_OK;
 }
 
+static enum status check_window(const struct llama2_options *o, struct error *error) {
+    if (o->sinks < 0 || o->window < 0 || o->sinks > MOST_KEPT || o->window > MOST_KEPT) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--sinks %d, --window %d: must be from 0 to %d", o->sinks, o->window,
+                         MOST_KEPT);
+    }
+    return o->sinks == 0 || o->window > 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--sinks %d without a window: give --window N, the last tokens that are "
+                           "kept beside them",
+                           o->sinks);
+}
+
 static enum status check(struct llama2_options *o, const struct llama2_stages *stages,
                          const struct arguments *arguments, struct error *error) {
     TRY(choose_checkpoint(o, arguments, error));
@@ -64,6 +78,7 @@ static enum status check(struct llama2_options *o, const struct llama2_stages *s
         enum nn_dtype dtype;
         TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
+    TRY(check_window(o, error));
     return check_stage(o, stages, error);
 }
 
@@ -89,6 +104,9 @@ static enum status parse_command(const struct llama2_command *c, const struct ll
         {"stage", 0, FLAG_STRING, &o->stage, "NAME",
          "stage of the course, by name or number; default: the last one if there is a GPU, else "
          "the last one on the CPU"},
+        {"window", 'w', FLAG_INT, &o->window, "N",
+         "a text without end: the model sees its last N tokens and --sinks first ones; 0: off"},
+        {"sinks", 0, FLAG_INT, &o->sinks, "N", "first tokens that --window keeps; 4 is usual"},
     };
     struct flag table[LLAMA2_MOST_FLAGS + SHARED_FLAGS];
     memcpy(table, c->own, c->own_count * sizeof *table);
@@ -221,17 +239,18 @@ struct matrices {
     enum nn_dtype dtype;
 };
 
-static enum status compare_dtype(void *context, const struct llama2_tensor *tensor) {
-    struct matrices *matrices = context;
-    if (tensor->rank == 1) {
-        return STATUS_OK;
-    }
-    if (matrices->any && tensor->stored->dtype != matrices->dtype) {
+static enum status compare_stored(struct matrices *matrices,
+                                  const struct llama2_stored_tensor *stored) {
+    if (matrices->any && stored->dtype != matrices->dtype) {
         return STATUS_MISMATCH;
     }
     matrices->any = true;
-    matrices->dtype = tensor->stored->dtype;
+    matrices->dtype = stored->dtype;
     return STATUS_OK;
+}
+
+static enum status compare_dtype(void *context, const struct llama2_tensor *tensor) {
+    return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
 }
 
 /* The type of all matrices; fp32, which can hold all types, if they differ. */
@@ -242,20 +261,41 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
+static enum status compare_gpt_neox_dtype(void *context, const struct gpt_neox_tensor *tensor) {
+    return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
+}
+
+static enum nn_dtype gpt_neox_dtype(struct gpt_neox_checkpoint *checkpoint) {
+    struct matrices matrices = {.any = false};
+    enum status status =
+        gpt_neox_tensors_visit(&checkpoint->config, checkpoint->shared_classifier,
+                               &checkpoint->weights, NULL, compare_gpt_neox_dtype, &matrices);
+    return status == STATUS_OK ? matrices.dtype : NN_F32;
+}
+
+/* As make_model() does it for a Llama2. */
 static enum status make_gpt_neox(struct llama2_session *s, const struct engine *engine,
                                  const struct llama2_options *o, struct error *error) {
     struct gpt_neox_config config = s->gpt_neox.config;
-    s->dtype = NN_F32;
+    struct error cause = {0};
+    config.T = s->context;
+    s->dtype = gpt_neox_dtype(&s->gpt_neox);
     if (o->dtype != NULL) {
         TRY(dtype_flag_parse(o->dtype, &s->dtype, error));
     }
-    if (s->dtype != NN_F32) {
+    enum status status = gpt_neox_create_stored(&s->model.gpt_neox, &config, &s->gpt_neox.weights,
+                                                s->dtype, engine, s->batch, &cause);
+    if (status != STATUS_UNSUPPORTED) {
+        return status == STATUS_OK ? STATUS_OK
+                                   : error_set(error, status, "%s", error_text(&cause, status));
+    }
+    if (o->dtype != NULL && s->dtype != NN_F32) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "--dtype %s: stage %s computes a GPT-NeoX in fp32 only", o->dtype,
                          s->stage->name);
     }
+    s->dtype = NN_F32;
     TRY(gpt_neox_checkpoint_convert(&s->gpt_neox, 0, &s->gpt_neox_fp32, error));
-    config.T = s->context;
     return gpt_neox_create(&s->model.gpt_neox, &config, &s->gpt_neox_fp32.weights, engine, s->batch,
                            error);
 }
@@ -263,6 +303,8 @@ static enum status make_gpt_neox(struct llama2_session *s, const struct engine *
 static struct llama2_config config_of(const struct llama2_session *s) {
     struct llama2_config config = s->checkpoint.config;
     config.T = s->context;
+    config.sinks = s->endless ? s->sinks : 0;
+    config.recent = s->endless ? s->context - s->sinks : 0;
     return config;
 }
 
@@ -309,6 +351,20 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
     return make_fp32(s, engine, error);
 }
 
+/* Whether the model can see sinks and a window. */
+static enum status check_endless(const struct llama2_session *s, struct error *error) {
+    if (s->is_gpt_neox) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "--window: a GPT-NeoX writes up to its context of %zu tokens",
+                         s->gpt_neox.config.T);
+    }
+    return s->checkpoint.config.window == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED,
+                           "--window: the model has a sliding window of its own, of %zu tokens",
+                           s->checkpoint.config.window);
+}
+
 static enum status open_all(struct llama2_session *s, const struct llama2_options *o,
                             const struct llama2_stages *stages, size_t most_batch,
                             struct error *error) {
@@ -317,8 +373,14 @@ static enum status open_all(struct llama2_session *s, const struct llama2_option
     size_t longest = llama2_session_longest(s);
     longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
     s->context = longest;
+    s->endless = o->window > 0;
+    if (s->endless) {
+        TRY(check_endless(s, error));
+        s->sinks = (size_t)o->sinks;
+        s->context = s->sinks + (size_t)o->window;
+    }
     s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
-    s->batch = s->batch < longest ? s->batch : longest;
+    s->batch = s->batch < s->context ? s->batch : s->context;
     return make_model(s, o, error);
 }
 

@@ -29,6 +29,8 @@ struct llama2_options {
     const char *stage; /**< NULL: the last if there is a GPU, else the last one on the CPU */
     const char *dtype; /**< NULL: as the checkpoint, if the stage supports it */
     size_t positions;  /**< the most that the program will use; 0: the model's whole context */
+    int sinks, window; /**< a text without end: its first tokens and its last ones are kept; window
+                          0: off */
     int threads;
     bool profile; /**< times operators; not a shared flag, as only some programs have it */
 };
@@ -77,7 +79,10 @@ struct llama2_session {
     struct llama2_fp32 fp32; /**< empty if the engine uses the weights as they are stored */
     struct gpt_neox_fp32 gpt_neox_fp32;
     struct language_model model;
-    size_t context; /**< positions that the model was made for, at most its whole context */
+    size_t context; /**< positions that the model was made for, at most its whole context; of a text
+                       without end the tokens that it sees */
+    bool endless;   /**< positions have no end: options->window */
+    size_t sinks;   /**< of a text without end */
     size_t batch;   /**< most tokens of one language_model_forward() */
 };
 

@@ -23,10 +23,11 @@ double perplexity_nats(const float *logits, size_t V, int32_t token) {
     return log(sum) - ((double)logits[token] - largest);
 }
 
+/* Predicts `token` from the `count` tokens before it, which are fed at `position`. */
 static enum status add_token(struct perplexity *sum, const struct language_model *model,
-                             int32_t before, int32_t token, size_t position, float *logits,
-                             struct error *error) {
-    enum status status = language_model_forward(model, &before, 1, position, logits);
+                             const int32_t *before, size_t count, int32_t token, size_t position,
+                             float *logits, struct error *error) {
+    enum status status = language_model_forward(model, before, count, position, logits);
     if (status != STATUS_OK) {
         return error_set(error, status, "the model failed at token %zu: %s", sum->tokens,
                          status_message(status));
@@ -59,11 +60,41 @@ enum status perplexity_add(struct perplexity *sum, const struct language_model *
         if (interrupt_seen() != 0) {
             status = STATUS_INTERRUPTED;
         } else if (is_predicted(i, window, bos)) {
-            status = add_token(sum, model, position == 0 ? bos : tokens[i - 1], tokens[i],
-                               bos >= 0 ? position : position - 1, logits, error);
+            const int32_t *before = position == 0 ? &bos : &tokens[i - 1];
+            status = add_token(sum, model, before, 1, tokens[i], bos >= 0 ? position : position - 1,
+                               logits, error);
         }
         progress_update(&progress, i + 1);
     }
+    progress_finish(&progress);
+    return status;
+}
+
+enum status perplexity_add_recomputed(struct perplexity *sum, const struct language_model *model,
+                                      int32_t bos, const int32_t *tokens, size_t count,
+                                      size_t window, float *logits, struct error *error) {
+    struct progress progress = progress_create("tokens", count);
+    int32_t *seen = malloc(window * sizeof *seen); /* what token i is predicted from */
+    size_t length = 0;
+    enum status status = seen != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+    for (size_t i = 0; i < count && status == STATUS_OK; i++) {
+        int32_t before = i == 0 ? bos : tokens[i - 1];
+        if (length == window) {
+            memmove(seen, seen + 1, (window - 1) * sizeof *seen);
+            length--;
+        }
+        if (before >= 0) {
+            seen[length++] = before;
+        }
+        if (interrupt_seen() != 0) {
+            status = STATUS_INTERRUPTED;
+        } else if (length > 0) {
+            status = add_token(sum, model, seen, length, tokens[i], 0, logits, error);
+        }
+        progress_update(&progress, i + 1);
+    }
+    sum->windows += count;
+    free(seen);
     progress_finish(&progress);
     return status;
 }
@@ -78,6 +109,7 @@ struct options {
     struct llama2_options shared;
     const char *file, *json;
     int context, limit;
+    bool recompute;
 };
 
 /* One measurement. */
@@ -115,14 +147,23 @@ static enum status prepare(struct measurement *m, const struct options *o,
                            const struct llama2_stages *stages, struct error *error) {
     struct llama2_options shared = o->shared;
     shared.positions = (size_t)o->context;
-    TRY(llama2_session_open(&m->session, &shared, stages, 1, error));
+    if (o->recompute) {
+        shared.positions = (size_t)o->shared.window;
+        shared.window = 0;
+    }
+    size_t batch = o->recompute ? shared.positions : 1;
+    TRY(llama2_session_open(&m->session, &shared, stages, batch, error));
     size_t longest = llama2_session_longest(&m->session);
     m->window = o->context > 0 ? (size_t)o->context : longest;
+    m->window = o->recompute ? shared.positions : m->window;
     if (m->window > longest) {
-        return error_set(error, STATUS_TOO_LONG, "--context %zu: the model has %zu positions",
-                         m->window, longest);
+        return error_set(error, STATUS_TOO_LONG, "--%s %zu: the model has %zu positions",
+                         o->recompute ? "window" : "context", m->window, longest);
     }
     TRY(read_text(m, o, error));
+    if (m->session.endless) {
+        m->window = m->count; /* one text, from its first token to its last */
+    }
     m->logits = calloc(language_model_vocabulary(&m->session.model), sizeof *m->logits);
     return m->logits != NULL ? STATUS_OK
                              : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
@@ -219,6 +260,17 @@ static enum status check_options(const struct options *o, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--context %d, --limit %d: must be at least 0", o->context, o->limit);
     }
+    if (o->shared.window > 0 && o->context > 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--context is of windows that do not know of each other, --window of one "
+                         "that moves through the text: choose one");
+    }
+    if (o->recompute && (o->shared.window == 0 || o->shared.sinks > 0)) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT,
+            "--recompute wants --window, and no --sinks: it computes the window anew for "
+            "each token");
+    }
     return o->json != NULL ? file_check_writable(o->json, error) : STATUS_OK;
 }
 
@@ -226,8 +278,8 @@ static enum status measure(struct measurement *m, const struct options *o, struc
     interrupt_watch();
     double start = m->session.now();
     int32_t bos = bpe_bos(m->session.tokenizer);
-    enum status status = perplexity_add(&m->sum, &m->session.model, bos, m->tokens, m->count,
-                                        m->window, m->logits, error);
+    enum status status = (o->recompute ? perplexity_add_recomputed : perplexity_add)(
+        &m->sum, &m->session.model, bos, m->tokens, m->count, m->window, m->logits, error);
     m->seconds = m->session.now() - start;
     bool interrupted = status == STATUS_INTERRUPTED;
     if (interrupted) {
@@ -273,6 +325,9 @@ static const char epilogue[] =
     "token (nats), the perplexity, which is exp of that mean, and the sum of -log2 p\n"
     "divided by the bytes of the text, which compares models with different tokenizers.\n"
     "\n"
+    "With --window the text is one: every token is predicted from the last ones and the\n"
+    "first --sinks ones, as `generate --window` writes.\n"
+    "\n"
     "example:\n"
     "  perplexity stories260K.bin -z tok512.bin --file story.txt";
 
@@ -282,6 +337,8 @@ int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
         {"file", 'f', FLAG_STRING, &o.file, "FILE", "the text, in UTF-8; -: standard input"},
         {"context", 'c', FLAG_INT, &o.context, "N", "tokens of a window; 0: the model's context"},
         {"limit", 'n', FLAG_INT, &o.limit, "TOKENS", "most tokens of the text; 0: all"},
+        {"recompute", 0, FLAG_SWITCH, &o.recompute, NULL,
+         "with --window: compute it anew for each token, without a cache; slow"},
         {"json", 0, FLAG_STRING, &o.json, "FILE", "also write the figures as JSON"},
     };
     const struct llama2_command command = {

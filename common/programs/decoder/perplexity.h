@@ -41,6 +41,16 @@ MUST_CHECK enum status perplexity_add(struct perplexity *sum, const struct langu
                                       int32_t bos, const int32_t *tokens, size_t count,
                                       size_t window, float *logits, struct error *error);
 
+/**
+ * @brief The same with a window that moves through the text and is computed anew for each token: it
+ *        is predicted from the last @p window tokens before it, BOS among the first.
+ * @param model of a batch and a context of at least @p window
+ */
+MUST_CHECK enum status perplexity_add_recomputed(struct perplexity *sum,
+                                                 const struct language_model *model, int32_t bos,
+                                                 const int32_t *tokens, size_t count, size_t window,
+                                                 float *logits, struct error *error);
+
 /** @return -log softmax(logits (V))[token], computed in double; not finite when a logit is not. */
 double perplexity_nats(const float *logits, size_t V, int32_t token);
 

@@ -164,10 +164,19 @@ struct simt_uses {
     uint32_t *list;
 };
 
+/** What the instructions before one count for, in all: the difference of two of these is what those
+ *  in between count for. */
+struct simt_sums {
+    uint32_t classes[SIMT_CLASS_COUNT]; /**< warp instructions */
+    uint32_t machine;                   /**< machine instructions */
+    uint32_t flops;                     /**< of a lane */
+};
+
 struct simt_code {
     const struct ptx_function *function;
     struct simt_instruction *instructions;
     size_t count;
+    struct simt_sums *sums;  /**< (count + 1) */
     uint32_t first;          /**< number of instruction 0 among those of the kernel's functions */
     uint32_t *rank;          /**< (count): running order of the block an instruction belongs to */
     bool *leader;            /**< (count): control can arrive here from elsewhere */

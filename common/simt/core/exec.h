@@ -129,6 +129,9 @@ struct simt_instruction {
     uint8_t dst_count, src_count;
     uint8_t latency;   /**< cycles until its result is there, but for loads of global memory */
     uint8_t undefined; /**< enum simt_undefined_rule */
+    bool has_base;     /**< ld, st: where its base register points is kept in simt_warp.bases */
+    bool repeats_base; /**< so has an instruction before it, that always runs before it */
+    uint8_t base;      /**< number of the place there */
     const struct simt_origin *origin;     /**< ld, st, atom, red; NULL: not known */
     const struct ptx_instruction *source; /**< for messages and source lines */
     const uint32_t *long_src; /**< all `src_count` sources where `src` is too short for them
@@ -143,6 +146,15 @@ enum {
 };
 
 struct simt_undefined_cell;
+
+/** Where the lanes of an access lay, for accesses behind it by the same base register. */
+struct simt_base {
+    uint64_t serial; /**< of the pattern that the addresses had; see pattern.h */
+    uint64_t first;  /**< what the register holds in the first active lane */
+    uint32_t mask;   /**< active lanes; 0: nothing is known */
+};
+
+enum { SIMT_BASES = 8 };
 
 /** A warp while it runs. Only the scheduler changes what is not a register. */
 struct simt_warp {
@@ -160,6 +172,7 @@ struct simt_warp {
     uint32_t passed;          /**< lanes whose barrier has opened, and that have not waited */
     struct simt_undefined_cell **cells; /**< of the running function; see memory/undefined.h */
     uint32_t cell_count;
+    struct simt_base bases[SIMT_BASES];
 };
 
 /** @return row at a byte offset. */

@@ -76,6 +76,7 @@ struct simt_fault {
     char text[1024];  /**< what happened, one or more sentences, no newline at the end */
     const char *hint; /**< what to try, in place of the hint for all faults of this kind; or NULL */
     struct simt_encounter race;
+    bool racing; /**< a value was used that another thread writes without being ordered */
 };
 
 /**

@@ -119,10 +119,35 @@ void simt_footprint_note_site(struct simt_footprint *f, uint64_t address, size_t
     }
 }
 
-static bool meet_in_page(const struct page *first, const struct page *second,
+void simt_footprint_visit(const struct simt_footprint *f,
+                          void (*visit)(void *context, uint64_t address, unsigned words),
+                          void *context) {
+    for (size_t n = 0; n < BUCKETS; n++) {
+        for (const struct page *page = f->buckets[n]; page != NULL; page = page->next) {
+            for (size_t set = 0; set < SET_WORDS; set++) {
+                uint64_t words = page->sets[0][set] | page->sets[1][set];
+                if (words != 0) {
+                    visit(context, (page->number << PAGE_SHIFT) + (set * 64 << WORD_SHIFT),
+                          (unsigned)__builtin_popcountll(words));
+                }
+            }
+        }
+    }
+}
+
+bool simt_footprint_is_empty(const struct simt_footprint *f) {
+    for (size_t n = 0; n < BUCKETS; n++) {
+        if (f->buckets[n] != NULL) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool meet_in_page(const struct page *first, const struct page *second, bool reads_too,
                          struct simt_meeting *meeting) {
     for (size_t n = 0; n < SET_WORDS; n++) {
-        uint64_t read = first->sets[0][n], written = first->sets[1][n];
+        uint64_t read = reads_too ? first->sets[0][n] : 0, written = first->sets[1][n];
         uint64_t other_read = second->sets[0][n], other_written = second->sets[1][n];
         uint64_t both = (written & (other_read | other_written)) | (read & other_written);
         if (both != 0) {
@@ -139,13 +164,13 @@ static bool meet_in_page(const struct page *first, const struct page *second,
 }
 
 bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
-                          struct simt_meeting *meeting) {
+                          bool reads_too, struct simt_meeting *meeting) {
     bool met = false;
     for (size_t n = 0; n < BUCKETS; n++) {
         for (const struct page *page = first->buckets[n]; page != NULL; page = page->next) {
             const struct page *other = find_page(second->buckets[n], page->number);
             struct simt_meeting here;
-            if (other != NULL && meet_in_page(page, other, &here) &&
+            if (other != NULL && meet_in_page(page, other, reads_too, &here) &&
                 (!met || here.address < meeting->address)) { /* pages come in any order */
                 *meeting = here;
                 met = true;

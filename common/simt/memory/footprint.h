@@ -35,9 +35,17 @@ struct simt_meeting {
     bool first_writes, second_writes;
 };
 
-/** @return whether there is one. */
+/** Calls @p visit with each 256 bytes of which words were noted, and how many. */
+void simt_footprint_visit(const struct simt_footprint *footprint,
+                          void (*visit)(void *context, uint64_t address, unsigned words),
+                          void *context);
+
+/** @return whether nothing was noted. */
+bool simt_footprint_is_empty(const struct simt_footprint *footprint);
+
+/** @param reads_too else the first one's reads do not count. @return whether there is one. */
 bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
-                          struct simt_meeting *meeting);
+                          bool reads_too, struct simt_meeting *meeting);
 
 /** @return whether the word of that address was written, or (@p writes false) read. */
 bool simt_footprint_has(const struct simt_footprint *footprint, uint64_t address, bool writes);

@@ -38,6 +38,7 @@ enum simt_check {
 struct simt_access_cache;
 struct simt_async;
 struct simt_footprint;
+struct simt_harmless;
 struct simt_pipeline;
 struct simt_primary;
 struct simt_trace;
@@ -57,11 +58,41 @@ struct simt_caches {
     uint64_t first_line; /**< of device memory: lines count from there, whatever its address is */
 };
 
+/** What an access or a fence of the scope of the system does for launches of other devices. */
+enum simt_order {
+    SIMT_ORDER_RELEASE, /**< what was read and written so far is over for who acquires later */
+    SIMT_ORDER_PUBLISH, /**< what was read so far is */
+    SIMT_ORDER_ACQUIRE
+};
+
+/**
+ * Launches that run beside others: of several devices, which may wait for each other. They take
+ * turns; a launch on one host thread gives up its turn every so many instructions.
+ */
+struct simt_yield {
+    /** Lets others run. @param progress blocks have written something since the last time.
+     *  @return false: the launch has waited too long */
+    bool (*function)(void *context, bool progress);
+    /** A thread orders what other devices see: behind a fence, before a flag, behind one. */
+    void (*order)(void *context, enum simt_order how);
+    void *context;
+    bool has_yielded; /**< memory is no longer only this launch's doing */
+};
+
+/** Conditions that kernels set for the graphs that they are part of. */
+struct simt_conditions {
+    uint32_t *values; /**< (count) by handle less 1 */
+    size_t count;
+    uint64_t sets; /**< so far */
+};
+
 /** One launch; nothing in it changes while blocks run. */
 struct simt_run {
     struct simt_memory *memory;
     const struct ptx_module *module;      /**< for names of source files; may be NULL */
     const struct simt_textures *textures; /**< and surfaces; NULL: none. See texture.h */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none. Kernels that set one run block
+                                               after block */
     const char *kernel;
     const void *parameters; /**< the parameter block, `parameter_bytes` of it */
     size_t parameter_bytes;
@@ -77,16 +108,20 @@ struct simt_run {
     struct simt_trace *trace;     /**< receives what a secondary launch must know; NULL: nothing */
     struct simt_witness *witness; /**< a launch that ended in a race is run again, and this looks
                                      for the other access; see witness.h. Else NULL */
-    size_t stack_bytes;           /**< of a thread, for functions that are called */
-    size_t l1_bytes;              /**< that a block has; 0: no L1 */
-    struct simt_l2 *l2;           /**< NULL: no L2 */
-    uint32_t l2_parts;            /**< of the launch, 1 to SIMT_L2_PARTS */
-    uint64_t start_nanoseconds;   /**< what %globaltimer says when a block begins */
-    uint64_t clock_khz;           /**< of the GPU */
-    uint32_t processors;          /**< of the GPU, at least 1 */
-    uint64_t grid_workspace;      /**< cooperative launches: the counter of grid.sync(); else 0 */
-    uint64_t *atomic_lines; /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
-                                 lines that far apart together; updated by all host threads */
+    /** A launch that ended in a race is run again, and this looks whether values of races are used;
+     *  see harmless.h. Else NULL. */
+    struct simt_harmless *harmless;
+    size_t stack_bytes;         /**< of a thread, for functions that are called */
+    size_t l1_bytes;            /**< that a block has; 0: no L1 */
+    struct simt_l2 *l2;         /**< NULL: no L2 */
+    uint32_t l2_parts;          /**< of the launch, 1 to SIMT_L2_PARTS */
+    uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */
+    uint64_t clock_khz;         /**< of the GPU */
+    uint32_t processors;        /**< of the GPU, at least 1 */
+    struct simt_yield *yield;   /**< NULL: nothing else runs meanwhile */
+    uint64_t grid_workspace;    /**< cooperative launches: the counter of grid.sync(); else 0 */
+    uint64_t *atomic_lines;     /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
+                                     lines that far apart together; updated by all host threads */
 };
 
 enum { SIMT_ATOMIC_LINES = 4096 };
@@ -120,6 +155,7 @@ struct simt_block {
     bool over;                    /**< all threads have returned: nobody may reach its memory */
     bool is_reached;              /**< another block has reached its shared memory */
     bool has_arrived;             /**< a thread has arrived at the barrier of the cluster */
+    bool has_looked;              /**< relaxed, at what other blocks have stored */
     bool has_relaxed;             /**< one of this phase without ordering memory */
     unsigned char *shared; /**< `shared_bytes`, static and dynamic; 16-byte aligned at least */
     size_t shared_bytes;

@@ -68,6 +68,7 @@ uint32_t simt_undefined_note(struct simt_undefined *undefined,
         entry->addresses[lane] = origin->addresses[lane];
     }
     entry->lanes |= origin->lanes;
+    entry->racing = entry->racing || origin->racing;
     return (uint32_t)(entry - undefined->origins);
 }
 
@@ -285,6 +286,7 @@ void simt_undefined_fail(struct simt_warp *warp, const struct simt_instruction *
                   done, thread, d.what, place, d.reason);
     }
     warp->block->fault.hint = hint_of(warp, origin);
+    warp->block->fault.racing = origin->racing;
     if (origin->instruction != instruction) {
         simt_place_find(warp->block->run, origin->instruction, &warp->block->fault.other);
     }

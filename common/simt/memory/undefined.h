@@ -34,6 +34,7 @@ struct simt_undefined_origin {
     enum ptx_space space;          /**< of the bytes; PTX_REGISTER: a shuffle */
     uint32_t warp;
     uint32_t lanes; /**< that received such a value */
+    bool racing;    /**< of bytes that another thread writes without being ordered */
     uint32_t bytes;
     uint32_t mask;       /**< shuffle: the lanes named in the mask */
     uint32_t ended;      /**< shuffle: the lanes that have returned or never were */

@@ -32,16 +32,16 @@ ends_with() {
 }
 
 # What is in it, and nothing of this machine.
-for file in README.md LICENSE bin/simt lib/libcudart.so.13 share/man/man1/simt.1 share/doc/simt/limits.md \
+for file in README.md LICENSE bin/simt lib/libcudart.so.13 lib/libnccl.so.2 include/nccl.h share/man/man1/simt.1 share/doc/simt/limits.md \
     share/doc/simt/MODEL.md share/doc/simt/report.schema.json share/doc/simt/github-actions.yml; do
     [ -s "$root/$file" ] || fail "no $file"
 done
-[ "$(find "$root" -type f | wc -l)" -eq 9 ] || fail "other files: $(find "$root" -type f)"
+[ "$(find "$root" -type f | wc -l)" -eq 11 ] || fail "other files: $(find "$root" -type f)"
 ends_with 0 --version
 [ "$(cat out)" = "simt ${name#simt-}" ] || fail "the tar is $name, the program $(cat out)"
-newest=$(grep -aoh 'GLIBC_2\.[0-9]*' "$root/bin/simt" "$root/lib/libcudart.so.13" | sort -Vu | tail -1)
+newest=$(grep -aoh 'GLIBC_2\.[0-9]*' "$root/bin/simt" "$root"/lib/* | sort -Vu | tail -1)
 [ "$(printf '%s\nGLIBC_2.36\n' "$newest" | sort -V | tail -1)" = GLIBC_2.36 ] || fail "needs $newest"
-grep -aq 'libstdc++\.so' "$root/bin/simt" "$root/lib/libcudart.so.13" && fail "needs libstdc++.so"
+grep -aq 'libstdc++\.so' "$root/bin/simt" "$root"/lib/* && fail "needs libstdc++.so"
 
 # Its pages say what the programs and README's tables say.
 ends_with 0 --help

@@ -1,6 +1,6 @@
 /**
  * @file device.c
- * @brief The one device: its properties, limits and versions.
+ * @brief The devices, which are all alike: their properties, limits and versions.
  *
  * Properties that no SIMT_GPU changes are those an H200 reports.
  */
@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
@@ -23,26 +24,49 @@ static cudaError_t store(int *where, int value) {
     return cudaSuccess;
 }
 
+static bool is_device(const struct runtime *runtime, int device) {
+    return device >= 0 && device < runtime->settings.devices;
+}
+
 cudaError_t cudaGetDeviceCount(int *count) {
-    QUERY_CALL(runtime, store(count, 1));
+    QUERY_CALL(runtime, store(count, runtime->settings.devices));
 }
 
 cudaError_t cudaGetDevice(int *device) {
-    QUERY_CALL(runtime, store(device, 0));
+    QUERY_CALL(runtime, store(device, runtime->device));
+}
+
+static cudaError_t set_device(const struct runtime *runtime, int device) {
+    if (!is_device(runtime, device)) {
+        return cudaErrorInvalidDevice;
+    }
+    *runtime_thread_device() = device;
+    return cudaSuccess;
 }
 
 cudaError_t cudaSetDevice(int device) {
-    QUERY_CALL(runtime, device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+    QUERY_CALL(runtime, set_device(runtime, device));
 }
 
 cudaError_t cudaInitDevice(int device, unsigned device_flags, unsigned flags) {
     (void)device_flags, (void)flags;
-    return cudaSetDevice(device);
+    QUERY_CALL(runtime, is_device(runtime, device) ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
+static cudaError_t set_valid_devices(const struct runtime *runtime, const int *devices, int count) {
+    if (devices == NULL || count < 1 || count > runtime->settings.devices) {
+        return cudaErrorInvalidDevice;
+    }
+    for (int n = 0; n < count; n++) {
+        if (!is_device(runtime, devices[n])) {
+            return cudaErrorInvalidDevice;
+        }
+    }
+    return cudaSuccess;
 }
 
 cudaError_t cudaSetValidDevices(int *devices, int count) {
-    QUERY_CALL(runtime, devices != NULL && count == 1 && devices[0] == 0 ? cudaSuccess
-                                                                         : cudaErrorInvalidDevice);
+    QUERY_CALL(runtime, set_valid_devices(runtime, devices, count));
 }
 
 cudaError_t cudaChooseDevice(int *device, const struct cudaDeviceProp *wanted) {
@@ -94,6 +118,10 @@ static void fill_memory(struct cudaDeviceProp *properties, const struct simt_gpu
     properties->surfaceAlignment = 512;
     properties->memoryBusWidth = gpu->bus_bits;
     properties->l2CacheSize = (int)gpu->l2_bytes;
+    if (gpu->major >= 8) { /* since Ampere; accepted, without effect on the model */
+        properties->persistingL2CacheMaxSize = (int)(gpu->l2_bytes / 4 * 3);
+        properties->accessPolicyMaxWindowSize = 128 * 1024 * 1024;
+    }
     properties->globalL1CacheSupported = 1;
     properties->localL1CacheSupported = 1;
     properties->canMapHostMemory = 1;
@@ -107,14 +135,15 @@ static void fill_memory(struct cudaDeviceProp *properties, const struct simt_gpu
 
 static cudaError_t get_properties(const struct runtime *runtime, struct cudaDeviceProp *properties,
                                   int device) {
-    if (properties == NULL || device != 0) {
+    if (properties == NULL || !is_device(runtime, device)) {
         return properties == NULL ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
     }
     const struct simt_gpu *gpu = runtime->settings.gpu;
     memset(properties, 0, sizeof *properties);
     snprintf(properties->name, sizeof properties->name, "%s (simt)", gpu->name);
     memcpy(properties->uuid.bytes, "simt", 4);
-    properties->pciBusID = PCI_BUS;
+    properties->uuid.bytes[4] = (char)device;
+    properties->pciBusID = PCI_BUS + device;
     fill_execution(properties, gpu);
     fill_memory(properties, gpu);
     return cudaSuccess;
@@ -211,12 +240,12 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 }
 
 static cudaError_t wait_for_all(struct runtime *runtime) {
-    order_waited(runtime, NULL);
+    order_waited_for_device(runtime);
     return capture_allows_call(runtime, true);
 }
 
 cudaError_t cudaDeviceSynchronize(void) {
-    SYNCHRONOUS_CALL(runtime, wait_for_all(runtime));
+    WAITING_CALL(runtime, flights_wait_for_device(runtime), wait_for_all(runtime));
 }
 
 static cudaError_t reset(struct runtime *runtime) {
@@ -226,7 +255,9 @@ static cudaError_t reset(struct runtime *runtime) {
 }
 
 cudaError_t cudaDeviceReset(void) {
-    QUERY_CALL(runtime, reset(runtime));
+    struct runtime *runtime = runtime_enter();
+    cudaError_t waited = flights_wait_for_device(runtime);
+    return runtime_leave(runtime, waited != cudaSuccess ? waited : reset(runtime));
 }
 
 static bool has_limit(enum cudaLimit limit) {
@@ -306,43 +337,91 @@ cudaError_t cudaCtxResetPersistingL2Cache(void) {
     DEVICE_CALL(runtime, cudaSuccess);
 }
 
-static cudaError_t can_access_peer(int *can, int device, int peer) {
-    return device != 0 || peer != 0 ? cudaErrorInvalidDevice : store(can, 0);
+/** GPUs reach each other's memory if they are two, and their links allow it. */
+static bool reaches(const struct runtime *runtime, int device, int peer) {
+    return device != peer && simt_gpu_link(runtime->settings.gpu)->peers;
+}
+
+static cudaError_t can_access_peer(const struct runtime *runtime, int *can, int device, int peer) {
+    if (!is_device(runtime, device) || !is_device(runtime, peer)) {
+        return cudaErrorInvalidDevice;
+    }
+    return store(can, reaches(runtime, device, peer));
 }
 
 cudaError_t cudaDeviceCanAccessPeer(int *can, int device, int peer) {
-    QUERY_CALL(runtime, can_access_peer(can, device, peer));
+    QUERY_CALL(runtime, can_access_peer(runtime, can, device, peer));
+}
+
+static cudaError_t enable_peer(struct runtime *runtime, int peer, unsigned flags) {
+    if (!is_device(runtime, peer) || flags != 0) {
+        return flags != 0 ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
+    }
+    if (!reaches(runtime, runtime->device, peer)) {
+        return cudaErrorPeerAccessUnsupported;
+    }
+    if (simt_memory_allows(runtime->memory, peer)) {
+        return cudaErrorPeerAccessAlreadyEnabled;
+    }
+    simt_memory_allow(runtime->memory, runtime->device, peer, true);
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceEnablePeerAccess(int peer, unsigned flags) {
-    (void)flags;
-    DEVICE_CALL(runtime, peer == 0 ? cudaErrorPeerAccessUnsupported : cudaErrorInvalidDevice);
+    DEVICE_CALL(runtime, enable_peer(runtime, peer, flags));
+}
+
+static cudaError_t disable_peer(struct runtime *runtime, int peer) {
+    if (!is_device(runtime, peer)) {
+        return cudaErrorInvalidDevice;
+    }
+    if (peer == runtime->device || !simt_memory_allows(runtime->memory, peer)) {
+        return cudaErrorPeerAccessNotEnabled;
+    }
+    simt_memory_allow(runtime->memory, runtime->device, peer, false);
+    return cudaSuccess;
 }
 
 cudaError_t cudaDeviceDisablePeerAccess(int peer) {
-    DEVICE_CALL(runtime, peer == 0 ? cudaErrorPeerAccessNotEnabled : cudaErrorInvalidDevice);
+    DEVICE_CALL(runtime, disable_peer(runtime, peer));
 }
 
-static cudaError_t get_p2p_attribute(int *value, int from, int to) {
-    return from != 0 || to != 0 ? cudaErrorInvalidDevice : store(value, 0);
+static cudaError_t get_p2p_attribute(const struct runtime *runtime, int *value,
+                                     enum cudaDeviceP2PAttr attribute, int from, int to) {
+    if (!is_device(runtime, from) || !is_device(runtime, to) || from == to) {
+        return cudaErrorInvalidDevice;
+    }
+    bool linked = reaches(runtime, from, to);
+    bool nvlink = linked && simt_gpu_link(runtime->settings.gpu)->nvlink;
+    switch ((int)attribute) {
+    case cudaDevP2PAttrPerformanceRank:
+        return store(value, 0); /* all are as far from each other */
+    case cudaDevP2PAttrAccessSupported:
+        return store(value, linked);
+    case cudaDevP2PAttrNativeAtomicSupported:
+        return store(value, nvlink);
+    case cudaDevP2PAttrCudaArrayAccessSupported:
+        return store(value, linked);
+    default:
+        return cudaErrorInvalidValue;
+    }
 }
 
 cudaError_t cudaDeviceGetP2PAttribute(int *value, enum cudaDeviceP2PAttr attribute, int from,
                                       int to) {
-    (void)attribute;
-    QUERY_CALL(runtime, get_p2p_attribute(value, from, to));
+    QUERY_CALL(runtime, get_p2p_attribute(runtime, value, attribute, from, to));
 }
 
-static cudaError_t get_pci_id(char *text, int size, int device) {
-    if (text == NULL || size < 13 || device != 0) {
-        return device != 0 ? cudaErrorInvalidDevice : cudaErrorInvalidValue;
+static cudaError_t get_pci_id(const struct runtime *runtime, char *text, int size, int device) {
+    if (text == NULL || size < 13 || !is_device(runtime, device)) {
+        return is_device(runtime, device) ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
     }
-    snprintf(text, (size_t)size, "0000:%02x:00.0", PCI_BUS);
+    snprintf(text, (size_t)size, "0000:%02x:00.0", PCI_BUS + device);
     return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char *text, int size, int device) {
-    QUERY_CALL(runtime, get_pci_id(text, size, device));
+    QUERY_CALL(runtime, get_pci_id(runtime, text, size, device));
 }
 
 /** Profilers attach to nothing here; SIMT_REPORT counts the whole run. */

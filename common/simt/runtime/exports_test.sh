@@ -9,6 +9,9 @@ names() {
 names "$1" >"$TEST_TMPDIR/ours"
 {
     names "$2"
+    for name in exchange join split status submit; do
+        echo simt_collective_$name@@libcudart.so.13
+    done
     echo simt_control_attach@@libcudart.so.13
     echo simt_control_forget@@libcudart.so.13
     echo simt_control_library@@libcudart.so.13

@@ -733,7 +733,6 @@ ARRAYS_TEST(nodes_of_all_kinds_are_added_by_one_call) {
     cudaGraphExec_t ready = NULL;
     cudaGraphNode_t nodes[4] = {NULL}, node = NULL;
     int *copied = NULL;
-    struct cudaGraphNodeParams loop = {.type = cudaGraphNodeTypeConditional};
     struct cudaGraphNodeParams child = {.type = cudaGraphNodeTypeGraph};
     cudaGraphEdgeData special = {.type = 1};
     WANT(cudaSuccess, cudaMalloc((void **)&copied, COUNT * sizeof *copied));
@@ -743,7 +742,6 @@ ARRAYS_TEST(nodes_of_all_kinds_are_added_by_one_call) {
     WANT(cudaSuccess, cudaGraphCreate(&parent, 0));
     child.graph.graph = graph;
     WANT(cudaSuccess, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &child));
-    WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, NULL, NULL, 0, &loop));
     WANT(cudaErrorNotSupported, cudaGraphAddNode(&node, parent, &node, &special, 1, &child));
     WANT(cudaErrorInvalidValue, cudaGraphAddNode(&node, parent, NULL, NULL, 0, NULL));
     WANT(cudaSuccess, cudaGraphInstantiate(&ready, parent, 0));
@@ -1094,6 +1092,10 @@ C_TEST(kernel, pools_have_limits_and_counts) {
 C_TEST(kernel, streams_take_hints_for_the_cache) {
     cudaStream_t stream = NULL;
     cudaStreamAttrValue value, told;
+    int most = 0, l2 = 0;
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&most, cudaDevAttrMaxPersistingL2CacheSize, 0));
+    WANT(cudaSuccess, cudaDeviceGetAttribute(&l2, cudaDevAttrL2CacheSize, 0));
+    EXPECT_TRUE(most > 0 && most < l2); /* 0: programs take it that there is no such thing */
     memset(&value, 0, sizeof value);
     memset(&told, 0, sizeof told);
     value.accessPolicyWindow.hitRatio = 0.5f;

@@ -41,6 +41,20 @@ enum status library_path_find(char *path, size_t size, struct error *error) {
                      folder, folder);
 }
 
+bool library_path_find_nccl(const char *library, char *path, size_t size) {
+    static const char *const FOLDERS[] = {"", "../nccl/"};
+    char copy[PATH_MAX];
+    snprintf(copy, sizeof copy, "%s", library);
+    const char *folder = dirname(copy);
+    for (size_t n = 0; n < sizeof FOLDERS / sizeof *FOLDERS; n++) {
+        int used = snprintf(path, size, "%s/%slibnccl.so.2", folder, FOLDERS[n]);
+        if (used > 0 && (size_t)used < size && access(path, R_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /** Names a file without blanks: by a descriptor that the program inherits. */
 static enum status name_by_descriptor(const char *path, char *name, size_t size,
                                       struct error *error) {

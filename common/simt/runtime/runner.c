@@ -16,15 +16,16 @@
 
 static const char EPILOGUE[] =
     "Flags come before PROGRAM; what follows PROGRAM is its own. They stand for the variables\n"
-    "SIMT_GPU, SIMT_CHECK, SIMT_REPORT, SIMT_REPORT_FILE, SIMT_XRAY, SIMT_THREADS,\n"
-    "SIMT_INSTRUCTION_LIMIT and SIMT_ERROR_EXITCODE, which work without this program, too:\n"
+    "SIMT_GPU, SIMT_CHECK, SIMT_REPORT, SIMT_REPORT_FILE, SIMT_XRAY, SIMT_DEVICES,\n"
+    "SIMT_THREADS, SIMT_INSTRUCTION_LIMIT and SIMT_ERROR_EXITCODE, which work without this "
+    "program, too:\n"
     "\n"
     "  LD_PRELOAD=.../libcudart.so.13 SIMT_REPORT=text ./saxpy\n"
     "\n"
     "PROGRAM is built with: nvcc -cudart shared --compress-mode=none -lineinfo\n"
     "  -gencode arch=compute_75,code=compute_75\n";
 
-enum { OPTIONS = 8 };
+enum { OPTIONS = 9 };
 
 /** A flag, and the variable that it stands for. */
 struct option {
@@ -42,6 +43,7 @@ static const struct option options[OPTIONS] = {
     {"output", 'o', "SIMT_REPORT_FILE", "FILE", "where the report is written (stderr)"},
     {"xray", 'x', "SIMT_XRAY", "FILE",
      "HTML page that shows each kernel line by line, written at the end (none)"},
+    {"devices", 'd', "SIMT_DEVICES", "N", "emulated GPUs, 1 to 8 (1)"},
     {"threads", 't', "SIMT_THREADS", "N", "CPU threads to use (all)"},
     {"instruction-limit", 'i', "SIMT_INSTRUCTION_LIMIT", "N",
      "warp instructions a block may take (100000000)"},
@@ -117,7 +119,11 @@ static enum status set_variables(const struct runner *runner, const char *const 
 /** Becomes the program. @return only on failure, why */
 static enum status start(char *program, char **argv, struct error *error) {
     char library[PATH_MAX];
+    char nccl[PATH_MAX];
     TRY(library_path_find(library, sizeof library, error));
+    if (library_path_find_nccl(library, nccl, sizeof nccl)) {
+        TRY(library_path_preload(nccl, error));
+    }
     TRY(library_path_preload(library, error));
     execv(program, argv);
     return error_set(error, STATUS_IO, "%s: %s", argv[0], strerror(errno));

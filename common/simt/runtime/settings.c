@@ -10,7 +10,7 @@
 
 /** A block that takes more is taken for endless: one to four seconds. */
 static const uint64_t DEFAULT_LIMIT = 100000000;
-enum { MOST_THREADS = 1024 };
+enum { MOST_THREADS = 1024, MOST_SECONDS = 86400 };
 
 /** @return value of a variable, NULL when it is not set or empty. */
 static const char *variable(const char *name) {
@@ -162,18 +162,24 @@ enum status simt_settings_read(struct simt_settings *settings, struct error *err
     int report = SIMT_REPORT_NONE;
     uint64_t threads = processors();
     uint64_t limit = DEFAULT_LIMIT;
+    uint64_t devices = 1;
+    uint64_t seconds = 10;
     TRY(read_checks(&settings->check, error));
     TRY(read_choice("SIMT_REPORT", REPORTS, 4, &report, error));
     TRY(read_number("SIMT_THREADS", 1, MOST_THREADS, &threads, error));
     TRY(read_number("SIMT_INSTRUCTION_LIMIT", 0, UINT64_MAX, &limit, error));
     settings->seed = 0;
     TRY(read_number("SIMT_SEED", 0, UINT64_MAX, &settings->seed, error));
+    TRY(read_number("SIMT_WAIT_SECONDS", 1, MOST_SECONDS, &seconds, error));
+    TRY(read_number("SIMT_DEVICES", 1, SIMT_MOST_DEVICES, &devices, error));
     TRY(read_gpu(&settings->gpu, error));
     TRY(read_path("SIMT_XRAY", settings->xray, error));
     TRY(read_path("SIMT_REPORT_FILE", settings->report_file, error));
     settings->report = (enum simt_report_format)report;
     settings->threads = (int)threads;
     settings->instruction_limit = limit;
+    settings->devices = (int)devices;
+    settings->wait_seconds = (double)seconds;
     return STATUS_OK;
 }
 

@@ -6,6 +6,8 @@
  *     SIMT_THREADS=N                 as many as the machine has
  *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
  *     SIMT_GPU=NAME                  h200
+ *     SIMT_WAIT_SECONDS=N            10: how long work may wait for that of other devices
+ *     SIMT_DEVICES=N                 1, to 8: emulated GPUs
  *     SIMT_REPORT=text|json|sarif    none
  *     SIMT_REPORT_FILE=FILE          none: the report goes to stderr
  *     SIMT_XRAY=FILE                 none: the HTML page to write at the end
@@ -36,7 +38,9 @@ struct simt_settings {
     const struct simt_gpu *gpu;
     enum simt_report_format report;
     uint64_t seed;
-    char xray[PATH_MAX];        /**< absolute; empty: no page */
+    double wait_seconds; /**< for kernels and collectives of several devices that wait for others */
+    int devices;         /**< 1 to SIMT_MOST_DEVICES */
+    char xray[PATH_MAX]; /**< absolute; empty: no page */
     char report_file[PATH_MAX]; /**< absolute; empty: the report goes to stderr */
 };
 

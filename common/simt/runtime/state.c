@@ -3,11 +3,13 @@
 #include <malloc.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
 #include "common/simt/memory/space/host_fault.h"
 #include "common/simt/runtime/array/array.h"
+#include "common/simt/runtime/collective/communicator.h"
 #include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
@@ -17,15 +19,22 @@
 #include "common/simt/runtime/xray/xray_page.h"
 
 static struct runtime *the_runtime(void) {
-    static struct runtime runtime = {.lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
-                                     .mirror_lock = PTHREAD_MUTEX_INITIALIZER,
-                                     .next_id = 1};
+    static struct runtime runtime = {
+        .lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP,
+        .mirror_lock = PTHREAD_MUTEX_INITIALIZER,
+        .flights = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER},
+        .next_id = 1};
     return &runtime;
 }
 
 cudaError_t *runtime_last_error(void) {
     static _Thread_local cudaError_t last = cudaSuccess;
     return &last;
+}
+
+int *runtime_thread_device(void) {
+    static _Thread_local int device;
+    return &device;
 }
 
 uint64_t *runtime_thread(void) {
@@ -65,11 +74,12 @@ static bool repair(void *context, const void *address, bool writes) {
 
 static void create_memory(struct runtime *runtime) {
     enum { LEAST = 1 << 26 };
-    size_t bytes = device_bytes(runtime->settings.gpu);
-    enum status status = simt_memory_create(&runtime->memory, bytes);
+    int devices = runtime->settings.devices;
+    size_t bytes = device_bytes(runtime->settings.gpu) / (size_t)devices;
+    enum status status = simt_memory_create_for(&runtime->memory, bytes, devices);
     while (status != STATUS_OK && bytes > LEAST) {
         bytes /= 2; /* a limit on address space */
-        status = simt_memory_create(&runtime->memory, bytes);
+        status = simt_memory_create_for(&runtime->memory, bytes, devices);
     }
     if (status == STATUS_OK && (runtime->settings.check & SIMT_CHECK_RACES) != 0) {
         status = simt_global_shadow_create(&runtime->shadow, runtime->memory);
@@ -86,6 +96,149 @@ static void create_memory(struct runtime *runtime) {
     if (status != STATUS_OK) {
         runtime_give_up("no address space for the memory of the emulated GPU");
     }
+}
+
+/** Exchanges what the selected device has with what another one has. */
+static void keep_state(const struct runtime *runtime, struct device_state *kept) {
+    *kept = (struct device_state){.shadow = runtime->shadow,
+                                  .default_stream = runtime->default_stream,
+                                  .pools = runtime->pools,
+                                  .pool = runtime->pool,
+                                  .clock = runtime->clock,
+                                  .pending = runtime->pending,
+                                  .sticky = runtime->sticky,
+                                  .device_flags = runtime->device_flags};
+    memcpy(kept->limits, runtime->limits, sizeof kept->limits);
+}
+
+static void take_state(struct runtime *runtime, const struct device_state *kept) {
+    runtime->shadow = kept->shadow;
+    runtime->default_stream = kept->default_stream;
+    runtime->pools = kept->pools;
+    runtime->pool = kept->pool;
+    runtime->clock = kept->clock;
+    runtime->pending = kept->pending;
+    runtime->sticky = kept->sticky;
+    runtime->device_flags = kept->device_flags;
+    memcpy(runtime->limits, kept->limits, sizeof runtime->limits);
+}
+
+void runtime_select(struct runtime *runtime, int device) {
+    if (runtime->device == device) {
+        return;
+    }
+    keep_state(runtime, &runtime->others[runtime->device]);
+    modules_select(runtime, runtime->device, device);
+    runtime->device = device;
+    take_state(runtime, &runtime->others[device]);
+    simt_memory_select(runtime->memory, device);
+}
+
+static void keep_program(const struct runtime *runtime, struct program_state *kept) {
+    kept->modules = runtime->modules;
+    kept->host_blocks = runtime->host_blocks;
+    kept->arrays = runtime->arrays;
+    kept->object_descs = runtime->object_descs;
+    kept->streams = runtime->streams;
+    kept->events = runtime->events;
+    kept->graphs = runtime->graphs;
+    kept->executables = runtime->executables;
+    kept->captures = runtime->captures;
+    kept->program = runtime->program;
+    kept->refused = runtime->refused;
+    kept->keeps_pieces = runtime->keeps_pieces;
+    memcpy(kept->devices, runtime->others, sizeof kept->devices);
+    keep_state(runtime, &kept->devices[runtime->device]);
+}
+
+/** Clocks and shadows are the devices', whoever uses them. */
+static void take_devices(struct runtime *runtime, struct program_state *taken) {
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        taken->devices[d].clock = runtime_clock_of(runtime, d);
+        taken->devices[d].shadow =
+            d == runtime->device ? runtime->shadow : runtime->others[d].shadow;
+    }
+    memcpy(runtime->others, taken->devices, sizeof runtime->others);
+    take_state(runtime, &taken->devices[runtime->device]);
+}
+
+static void take_program(struct runtime *runtime, struct program_state *taken) {
+    runtime->modules = taken->modules;
+    runtime->host_blocks = taken->host_blocks;
+    runtime->arrays = taken->arrays;
+    runtime->object_descs = taken->object_descs;
+    runtime->streams = taken->streams;
+    runtime->events = taken->events;
+    runtime->graphs = taken->graphs;
+    runtime->executables = taken->executables;
+    runtime->captures = taken->captures;
+    runtime->program = taken->program;
+    runtime->refused = taken->refused;
+    runtime->keeps_pieces = taken->keeps_pieces;
+    take_devices(runtime, taken);
+}
+
+static void make_device(struct runtime *runtime);
+
+void runtime_select_program(struct runtime *runtime, struct program_state *state) {
+    if (runtime->selected == state) {
+        return;
+    }
+    runtime_select(runtime, 0);
+    if (runtime->selected != NULL) {
+        keep_program(runtime, runtime->selected);
+    }
+    runtime->selected = state;
+    if (state == NULL) {
+        return; /* the last one has ended, and left nothing */
+    }
+    take_program(runtime, state);
+    simt_memory_select_program(runtime->memory, state->number);
+    bool fresh = runtime->default_stream == NULL;
+    for (int d = 0; fresh && d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        make_device(runtime);
+        runtime->device_flags = 0;
+    }
+    runtime_select(runtime, 0);
+}
+
+void runtime_end_program(struct runtime *runtime) {
+    communicators_leave(runtime);
+    flights_abandon(runtime);
+    communicators_sweep(runtime);
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        modules_unload(runtime);
+        simt_memory_release_all(runtime->memory, d);
+        pools_free(runtime);
+    }
+    runtime_select(runtime, 0);
+    while (runtime->modules != NULL) {
+        module_remove(runtime, runtime->modules);
+    }
+    host_blocks_free(runtime);
+    streams_free(runtime);
+    simt_memory_end_program(runtime->memory);
+}
+
+double runtime_clock_of(const struct runtime *runtime, int device) {
+    return device == runtime->device ? runtime->clock : runtime->others[device].clock;
+}
+
+void runtime_meet(struct runtime *runtime, double clock) {
+    if (runtime->settings.devices > 1 && runtime->host_clock < clock) {
+        runtime->host_clock = clock;
+    }
+}
+
+double runtime_longest_clock(const struct runtime *runtime) {
+    double longest = runtime->clock;
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        double clock = runtime_clock_of(runtime, d);
+        longest = clock > longest ? clock : longest;
+    }
+    return longest;
 }
 
 static void free_memory(struct runtime *runtime) {
@@ -115,6 +268,20 @@ static void keep_freed_memory(void) {
     (void)mallopt(M_MMAP_THRESHOLD, LARGEST);
 }
 
+/** Gives the selected device its limits and its default stream. */
+static void make_device(struct runtime *runtime) {
+    set_limits(runtime);
+    runtime->default_stream = stream_new(runtime, cudaStreamDefault, 0);
+    if (runtime->default_stream == NULL) {
+        runtime_give_up("out of memory");
+    }
+    if (runtime->shadow == NULL && (runtime->settings.check & SIMT_CHECK_RACES) != 0 &&
+        simt_global_shadow_create(&runtime->shadow, runtime->memory) != STATUS_OK) {
+        runtime_give_up("no address space for the checks of several emulated GPUs: take fewer "
+                        "(SIMT_DEVICES), or leave out the check of races");
+    }
+}
+
 static void make_ready(struct runtime *runtime) {
     struct error error = {0};
     keep_freed_memory();
@@ -122,10 +289,9 @@ static void make_ready(struct runtime *runtime) {
         runtime_give_up(error.message);
     }
     create_memory(runtime);
-    set_limits(runtime);
-    runtime->default_stream = stream_new(runtime, cudaStreamDefault, 0);
-    if (runtime->default_stream == NULL) {
-        runtime_give_up("out of memory");
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        make_device(runtime);
     }
     runtime->ready = true;
 }
@@ -145,10 +311,15 @@ struct runtime *runtime_enter(void) {
     if (!runtime->ready) {
         make_ready(runtime);
     }
+    runtime_select(runtime, *runtime_thread_device());
     return runtime;
 }
 
 cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error) {
+    if (error == SIMT_ERROR_AGAIN) {
+        runtime_unlock(runtime);
+        return error;
+    }
     /* "Not yet" is an answer, not a failure. */
     runtime->refused = runtime->refused || error == cudaErrorNotSupported ||
                        error == cudaErrorNoKernelImageForDevice;
@@ -166,7 +337,22 @@ void runtime_synchronize(struct runtime *runtime) {
     runtime->pending = cudaSuccess;
 }
 
+/** One of several devices: what it has allocated goes, the others' stays. */
+static void reset_one(struct runtime *runtime) {
+    order_waited_for_device(runtime);
+    modules_unload(runtime);
+    simt_memory_release_all(runtime->memory, runtime->device);
+    pools_free(runtime);
+    runtime->pending = cudaSuccess;
+    runtime->sticky = cudaSuccess;
+    set_limits(runtime);
+}
+
 void runtime_reset(struct runtime *runtime) {
+    if (runtime->settings.devices > 1) {
+        reset_one(runtime);
+        return;
+    }
     leaks_report(runtime);
     order_free(runtime);
     modules_unload(runtime);
@@ -251,7 +437,7 @@ static void give_report(const struct runtime *runtime) {
         runtime_say("no report: out of memory");
         return;
     }
-    report_print(&runtime->report, settings, runtime->clock, stream);
+    report_print(&runtime->report, settings, runtime_longest_clock(runtime), stream);
     if (stream == stderr) {
         return;
     }
@@ -268,6 +454,7 @@ void runtime_finish(void) {
     struct runtime *runtime = runtime_lock();
     if (runtime->ready && !runtime->finished) {
         fflush(stdout);
+        flights_finish(runtime);
         leaks_report(runtime);
         give_report(runtime);
         write_xray(runtime);

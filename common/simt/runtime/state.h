@@ -24,9 +24,11 @@
 
 #include "common/simt/memory/race/shadow.h"
 #include "common/simt/memory/space/memory.h"
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/remote/names.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
+#include "common/simt/runtime/stream/flight.h"
 #include "common/simt/runtime/stream/order.h"
 #include "common/simt/runtime/xray/xray_record.h"
 
@@ -41,11 +43,55 @@ struct program;
 struct runtime_order {
     struct order_piece *pieces;       /**< that the host has not waited for, newest first */
     struct order_clock host;          /**< what it has waited for */
+    struct order_clock released;      /**< to other devices, by kernels that run */
+    struct order_clock published;     /**< of what the reads alone are */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
     bool has_dependent;               /**< a launch did not wait for the one before */
     struct CUstream_st *stream;       /**< whose work runs */
+    const char *name;                 /**< of a flight that runs, for messages; or NULL */
     size_t streams;                   /**< numbers given to streams so far */
-    unsigned host_functions;          /**< that run now, in the order of their streams */
+    uint64_t peer_bytes; /**< of other devices, that the work that runs touched in pieces before */
+    unsigned host_functions; /**< that run now, in the order of their streams */
+};
+
+/** Work that others run beside; see stream/flight.h. */
+struct runtime_flights {
+    pthread_mutex_t lock;      /**< guards `turn` */
+    pthread_cond_t changed;    /**< of `turn` */
+    struct flight *turn;       /**< whose thread runs; NULL: that of the call */
+    uint64_t serial;           /**< of the newest one */
+    size_t count, started;     /**< that are not done; of these, that have a thread */
+    double quiet;              /**< seconds of the host's clock: when something happened last */
+    struct shadow_list *spare; /**< shadows for launches that run beside others */
+};
+
+/** What each device has of its own. That of the selected device lies in struct runtime. */
+struct device_state {
+    struct simt_global_shadow *shadow;
+    struct CUstream_st *default_stream;
+    struct CUmemPoolHandle_st *pools, *pool;
+    double clock;
+    cudaError_t pending, sticky;
+    unsigned device_flags;
+    size_t limits[cudaLimitPersistingL2CacheSize + 1];
+};
+
+/** What each program has of its own that shares a device process. That of the selected program lies
+ *  in struct runtime. */
+struct program_state {
+    int number; /**< below SIMT_MOST_PROGRAMS */
+    struct module *modules;
+    struct host_block *host_blocks;
+    struct cudaArray *arrays;
+    struct object_desc *object_descs;
+    struct CUstream_st *streams;
+    struct CUevent_st *events;
+    struct CUgraph_st *graphs;
+    struct CUgraphExec_st *executables;
+    struct capture *captures;
+    struct program *program;
+    struct device_state devices[SIMT_MOST_DEVICES];
+    bool refused, keeps_pieces;
 };
 
 struct runtime {
@@ -54,9 +100,11 @@ struct runtime {
     bool finished; /**< the program has ended, and leaks and the report were told */
     struct simt_settings settings;
     struct simt_memory *memory;
-    struct simt_global_shadow *shadow; /**< SIMT_CHECK=full only, else NULL */
-    struct module *modules;            /**< newest first */
-    struct host_block *host_blocks;    /**< pinned, registered, managed */
+    int device;                                    /**< the selected one: see runtime_select() */
+    struct device_state others[SIMT_MOST_DEVICES]; /**< all but the selected one are valid */
+    struct simt_global_shadow *shadow;             /**< SIMT_CHECK=full only, else NULL */
+    struct module *modules;                        /**< newest first */
+    struct host_block *host_blocks;                /**< pinned, registered, managed */
     struct cudaArray *arrays;
     struct simt_textures *textures;   /**< and surfaces */
     struct object_desc *object_descs; /**< what the program said of each of them */
@@ -65,12 +113,20 @@ struct runtime {
     struct CUmemPoolHandle_st *pools; /**< newest first; the last is the default one */
     struct CUmemPoolHandle_st *pool;  /**< of cudaMallocAsync(); NULL: the default one */
     struct runtime_order order;
+    struct runtime_flights flights;
+    struct program_state *selected;     /**< program; NULL: there is but one */
+    struct CUevent_st *shared_events;   /**< that other programs may open */
+    uint64_t key[2];                    /**< in handles for other processes */
+    struct communicator *communicators; /**< of libnccl.so.2 */
+    uint64_t communicator_count;        /**< so far */
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;
+    struct conditions conditions; /**< of graphs */
     struct capture *captures;
     unsigned long long next_id; /**< of streams and captures */
-    double clock;               /**< modelled nanoseconds since the first call */
+    double clock;               /**< of the device: modelled nanoseconds since the first call */
+    double host_clock;          /**< several devices: until when the host has waited for one */
     cudaError_t pending, sticky;
     struct simt_profile longest; /**< launch since simt_take_longest(); no time: none */
     unsigned device_flags;
@@ -89,6 +145,7 @@ struct runtime {
     uint64_t sent, fetched; /**< bytes from programs to the device, and back: see control.h */
     uint64_t findings;  /**< faults, misuse of calls that was explained, leaks: see error_exit.h */
     size_t moved, used; /**< bytes of managed, of other host memory: see mirror.h */
+    bool keeps_pieces;  /**< of host memory, for kernels that are not done */
 };
 
 /**
@@ -107,6 +164,33 @@ void runtime_unlock(struct runtime *runtime);
  */
 struct runtime *runtime_enter(void);
 
+/** Makes a device the one that calls work on: its memory, streams, clock and errors. */
+void runtime_select(struct runtime *runtime, int device);
+
+/** Makes a program the one whose calls are served: its streams, modules and the like, device 0.
+ *  @param state of a number that no other program has, zeros else at first; NULL: none, after
+ *               runtime_end_program() */
+void runtime_select_program(struct runtime *runtime, struct program_state *state);
+
+/** The selected program has ended: all that it had goes, and others learn it. */
+void runtime_end_program(struct runtime *runtime);
+
+/** @return whether programs share the devices; else a line says how they would */
+bool runtime_is_shared(const struct runtime *runtime, const char *call);
+
+/** @return the device of the calling thread's calls: cudaSetDevice() */
+int *runtime_thread_device(void);
+
+/** @return modelled nanoseconds of a device. */
+double runtime_clock_of(const struct runtime *runtime, int device);
+
+/** The host, or a stream of the selected device, has waited until then: with several devices, what
+ *  is submitted from there on begins no earlier. */
+void runtime_meet(struct runtime *runtime, double clock);
+
+/** @return modelled nanoseconds of the device that has worked longest. */
+double runtime_longest_clock(const struct runtime *runtime);
+
 /** Records the thread's last error, unlocks. @return @p error */
 cudaError_t runtime_leave(struct runtime *runtime, cudaError_t error);
 
@@ -119,7 +203,7 @@ void runtime_synchronize(struct runtime *runtime);
 /** Prints a fault, keeps it for the report, and makes it the pending error. */
 void runtime_take_fault(struct runtime *runtime, const struct simt_fault *fault);
 
-/** Makes device memory anew, as cudaDeviceReset() does. Modules load again when used. */
+/** Makes the device's memory anew, as cudaDeviceReset() does. Modules load again when used. */
 void runtime_reset(struct runtime *runtime);
 
 /** The calling thread's last error. */
@@ -160,11 +244,20 @@ cudaError_t runtime_error_of(enum status status);
     struct runtime *runtime = runtime_enter(); \
     return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
 
-/** The same for a call that waits for the device. */
-#define SYNCHRONOUS_CALL(runtime, call)        \
-    struct runtime *runtime = runtime_enter(); \
-    runtime_synchronize(runtime);              \
+/** The same for a call that waits for something on the device first. @param waits gives
+ *  cudaSuccess, or what the call returns in place of going on */
+#define WAITING_CALL(runtime, waits, call)      \
+    struct runtime *runtime = runtime_enter();  \
+    cudaError_t waited_ = (waits);              \
+    if (waited_ != cudaSuccess) {               \
+        return runtime_leave(runtime, waited_); \
+    }                                           \
+    runtime_synchronize(runtime);               \
     return runtime_leave(runtime, runtime->sticky != cudaSuccess ? runtime->sticky : (call))
+
+/** The same for a call that waits for the default stream of the device. */
+#define SYNCHRONOUS_CALL(runtime, call) \
+    WAITING_CALL(runtime, flights_wait_for(runtime, runtime->default_stream), call)
 
 /** The same for a question that an error on the device does not touch. */
 #define QUERY_CALL(runtime, call)              \

@@ -732,6 +732,13 @@ __global__ void global_sum_without_barrier(int *part, const int *in) {
     }
 }
 
+// Every other thread drops what it reads of its neighbour, the rest add it.
+__global__ void neighbours_of_every_other_thread(int *row) {
+    int t = threadIdx.x;
+    int next = row[min(127, t + 1)]; // OTHER: neighbours_of_every_other_thread
+    row[t] = t % 2 == 1 ? t + next : 7; // FAULT: neighbours_of_every_other_thread
+}
+
 __global__ void neighbours_in_one_warp(int *out, int *data) {
     int t = threadIdx.x;
     data[t] = 3 * t; // OTHER: neighbours_in_one_warp
@@ -767,6 +774,19 @@ __global__ void look_back_without_a_fence(int *sums, volatile int *state) {
     while (state[0] == 0) {
     }
     state[1] = 2 + sums[0]; // FAULT: look_back_without_a_fence
+}
+
+// The block that publishes has a fence, the one that waits has none.
+__global__ void looks_without_a_fence(int *sums, volatile int *state) {
+    if (blockIdx.x == 0) {
+        sums[0] = 5; // OTHER: looks_without_a_fence
+        __threadfence();
+        state[0] = 1;
+        return;
+    }
+    while (state[0] == 0) {
+    }
+    state[1] = 2 + sums[0]; // FAULT: looks_without_a_fence
 }
 
 // A block reads its part again after it has published that it is done with it.

@@ -1143,4 +1143,41 @@ __global__ void reserved_shared_memory(int *out, const int *in) {
     out[t] = line[31 - t] + 1000 * mine;
 }
 
+// Rows are doubled in place. An index behind a row becomes that of its last element, which another
+// thread may be writing; what is read there is dropped.
+__global__ void clamped_rows(int *rows, int columns) {
+    int *row = rows + blockIdx.x * columns;
+    for (int i = threadIdx.x; i < columns; i += 4 * blockDim.x) {
+        int value[4];
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            value[u] = row[min(columns - 1, i + u * (int)blockDim.x)];
+        }
+#pragma unroll
+        for (int u = 0; u < 4; u++) {
+            if (i + u * (int)blockDim.x < columns) {
+                row[i + u * blockDim.x] = 2 * value[u];
+            }
+        }
+    }
+}
+
+// The same in shared memory.
+__global__ void clamped_row(int *out, const int *in) {
+    __shared__ int row[100];
+    int t = threadIdx.x;
+    if (t < 100) {
+        row[t] = in[t];
+    }
+    __syncthreads();
+    volatile int other = t + 64; // the load is not to depend on the condition below
+    int mine = row[min(99, t)], more = row[min(99, (int)other)];
+    if (t == 99) {
+        row[99] = 3 * mine;
+    }
+    if (t < 100) {
+        out[t] = t < 35 ? more : mine;
+    }
+}
+
 } // extern "C"

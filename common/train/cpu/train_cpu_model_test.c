@@ -52,3 +52,10 @@ C_TEST(train_cpu_model, predicts_tokens_with_a_tied_embedding) {
     const struct train_config config = model_testing_llama2(true, NN_ROPE_HALVES);
     check(&config, "Llama2, tied");
 }
+
+C_TEST(train_cpu_model, predicts_tokens_as_gpt_neox) {
+    const struct train_config parallel = model_testing_gpt_neox(false, true);
+    const struct train_config sequential = model_testing_gpt_neox(true, false);
+    check(&parallel, "GPT-NeoX");
+    check(&sequential, "GPT-NeoX, tied, sequential");
+}

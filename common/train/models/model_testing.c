@@ -103,6 +103,29 @@ struct train_config model_testing_llama2(bool tied, enum nn_rope_layout layout) 
     };
 }
 
+struct train_config model_testing_gpt_neox(bool tied, bool parallel) {
+    return (struct train_config){
+        .task = TRAIN_LM,
+        .is_gpt_neox = true,
+        .gpt_neox = {.C = 24,
+                     .hidden = 20,
+                     .L = 2,
+                     .NH = 3,
+                     .HS = 8,
+                     .V = MODEL_TESTING_V,
+                     .T = MODEL_TESTING_T,
+                     .rotary = 4,
+                     .rope_theta = 100.0f,
+                     .norm_eps = 1e-5f,
+                     .activation = NN_GELU,
+                     .parallel = parallel,
+                     .attention_bias = true},
+        .tied = tied,
+        .most_rows = MODEL_TESTING_ROWS,
+        .most_sequences = MODEL_TESTING_SEQUENCES,
+    };
+}
+
 struct train_batch model_testing_view(const struct model_testing_batch *batch) {
     return (struct train_batch){
         .ids = batch->ids, .starts = batch->starts, .B = batch->B, .labels = batch->labels};

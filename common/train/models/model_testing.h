@@ -42,6 +42,7 @@ struct train_config model_testing_bert(enum train_task task, float dropout);
 
 /** @return C 16, hidden 20, 2 layers, 4 heads, 2 key heads. */
 struct train_config model_testing_llama2(bool tied, enum nn_rope_layout layout);
+struct train_config model_testing_gpt_neox(bool tied, bool parallel);
 
 /** A batch and its memory. */
 struct model_testing_batch {

@@ -40,8 +40,12 @@ void train_listing_add(struct train_listing *l, const char *name, size_t rows, s
     }
     if (l->list != NULL) {
         struct train_parameter *parameter = &l->list[l->count];
-        *parameter = (struct train_parameter){
-            .rows = rows, .columns = columns, .count = count, .offset = offset, .decays = decays};
+        *parameter = (struct train_parameter){.rows = rows,
+                                              .columns = columns,
+                                              .count = count,
+                                              .offset = offset,
+                                              .decays = decays,
+                                              .NH = l->NH};
         snprintf(parameter->name, sizeof parameter->name, "%s%s", l->scope, name);
     }
     l->count++;
@@ -131,10 +135,22 @@ struct numbers {
     double *f64;
 };
 
+/* Where element i of the arrays is in a checkpoint's tensor. */
+static size_t outside(const struct train_parameter *p, size_t i) {
+    if (p->NH == 0) {
+        return i;
+    }
+    size_t width = p->columns > 0 ? p->columns : 1, HS = p->rows / 3 / p->NH;
+    size_t row = i / width, part = row / (p->NH * HS), head = row / HS % p->NH;
+    return ((3 * head + part) * HS + row % HS) * width + i % width;
+}
+
 /* Converts from the weights' type. */
-static void convert_out(struct numbers to, const void *from, enum train_type type, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        double value = type == TRAIN_F64 ? ((const double *)from)[i] : ((const float *)from)[i];
+static void convert_out(struct numbers to, const void *from, enum train_type type,
+                        const struct train_parameter *p) {
+    for (size_t k = 0; k < p->count; k++) {
+        size_t i = outside(p, k);
+        double value = type == TRAIN_F64 ? ((const double *)from)[k] : ((const float *)from)[k];
         if (to.f64 != NULL) {
             to.f64[i] = value;
         } else {
@@ -143,13 +159,15 @@ static void convert_out(struct numbers to, const void *from, enum train_type typ
     }
 }
 
-static void convert_in(void *to, struct numbers from, enum train_type type, size_t count) {
-    for (size_t i = 0; i < count; i++) {
+static void convert_in(void *to, struct numbers from, enum train_type type,
+                       const struct train_parameter *p) {
+    for (size_t k = 0; k < p->count; k++) {
+        size_t i = outside(p, k);
         double value = from.f64 != NULL ? from.f64[i] : (double)from.f32[i];
         if (type == TRAIN_F64) {
-            ((double *)to)[i] = value;
+            ((double *)to)[k] = value;
         } else {
-            ((float *)to)[i] = (float)value;
+            ((float *)to)[k] = (float)value;
         }
     }
 }
@@ -193,7 +211,7 @@ static enum status write_numbers(struct train_model *m, enum train_state state,
     if (host == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    convert_in(host, values, m->engine->weights, parameter->count);
+    convert_in(host, values, m->engine->weights, parameter);
     enum status status = put(m, state, parameter, host);
     free(host);
     return copied(m, "write", parameter, status, error);
@@ -205,7 +223,7 @@ static enum status read_host(const struct train_model *m, enum train_state state
     const struct train_engine *e = m->engine;
     TRY(e->read(e->context, host, train_at(array_of(m, state), parameter->offset, e->weights),
                 parameter->count * train_type_bytes(e->weights)));
-    convert_out(values, host, e->weights, parameter->count);
+    convert_out(values, host, e->weights, parameter);
     return STATUS_OK;
 }
 
@@ -247,12 +265,17 @@ enum status train_model_read_f64(const struct train_model *m, enum train_state s
 
 /* ---- Initialisation ---- */
 
-/* Standard deviation of a matrix: smaller for the 2 L matrices whose outputs add up in Llama2's
-   residual stream. */
+/* Standard deviation of a matrix: smaller for the 2 L matrices whose outputs add up in a language
+   model's residual stream. */
 static float deviation_of(const struct train_model *m, const struct train_parameter *parameter) {
-    bool adds_up = m->config.task == TRAIN_LM && (ends_with(parameter->name, "o_proj.weight") ||
-                                                  ends_with(parameter->name, "down_proj.weight"));
-    return adds_up ? 0.02f / sqrtf(2.0f * (float)m->config.llama2.L) : 0.02f;
+    static const char *const into_stream[] = {"o_proj.weight", "down_proj.weight",
+                                              "attention.dense.weight", "dense_4h_to_h.weight"};
+    size_t L = m->config.is_gpt_neox ? m->config.gpt_neox.L : m->config.llama2.L;
+    bool adds_up = false;
+    for (size_t i = 0; i < sizeof into_stream / sizeof *into_stream; i++) {
+        adds_up = adds_up || ends_with(parameter->name, into_stream[i]);
+    }
+    return adds_up && m->config.task == TRAIN_LM ? 0.02f / sqrtf(2.0f * (float)L) : 0.02f;
 }
 
 static void draw(struct rng *rng, const struct train_model *m,

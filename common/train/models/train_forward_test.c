@@ -1,12 +1,15 @@
-/* A model in training gives the same results as bert.h and llama2.h with the same weights. */
+/* A model in training gives the same results as bert.h, llama2.h and gpt_neox.h with the same
+ * weights. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/checkpoints/bert/bert_tensors.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_checkpoint.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/models/bert.h"
 #include "common/models/engine.h"
+#include "common/models/gpt_neox.h"
 #include "common/models/llama2.h"
 #include "common/testing/testing.h"
 #include "common/train/models/model_testing.h"
@@ -42,6 +45,13 @@ static enum status export_bert(void *context, const struct bert_tensor *tensor) 
 static enum status export_llama2(void *context, const struct llama2_tensor *tensor) {
     *tensor->plain = export_tensor(context, tensor->name);
     return *tensor->plain != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+}
+
+static enum status export_gpt_neox(void *context, const struct gpt_neox_tensor *tensor) {
+    const float *values = export_tensor(context, tensor->name);
+    *tensor->stored = (struct llama2_stored_tensor){
+        .data = values, .dtype = NN_F32, .rows = 1, .columns = gpt_neox_tensor_count(tensor)};
+    return values != NULL ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
 static void exported_free(struct exported *e) {
@@ -140,8 +150,31 @@ static void predict(struct pair *p, const struct train_config *config, const int
     llama2_free(llama2);
 }
 
+/* The same by gpt_neox.h. */
+static void predict_gpt_neox(struct pair *p, const struct train_config *config, const int32_t *ids,
+                             size_t count, double *losses) {
+    struct gpt_neox_stored_layer layers[2] = {0};
+    struct gpt_neox_checkpoint checkpoint = {.config = config->gpt_neox,
+                                             .shared_classifier = config->tied,
+                                             .weights = {.layers = layers}};
+    struct gpt_neox_fp32 fp32;
+    struct gpt_neox *model = NULL;
+    float logits[MODEL_TESTING_V];
+    EXPECT_OK(gpt_neox_tensors_visit(&config->gpt_neox, config->tied, &checkpoint.weights, NULL,
+                                     export_gpt_neox, &p->exported));
+    ASSERT_OK(gpt_neox_checkpoint_convert(&checkpoint, 0, &fp32, NULL));
+    EXPECT_OK(gpt_neox_create(&model, &config->gpt_neox, &fp32.weights, &p->engine, 1, NULL));
+    ASSERT_TRUE(model != NULL);
+    for (size_t t = 0; t + 1 < count; t++) {
+        EXPECT_OK(gpt_neox_forward(model, ids + t, 1, t, logits));
+        losses[t] = cross_entropy(logits, MODEL_TESTING_V, ids[t + 1]);
+    }
+    gpt_neox_free(model);
+    gpt_neox_fp32_free(&fp32);
+}
+
 /* Compares the loss of each row of the second of two sequences, whose positions begin at 0. */
-static void check_llama2(const struct train_config *config) {
+static void check_decoder(const struct train_config *config) {
     enum { FIRST = 4, COUNT = MODEL_TESTING_T };
     static const size_t lengths[] = {FIRST, COUNT};
     struct pair p;
@@ -150,7 +183,7 @@ static void check_llama2(const struct train_config *config) {
     ASSERT_TRUE(pair_create(&p, config));
     const struct train_batch batch = model_testing_draw(&drawn, config->task, lengths, 2, 32);
     const int32_t *ids = drawn.ids + FIRST;
-    predict(&p, config, ids, COUNT, want);
+    (config->is_gpt_neox ? predict_gpt_neox : predict)(&p, config, ids, COUNT, want);
     for (size_t t = 0; t + 1 < COUNT; t++) {
         for (size_t i = 0; i < FIRST + COUNT; i++) {
             drawn.labels[i] = i == FIRST + t ? ids[t + 1] : -1;
@@ -164,8 +197,17 @@ static void check_llama2(const struct train_config *config) {
 C_TEST(train_forward, gives_the_losses_of_llama2) {
     for (size_t tied = 0; tied < 2; tied++) {
         struct train_config config = model_testing_llama2(tied == 1, NN_ROPE_HALVES);
-        check_llama2(&config);
+        check_decoder(&config);
         config.llama2.rope_layout = NN_ROPE_INTERLEAVED;
-        check_llama2(&config);
+        check_decoder(&config);
+    }
+}
+
+C_TEST(train_forward, gives_the_losses_of_gpt_neox) {
+    for (int tied = 0; tied < 2; tied++) {
+        for (int parallel = 0; parallel < 2; parallel++) {
+            const struct train_config config = model_testing_gpt_neox(tied, parallel);
+            check_decoder(&config);
+        }
     }
 }

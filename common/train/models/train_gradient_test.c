@@ -125,3 +125,11 @@ C_TEST(train_gradient, of_a_language_model) {
 C_TEST(train_gradient, of_a_tied_language_model_with_the_other_rotary_layout) {
     check(model_testing_llama2(true, NN_ROPE_INTERLEAVED));
 }
+
+C_TEST(train_gradient, of_a_gpt_neox) {
+    check(model_testing_gpt_neox(false, true));
+}
+
+C_TEST(train_gradient, of_a_tied_gpt_neox_with_sublayers_one_after_the_other) {
+    check(model_testing_gpt_neox(true, false));
+}

@@ -1,7 +1,7 @@
 /**
  * @file train_model.h
- * @brief BERT and Llama2 for training, written once over struct train_engine: loss, gradients of
- *        all parameters, and their update.
+ * @brief BERT, Llama2 and GPT-NeoX for training, written once over struct train_engine: loss,
+ * gradients of all parameters, and their update.
  *
  * All parameters lie in one array: first those with weight decay (matrices and embeddings), then
  * norms and biases. Gradients and the optimiser's two moments have the same layout. If activations
@@ -10,7 +10,8 @@
  * BERT: post-norm, as bert.h. Dropout after the embeddings, the attention and the feed-forward, but
  * not on the softmax weights. TRAIN_CLASSIFY: pooler, dropout, classifier. TRAIN_MLM: the head of
  * Hugging Face's BertForMaskedLM (dense, GELU, LayerNorm, the word embedding as matrix, a bias).
- * Llama2: pre-norm, as llama2.h; no dropout. TRAIN_LM: each row predicts the next token.
+ * Llama2: pre-norm, as llama2.h; GPT-NeoX: as gpt_neox.h; no dropout. TRAIN_LM: each row predicts
+ * the next token.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_H_
 #define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_H_
@@ -21,6 +22,7 @@
 
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_weights.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_weights.h"
 #include "common/checkpoints/llama2/llama2_weights.h"
 #include "common/train/train_engine.h"
 
@@ -30,6 +32,8 @@ struct train_config {
     enum train_task task;
     struct bert_config bert;          /**< TRAIN_CLASSIFY, with labels; TRAIN_MLM */
     struct llama2_config llama2;      /**< TRAIN_LM */
+    struct gpt_neox_config gpt_neox;  /**< TRAIN_LM with is_gpt_neox */
+    bool is_gpt_neox;                 /**< TRAIN_LM: a GPT-NeoX instead of a Llama2 */
     bool tied;                        /**< TRAIN_LM: the embedding is also the classifier */
     float dropout;                    /**< of BERT; below 1 */
     size_t most_rows, most_sequences; /**< of a batch */
@@ -42,6 +46,9 @@ struct train_parameter {
     size_t count;         /**< elements */
     size_t offset;        /**< first element in the arrays */
     bool decays;
+    size_t NH; /**< not 0: of its rows, those of q, then k, then v come first in the arrays; in a
+                  checkpoint, and for train_model_read() and _write(), q, k and v of each of NH
+                  heads follow each other (GPT-NeoX) */
 };
 
 /** A batch, in host memory. Sequences lie one after the other, without padding. */
@@ -94,7 +101,8 @@ const struct train_parameter *train_model_find(const struct train_model *model, 
 
 /**
  * @brief Draws parameters from a seed: matrices and embeddings normally distributed with deviation
- *        0.02 (Llama2's matrices into the residual stream 0.02 / sqrt(2 L)), biases 0, norms 1.
+ *        0.02 (language models' matrices into the residual stream 0.02 / sqrt(2 L)), biases 0,
+ * norms 1.
  */
 MUST_CHECK enum status train_model_draw(struct train_model *model, uint64_t seed,
                                         struct error *error);

@@ -34,6 +34,7 @@ struct train_listing {
     size_t elements; /**< of all tensors so far, alignment included */
     bool decaying;   /**< this pass lists matrices; else vectors */
     bool overflows;  /**< a size overflowed; further tensors are not counted */
+    size_t NH;       /**< NH of the parameters that are added */
     char scope[64];  /**< prefix of the names: "bert.encoder.layer.0." */
 };
 
@@ -90,12 +91,13 @@ struct train_pass {
 };
 
 struct train_bert;
+struct train_gpt_neox;
 struct train_llama2;
 
 /** @return whether each of a model's sizes is from 1 to INT32_MAX. */
 bool train_sizes_fit(const size_t *sizes, size_t count);
 
-/** The functions of a kind of model: BERT, or Llama2. */
+/** The functions of a kind of model: BERT, Llama2, or GPT-NeoX. */
 struct train_architecture {
     /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message. */
     enum status (*check)(const struct train_config *config, struct error *error);
@@ -113,6 +115,7 @@ struct train_architecture {
 };
 
 extern const struct train_architecture train_bert_architecture;
+extern const struct train_architecture train_gpt_neox_architecture;
 extern const struct train_architecture train_llama2_architecture;
 
 /** One array that holds all numbers of a batch, on the host and resident. */
@@ -139,6 +142,7 @@ struct train_model {
     struct train_upload upload;
 
     struct train_bert *bert;
+    struct train_gpt_neox *gpt_neox;
     struct train_llama2 *llama2;
 };
 
@@ -170,7 +174,7 @@ static inline void *train_gradient(const struct train_model *m, size_t place) {
 
 /** @name Layers of a model: operators of the engine with the model's parameters
  * @{ */
-/** A linear layer's sizes; has_bias is false in Llama2. */
+/** A linear layer's sizes; has_bias is false in Llama2 and for classifiers of language models. */
 struct train_linear {
     struct train_linear_place place;
     size_t N, K;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/checkpoints/bert/bert_tensors.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_tensors.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/testing/fixture.h"
 #include "common/train/models/model_testing.h"
@@ -29,11 +30,12 @@ static void fixture_free(struct fixture *f) {
     train_engine_destroy(&f->engine);
 }
 
-enum { KINDS = 4 };
+enum { KINDS = 5 };
 
 static struct train_config config_of(size_t kind) {
     return kind == 0   ? model_testing_bert(TRAIN_CLASSIFY, 0.0f)
            : kind == 1 ? model_testing_bert(TRAIN_MLM, 0.0f)
+           : kind == 4 ? model_testing_gpt_neox(false, true)
                        : model_testing_llama2(kind == 3, NN_ROPE_HALVES);
 }
 
@@ -98,6 +100,11 @@ static enum status want_llama2(void *context, const struct llama2_tensor *tensor
     return STATUS_OK;
 }
 
+static enum status want_gpt_neox(void *context, const struct gpt_neox_tensor *tensor) {
+    want_tensor(context, tensor->name, false, tensor->shape, tensor->rank);
+    return STATUS_OK;
+}
+
 static size_t count_parameters(const struct train_model *model) {
     size_t count;
     (void)train_model_parameters(model, &count);
@@ -133,6 +140,19 @@ C_TEST(train_model, has_what_a_llama2s_checkpoint_has) {
         ASSERT_TRUE(fixture_create(&f, &config));
         struct wanted w = {.model = f.model, .prefix = ""};
         EXPECT_OK(llama2_tensors_visit(&config.llama2, tied == 1, NULL, NULL, want_llama2, &w));
+        EXPECT_INT_EQ(w.count, count_parameters(f.model));
+        fixture_free(&f);
+    }
+}
+
+C_TEST(train_model, has_what_a_gpt_neoxs_checkpoint_has) {
+    for (size_t tied = 0; tied < 2; tied++) {
+        struct fixture f;
+        const struct train_config config = model_testing_gpt_neox(tied == 1, true);
+        ASSERT_TRUE(fixture_create(&f, &config));
+        struct wanted w = {.model = f.model, .prefix = ""};
+        EXPECT_OK(
+            gpt_neox_tensors_visit(&config.gpt_neox, tied == 1, NULL, NULL, want_gpt_neox, &w));
         EXPECT_INT_EQ(w.count, count_parameters(f.model));
         fixture_free(&f);
     }

@@ -7,6 +7,8 @@
 #include "common/base/file.h"
 #include "common/base/folder.h"
 #include "common/checkpoints/bert/bert_checkpoint.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_checkpoint.h"
+#include "common/checkpoints/gpt_neox/gpt_neox_write.h"
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
 #include "common/checkpoints/llama2/llama2_write.h"
 
@@ -16,9 +18,11 @@ enum { CONFIG_LIMIT = 16 << 20 };
 
 static enum status parse(struct train_config *config, const char *text, size_t size,
                          struct error *error) {
-    return config->task == TRAIN_LM
-               ? llama2_config_parse(&config->llama2, &config->tied, text, size, error)
-               : bert_config_parse(&config->bert, text, size, error);
+    config->is_gpt_neox = config->task == TRAIN_LM && gpt_neox_config_is(text, size);
+    return config->task != TRAIN_LM ? bert_config_parse(&config->bert, text, size, error)
+           : config->is_gpt_neox
+               ? gpt_neox_config_parse(&config->gpt_neox, &config->tied, text, size, error)
+               : llama2_config_parse(&config->llama2, &config->tied, text, size, error);
 }
 
 static enum status read_file(struct train_config *config, const char *path, struct error *error) {
@@ -67,6 +71,24 @@ static void take_llama2(struct llama2_config *c, const struct train_options *o) 
     };
 }
 
+static void take_gpt_neox(struct gpt_neox_config *c, const struct train_options *o) {
+    size_t HS = (size_t)(o->hidden / o->heads);
+    *c = (struct gpt_neox_config){
+        .C = (size_t)o->hidden,
+        .hidden = or_else(o->intermediate, 4 * (size_t)o->hidden),
+        .L = (size_t)o->layers,
+        .NH = (size_t)o->heads,
+        .HS = HS,
+        .T = or_else(o->positions, (size_t)o->max_length),
+        .rotary = HS / 4 > 2 ? HS / 8 * 2 : 2,
+        .rope_theta = 10000.0f,
+        .norm_eps = 1e-5f,
+        .activation = NN_GELU,
+        .parallel = true,
+        .attention_bias = true,
+    };
+}
+
 static enum status take_flags(struct train_config *config, const struct train_options *o,
                               struct error *error) {
     if (o->hidden % o->heads != 0) {
@@ -74,7 +96,10 @@ static enum status take_flags(struct train_config *config, const struct train_op
                          o->hidden, o->heads);
     }
     config->tied = o->tied;
-    if (o->task == TRAIN_LM) {
+    config->is_gpt_neox = o->task == TRAIN_LM && train_options_new_gpt_neox(o);
+    if (config->is_gpt_neox) {
+        take_gpt_neox(&config->gpt_neox, o);
+    } else if (o->task == TRAIN_LM) {
         take_llama2(&config->llama2, o);
     } else {
         take_bert(&config->bert, o);
@@ -104,7 +129,9 @@ enum status train_config_choose(struct train_config *config, const struct train_
     *config = (struct train_config){.task = o->task, .dropout = o->dropout};
     TRY(take(config, o, error));
     config->bert.labels = 0;
-    size_t positions = o->task == TRAIN_LM ? config->llama2.T : config->bert.T;
+    size_t positions = o->task != TRAIN_LM   ? config->bert.T
+                       : config->is_gpt_neox ? config->gpt_neox.T
+                                             : config->llama2.T;
     if ((size_t)o->max_length > positions) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--max-length %d: the model has %zu positions", o->max_length, positions);
@@ -113,7 +140,9 @@ enum status train_config_choose(struct train_config *config, const struct train_
 }
 
 size_t train_config_vocabulary(const struct train_config *config) {
-    return config->task == TRAIN_LM ? config->llama2.V : config->bert.V;
+    return config->task != TRAIN_LM ? config->bert.V
+           : config->is_gpt_neox    ? config->gpt_neox.V
+                                    : config->llama2.V;
 }
 
 /* ---- Writing ---- */
@@ -164,9 +193,11 @@ enum status train_config_serialize(const struct train_config *config,
                                    const char *const *label_names, enum nn_dtype dtype, char **json,
                                    struct error *error) {
     *json = NULL;
-    enum status status = config->task == TRAIN_LM
-                             ? llama2_config_serialize(&config->llama2, config->tied, dtype, json)
-                             : serialize_bert(config, label_names, dtype, json);
+    enum status status =
+        config->task != TRAIN_LM ? serialize_bert(config, label_names, dtype, json)
+        : config->is_gpt_neox
+            ? gpt_neox_config_serialize(&config->gpt_neox, config->tied, dtype, json)
+            : llama2_config_serialize(&config->llama2, config->tied, dtype, json);
     return status == STATUS_OK ? STATUS_OK
                                : error_set(error, status, "cannot write the configuration: %s",
                                            status_message(status));

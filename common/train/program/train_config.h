@@ -13,7 +13,8 @@
  * The size of the vocabulary is 0 if the sizes come from flags; labels, most_rows and
  * most_sequences are not set.
  *
- * @return STATUS_OK; as bert_config_parse() and llama2_config_parse(), with the path;
+ * @return STATUS_OK; as bert_config_parse(), llama2_config_parse() and
+ *         gpt_neox_config_parse(), with the path;
  *         STATUS_UNSUPPORTED for what llama2_extra() names;
  *         STATUS_INVALID_ARGUMENT when texts of --max-length do not fit the model
  */

@@ -52,6 +52,7 @@ static struct train_options defaults(void) {
         .beta1 = 0.9f,
         .beta2 = 0.999f,
         .eps = 1e-8f,
+        .model_name = "llama2",
         .schedule_name = "linear",
         .dtype_name = "fp32",
         .save_dtype_name = "fp32",
@@ -118,6 +119,17 @@ static enum status check_rates(const struct train_options *o, struct error *erro
         return refuse_number(error, "mlm-probability", (double)o->asked, "more than 0 and below 1");
     }
     return o->eps > 0.0f ? STATUS_OK : refuse_number(error, "eps", (double)o->eps, "more than 0");
+}
+
+bool train_options_new_gpt_neox(const struct train_options *o) {
+    return strcmp(o->model_name, "gpt-neox") == 0;
+}
+
+static enum status check_model(const struct train_options *o, struct error *error) {
+    return train_options_new_gpt_neox(o) || strcmp(o->model_name, "llama2") == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--model is 'llama2' or 'gpt-neox', not '%s'", o->model_name);
 }
 
 static enum status read_task(struct train_options *o, struct error *error) {
@@ -187,10 +199,12 @@ static enum status check_effects(const struct train_options *o, struct error *er
         const char *flag, *task;
         bool useless;
     } cases[] = {
-        {"dropout", "classify or mlm: a Llama2 has none",
+        {"dropout", "classify or mlm: language models have none",
          lm && o->dropout != usual.dropout && o->dropout != 0.0f},
         {"mlm-probability", "mlm", o->task != TRAIN_MLM && o->asked != usual.asked},
-        {"kv-heads", "lm", !lm && o->kv_heads != usual.kv_heads},
+        {"kv-heads", "lm --model llama2",
+         (!lm || train_options_new_gpt_neox(o)) && o->kv_heads != usual.kv_heads},
+        {"model", "lm", !lm && strcmp(o->model_name, usual.model_name) != 0},
         {"tied", "lm", !lm && o->tied != usual.tied},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -212,7 +226,7 @@ static void fill_in(struct train_options *o) {
         o->split = unlabelled ? TEXT_DATASET_UNLABELLED : "train";
     }
     if (o->task == TRAIN_LM) {
-        o->dropout = 0.0f; /* a Llama2 has none */
+        o->dropout = 0.0f; /* language models have none */
     }
     if (o->log_every == 0) {
         o->log_every = 1;
@@ -226,6 +240,7 @@ static enum status check(struct train_options *o, const struct arguments *argume
                          arguments->values[0]);
     }
     TRY(check_what(o, error));
+    TRY(check_model(o, error));
     TRY(check_sizes(o, error));
     TRY(check_rates(o, error));
     TRY(check_effects(o, error));
@@ -250,7 +265,7 @@ enum { MOST_FLAGS = 64 };
 static size_t add_texts_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
         {"task", 't', FLAG_STRING, &o->task_name, "NAME",
-         "classify (BERT, labels), mlm (BERT, masked tokens) or lm (Llama2, next token)"},
+         "classify (BERT, labels), mlm (BERT, masked tokens) or lm (next token: --model)"},
         {"data", 0, FLAG_STRING, &o->data, "PATH",
          "a file of your own: .csv, .tsv or .jsonl, or without labels .txt; or, with --dataset "
          "imdb: a folder, .tar or .tar.xz; agnews: a CSV or its folder; text, sample: a file"},
@@ -312,6 +327,10 @@ static size_t add_steps_flags(struct train_options *o, struct flag *table) {
 /* Flags about the model. @return their number */
 static size_t add_model_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
+        {"model", 0, FLAG_STRING, &o->model_name, "NAME",
+         "new model, lm: llama2 or gpt-neox, a quarter of whose heads is rotated; with --config "
+         "its "
+         "model_type counts"},
         {"config", 0, FLAG_STRING, &o->config, "FILE", "config.json with the sizes of a new model"},
         {"hidden", 0, FLAG_INT, &o->hidden, "N", "new model: channels"},
         {"layers", 0, FLAG_INT, &o->layers, "N", "new model: layers"},
@@ -319,7 +338,7 @@ static size_t add_model_flags(struct train_options *o, struct flag *table) {
         {"kv-heads", 0, FLAG_INT, &o->kv_heads, "N",
          "new model, lm: heads of keys and values; 0: as many as --heads"},
         {"intermediate", 0, FLAG_INT, &o->intermediate, "N",
-         "new model: channels of the feed-forward; 0: 4 times --hidden, for lm 8/3 times"},
+         "new model: channels of the feed-forward; 0: 4 times --hidden, for llama2 8/3 times"},
         {"positions", 0, FLAG_INT, &o->positions, "N", "new model: longest text; 0: --max-length"},
         {"tied", 0, FLAG_SWITCH, &o->tied, NULL,
          "lm: the embedding is also the classifier; --tied=false: it is not"},

@@ -17,6 +17,7 @@
 /** The flags as they are given, then the values derived from them. */
 struct train_options {
     const char *task_name, *dataset, *data, *split, *eval_data, *eval_split, *vocab;
+    const char *model_name; /**< of a new model of lm: llama2 or gpt-neox */
     int train_rows, eval_rows, max_length;
     int batch_size, accumulate, epochs;
     uint64_t max_steps, seed, save_every, eval_every, log_every;
@@ -40,6 +41,9 @@ struct train_options {
  */
 MUST_CHECK enum status train_options_parse(struct train_options *options, int argc, char **argv,
                                            bool *help, struct error *error);
+
+/** @return whether a new model of lm is a GPT-NeoX. */
+bool train_options_new_gpt_neox(const struct train_options *options);
 
 /** @return "classify", "mlm", "lm". */
 const char *train_task_name(enum train_task task);

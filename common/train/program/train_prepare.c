@@ -108,7 +108,7 @@ static enum status read_texts(struct train_run *r, struct error *error) {
     TRY(train_config_choose(&r->config, o, error));
     TRY(train_vocabulary_open(&r->vocabulary, o->task, o->vocab != NULL ? o->vocab : o->load,
                               train_config_vocabulary(&r->config), error));
-    r->config.bert.V = r->config.llama2.V = r->vocabulary.size;
+    r->config.bert.V = r->config.llama2.V = r->config.gpt_neox.V = r->vocabulary.size;
     TRY(train_labels_open(&r->labels, o, error));
     TRY(train_sets_read(&r->sets, o, &r->vocabulary, &r->labels, error));
     if (o->task == TRAIN_CLASSIFY) {
@@ -252,11 +252,20 @@ static void describe_part(const char *what, const char *name, const struct train
 
 static void describe(const struct train_run *r) {
     const struct train_options *o = r->options;
+    const struct train_config *c = &r->config;
     bool lm = o->task == TRAIN_LM;
     char count[48];
     printf("%s: %s of %zu layers of %zu channels, %s parameters, on %s%s\n",
-           train_task_name(o->task), lm ? "Llama2" : "BERT",
-           lm ? r->config.llama2.L : r->config.bert.L, lm ? r->config.llama2.C : r->config.bert.C,
+           train_task_name(o->task),
+           !lm              ? "BERT"
+           : c->is_gpt_neox ? "GPT-NeoX"
+                            : "Llama2",
+           !lm              ? c->bert.L
+           : c->is_gpt_neox ? c->gpt_neox.L
+                            : c->llama2.L,
+           !lm              ? c->bert.C
+           : c->is_gpt_neox ? c->gpt_neox.C
+                            : c->llama2.C,
            parameters(r->model, count), r->where.name, o->dtype == NN_BF16 ? ", in bf16" : "");
     if (o->train) {
         describe_part("train", r->sets.train_name, &r->sets.train, &r->batches);

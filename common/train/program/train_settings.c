@@ -61,6 +61,15 @@ static void add_flags(struct filling *f, const struct train_options *o) {
 }
 
 static void add_sizes(struct filling *f, const struct train_config *c) {
+    if (c->is_gpt_neox) {
+        const struct gpt_neox_config *n = &c->gpt_neox;
+        add(f, "sizes of the model",
+            "GPT-NeoX, %zu channels, %zu inside, %zu layers, %zu heads, %zu rotated, %zu pieces, "
+            "%zu positions%s%s",
+            n->C, n->hidden, n->L, n->NH, n->rotary, n->V, n->T, n->parallel ? ", parallel" : "",
+            c->tied ? ", tied" : "");
+        return;
+    }
     if (c->task == TRAIN_LM) {
         const struct llama2_config *l = &c->llama2;
         add(f, "sizes of the model",

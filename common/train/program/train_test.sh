@@ -64,9 +64,12 @@ refuses "--dropout 1: at least 0 and below 1" "${mlm[@]}" -o o --dropout 1
 refuses "--mlm-probability 0: more than 0 and below 1" "${mlm[@]}" -o o --mlm-probability 0
 refuses "--mlm-probability 1: more than 0 and below 1" "${mlm[@]}" -o o --mlm_probability 1
 refuses "--eps 0: more than 0" "${mlm[@]}" -o o --eps 0
-refuses "--dropout has no effect without --task classify or mlm: a Llama2 has none" "${lm[@]}" -o o --dropout 0.2
+refuses "--dropout has no effect without --task classify or mlm: language models have none" "${lm[@]}" -o o --dropout 0.2
 refuses "--mlm-probability has no effect without --task mlm" "${news[@]}" -o o --mlm-probability 0.2
 refuses "--kv-heads has no effect without --task lm" "${mlm[@]}" -o o --kv-heads 1
+refuses "--kv-heads has no effect without --task lm --model llama2" "${lm[@]}" -o o --model gpt-neox --kv-heads 1
+refuses "--model has no effect without --task lm" "${mlm[@]}" -o o --model gpt-neox
+refuses "--model is 'llama2' or 'gpt-neox', not 'gpt2'" "${lm[@]}" -o o --model gpt2
 refuses "--tied has no effect without --task lm" "${mlm[@]}" -o o --tied=false
 refuses "--schedule is 'linear' or 'cosine', not 'step'" "${mlm[@]}" -o o --schedule step
 refuses "--dtype is 'fp32' or 'bf16', not 'fp16'" "${mlm[@]}" -o o --dtype fp16
@@ -156,6 +159,16 @@ bits=$(sed -n 's/.* \([0-9.]*\) bits per byte.*/\1/p' out)
 accepts "$perplexity" lm/final --file window.txt
 awk -v a="$bits" -v b="$(sed -n 's/^bits per byte *//p' out)" \
     'BEGIN { d = a - b; exit !(a > 0 && b > 0 && d * d < 1e-8) }' || fail "$bits bits per byte, perplexity: $(cat out)"
+
+# A GPT-NeoX: its loss falls, its folder is one of transformers', and perplexity computes the same of it.
+accepts "${lm[@]}" --model gpt-neox -o neox -e 3
+says "GPT-NeoX of 1 layers of 32 channels" out
+says '"model_type":	"gpt_neox"' neox/final/config.json
+accepts "${lm[@]}" --data window.txt --do-eval -c neox/final
+neox_bits=$(sed -n 's/.*, \([0-9.]*\) bits per byte.*/\1/p' out | tail -n 1)
+accepts "$perplexity" neox/final --file window.txt
+awk -v a="$neox_bits" -v b="$(sed -n 's/^bits per byte *//p' out)" \
+    'BEGIN { d = a - b; exit !(a > 0 && a < 8 && d * d < 1e-8) }' || fail "$neox_bits bits per byte of a GPT-NeoX, perplexity: $(cat out)"
 
 # Own labels, in files of three formats: sorted, written to config.json, learnt.
 awk 'BEGIN { split("war ball bank chip", w, " "); split("10 9", k, " ")

@@ -107,15 +107,18 @@ static enum status load_one(struct train_model *model, const struct train_parame
 static enum status check_layers(const struct train_parameter *list, size_t count,
                                 const struct llama2_shards *shards, struct error *error) {
     static const char *const queries[] = {"bert.encoder.layer.%zu.attention.self.query.weight",
-                                          "model.layers.%zu.self_attn.q_proj.weight"};
+                                          "model.layers.%zu.self_attn.q_proj.weight",
+                                          "gpt_neox.layers.%zu.attention.query_key_value.weight"};
     char next[NAME_BYTES];
-    bool bert = starts_with(list[0].name, "bert.");
+    const char *query = queries[starts_with(list[0].name, "bert.")       ? 0
+                                : starts_with(list[0].name, "gpt_neox.") ? 2
+                                                                         : 1];
     size_t L = 0;
     for (size_t i = 0; i < count; i++) {
-        snprintf(next, sizeof next, queries[!bert], L);
+        snprintf(next, sizeof next, query, L);
         L += strcmp(list[i].name, next) == 0;
     }
-    snprintf(next, sizeof next, queries[!bert], L);
+    snprintf(next, sizeof next, query, L);
     return find(shards, next) == NULL
                ? STATUS_OK
                : error_set(error, STATUS_MISMATCH,

@@ -75,9 +75,45 @@ refused 'the compiler wrote more than 1048576 bytes of text' \
 X5"
 refused 'what it is compiled to is larger than 256 MiB' 'char much[1u << 29] = {1};'
 refused 'expected' 'int broken('
-for section in .gnu.lto_.opts .gnu.lto_main.0 .deplibs .linker-options .llvmbc; do
-    refused "its section $section has the linker do more than link" \
-        "__asm__(\".section $section,\\\"e\\\",@progbits\\n.byte 0\\n.previous\");"
+# What steers a linker, which runs outside of the sandbox: section() FLAGS CONTENT.
+section() {
+    printf '__asm__(".section %s\\n%s\\n.previous");' "$1" "$2"
+}
+for name in .gnu.lto_.opts .gnu.lto_main.0 .deplibs .linker-options .llvmbc .interp .dynamic .dynstr \
+    .gnu.warning.main .gnu.version_r .gnu.linkonce.t.main .init .ctors .plt .got.plt .zdebug_str; do
+    refused "its section $name has the linker do more than link" "$(section "$name,\\\"a\\\",@progbits" .byte\ 0)"
+done
+refused 'its section .text.x has the linker do more' "$(section '.text.x,\"ax\",@0x70000003' '.byte 0')"
+refused 'its section .debug_str has the linker do more' "$(section '.debug_str,\"0x800\",@progbits' '.quad 1,1')"
+refused 'is aligned to more than 2 MiB' "$(section '.data.x,\"aw\",@progbits' '.p2align 22\n.byte 1')"
+refused 'more than 32 bytes to be merged' "$(section '.rodata.x,\"aM\",@progbits,64' '.zero 64')"
+refused 'code and data take more than 1024 MiB' 'char a[1u << 30];'
+refused 'code and data take more than 1024 MiB' '__asm__(".comm much, 0x40000000, 8");'
+refused 'code and data take more than 1024 MiB' 'char a[600 << 20], b[600 << 20];'
+refused 'refers to what other files define more than 65536 times' '__asm__(".rept 70000\n.quad elsewhere\n.endr");'
+refused 'a name of more than 8192 characters, or with others than' '__asm__(".globl \"\033[2J\"\n\"\033[2J\": .byte 0");'
+refused 'a section whose name holds other characters' "$(section '\"\033[2J\",\"a\",@progbits' '.byte 0')"
+refused 'its stack would have to be executable' "$(section '.note.GNU-stack,\"x\",@progbits' '')"
+
+cat >unusual.c <<'END'
+#include <stdint.h>
+static _Thread_local int own = 3;
+static char pool[256 << 20] __attribute__((aligned(1 << 21)));
+int mine __attribute__((section("my_section"))) = 4;
+__attribute__((constructor(200))) static void begins(void) { mine++; }
+__attribute__((destructor)) static void ends(void) { mine--; }
+__attribute__((target_clones("avx2", "default"))) float sum(const float *x, int n) {
+    float s = 0;
+    for (int i = 0; i < n; i++) s += x[i];
+    return s;
+}
+__attribute__((weak)) int perhaps(int n) { return n + own + pool[n]; }
+int alias(int n) __attribute__((alias("perhaps")));
+END
+for options in -O0 -g '-ffunction-sections -fdata-sections -fpic' --coverage; do
+    # shellcheck disable=SC2086 # several options
+    said=$("$compile" --output=object.o --host=/usr/bin/gcc --read="$PWD/unusual.c" \
+        -- /usr/bin/gcc -O2 $options -c "$PWD/unusual.c" 2>&1) || fail "an unusual file with $options: $said"
 done
 
 # nvcc starts gcc, and others: they are confined as it is.

@@ -163,7 +163,8 @@ static enum status stage_decoder_create(void *context, const struct llama2_decod
     const struct stage *stage = engine_layer_own(context);
     *decoder = NULL;
     bool relative = llama2_extra(model->config) != NULL;
-    if (model->config->HS > KV_MAX_HS || (relative && model->config->T > ATTENTION_MAX_KEYS)) {
+    if (model->config->HS > KV_MAX_HS || model->config->recent > 0 ||
+        (relative && model->config->T > ATTENTION_MAX_KEYS)) {
         return STATUS_OK;
     }
     struct decoder *d = calloc(1, sizeof *d);

@@ -76,3 +76,8 @@ C_TEST(engine, predicts_tokens_with_a_tied_embedding) {
     const struct train_config config = llama2(true, NN_ROPE_HALVES);
     check(&config, "Llama2, tied");
 }
+
+C_TEST(engine, predicts_tokens_as_gpt_neox) {
+    const struct train_config config = model_testing_gpt_neox(true, true);
+    check(&config, "GPT-NeoX, tied");
+}

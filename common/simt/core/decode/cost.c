@@ -1,5 +1,6 @@
 #include "common/simt/core/decode/decode_internal.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 enum {
@@ -149,10 +150,20 @@ static uint8_t latency_of(const struct simt_instruction *i) {
     return (uint8_t)(latency < MOST_LATENCY ? latency : MOST_LATENCY);
 }
 
-void simt_set_costs(struct simt_code *code) {
+enum status simt_set_costs(struct simt_code *code) {
+    code->sums = calloc(code->count + 1, sizeof *code->sums);
+    if (code->sums == NULL) {
+        return STATUS_OUT_OF_MEMORY;
+    }
     for (size_t n = 0; n < code->count; n++) {
         struct simt_instruction *i = &code->instructions[n];
+        struct simt_sums *next = &code->sums[n + 1];
         i->machine = machine_of(i);
         i->latency = latency_of(i);
+        *next = code->sums[n];
+        next->classes[i->op_class]++;
+        next->machine += i->machine;
+        next->flops += i->flops;
     }
+    return STATUS_OK;
 }

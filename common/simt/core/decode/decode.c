@@ -215,9 +215,11 @@ static enum status decode_one(struct decoder *d, const struct ptx_instruction *i
     return known ? STATUS_OK : STATUS_UNSUPPORTED;
 }
 
-/* Addresses depend on who asks first, lines on who prints first. */
+/* Addresses depend on who asks first, lines on who prints first, conditions on who sets them last.
+ */
 static bool calls_system(const struct ptx_instruction *in) {
-    static const char *const names[] = {"malloc", "free", "vprintf", NULL};
+    static const char *const names[] = {"malloc", "free", "vprintf", "cudaGraphSetConditional",
+                                        NULL};
     bool calls = false;
     for (size_t n = 0; n < in->operand_count; n++) {
         const struct ptx_operand *operand = &in->operands[n];
@@ -338,10 +340,10 @@ static enum status decode_function(struct decoder *d, const struct ptx_module *m
     TRY(decode_origins(d, module));
     TRY(simt_order_blocks(d->code));
     TRY(simt_uses_find(d->code));
+    simt_find_bases(d->code);
     TRY(simt_estimate_registers(d->code));
     TRY(simt_join_accesses(d->code));
-    simt_set_costs(d->code);
-    return STATUS_OK;
+    return simt_set_costs(d->code);
 }
 
 enum status simt_decode(struct simt_code **code, const struct ptx_module *module,
@@ -381,6 +383,7 @@ void simt_code_free(struct simt_code *code) {
     free(code->origins);
     simt_uses_free(code);
     free(code->instructions);
+    free(code->sums);
     free(code->rank);
     free(code->leader);
     free(code->fills);

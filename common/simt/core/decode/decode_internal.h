@@ -136,8 +136,9 @@ static inline bool simt_alignment_constant(const struct simt_alignment *a, uint3
  * machine code that ptxas of nvcc 13 makes for sm_90.
  */
 
-/** Sets `machine` and `latency` of every instruction; after simt_join_accesses(). */
-void simt_set_costs(struct simt_code *code);
+/** Sets `machine` and `latency` of every instruction, and code->sums; after simt_join_accesses().
+ *  @return STATUS_OK or STATUS_OUT_OF_MEMORY */
+MUST_CHECK enum status simt_set_costs(struct simt_code *code);
 
 /*
  * How many 32-bit registers ptxas would give a thread, judged from the PTX alone.
@@ -158,5 +159,9 @@ MUST_CHECK enum status simt_estimate_registers(struct simt_code *code);
 MUST_CHECK enum status simt_uses_find(struct simt_code *code);
 
 void simt_uses_free(struct simt_code *code);
+
+/** Sets repeats_base and base of the instructions that have one; after simt_order_blocks() and
+ *  simt_uses_find(). */
+void simt_find_bases(struct simt_code *code);
 
 #endif

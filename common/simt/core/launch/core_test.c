@@ -165,6 +165,43 @@ LAUNCH_TEST(core, nested_loops_with_breaks_in_every_lane, CORE_PTX) {
     }
 }
 
+/* As the kernel does. */
+static int unrolled(const int *in, int t) {
+    uint32_t sum = 0;
+    for (int round = 0; round < 8; round++) {
+        const int starts[] = {t, t * 33, t / 16 * 33 + t % 16, 5};
+        for (int i = 0; i < 8 && (round < 4 || t % 3 == 0); i++) {
+            sum = sum * 3 + (uint32_t)in[starts[round % 4] + 20 * i];
+        }
+    }
+    return (int)sum;
+}
+
+/* Only halves of rows, 33 words apart, have a conflict. */
+LAUNCH_TEST(core, reads_that_repeat_a_base_register, CORE_PTX) {
+    enum { WORDS = 36 * 33, READS = 8 * 8, OF_HALVES = 2 * 8 };
+    int in[WORDS];
+    for (int i = 0; i < WORDS; i++) {
+        in[i] = i * i % 1009;
+    }
+    for (int bounds_only = 0; bounds_only < 2; bounds_only++) {
+        struct {
+            uint64_t out, in;
+        } parameters = {launch_testing_upload(t, NULL, 32 * sizeof(int)),
+                        launch_testing_upload(t, in, sizeof in)};
+        EXPECT_TRUE(launch_testing_run_clean(t, LAUNCH(.kernel = "unrolled", .grid = {1},
+                                                       .threads = {32}, .parameters = &parameters,
+                                                       .bounds_only = bounds_only != 0)));
+        const int *got = launch_testing_result(t, parameters.out);
+        for (int lane = 0; lane < 32; lane++) {
+            EXPECT_INT_EQ(unrolled(in, lane), got[lane]);
+        }
+        EXPECT_INT_EQ(READS, t->counters.shared_load_requests);
+        EXPECT_INT_EQ(READS + OF_HALVES, t->counters.shared_load_wavefronts);
+        EXPECT_INT_EQ(OF_HALVES, t->counters.shared_bank_conflicts);
+    }
+}
+
 LAUNCH_TEST(core, spin_lock_inside_a_warp, CORE_PTX) {
     const int zero = 0;
     struct {

@@ -263,6 +263,8 @@ static const struct mistake block_races[] = {
      SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "warp", "no barrier"}},
     {"global_sum_without_barrier", 1, {256}, 0, {{NEVER_WRITTEN, 1024}, {INDICES, 1024}}, {0},
      SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "no barrier"}},
+    {"neighbours_of_every_other_thread", 1, {128}, 0, {{INDICES, 512}}, {0},
+     SIMT_FAULT_BLOCK_RACE, 0, {ANY, 0}, {"race in global memory", "read at ", "no barrier"}},
     {"neighbours_in_one_warp", 1, {32}, 0, {{NEVER_WRITTEN, 128}, {ZEROS, 128}}, {0},
      SIMT_FAULT_BLOCK_RACE, 0, {0, 0}, {"thread (1,0,0) of the same warp wrote at ", "__syncwarp()"}},
     {"global_counter_not_atomic", 1, {64}, 0, {{ZEROS, 4}}, {0},
@@ -273,6 +275,8 @@ static const struct mistake block_races[] = {
 
 static const struct mistake global_races[] = {
     {"look_back_without_a_fence", 2, {1}, 0, {{ZEROS, 8}, {ZEROS, 8}}, {0},
+     SIMT_FAULT_GLOBAL_RACE, 1, {0, 0}, {"reads 4 bytes", "of block (0,0,0) wrote at "}},
+    {"looks_without_a_fence", 2, {1}, 0, {{ZEROS, 8}, {ZEROS, 8}}, {0},
      SIMT_FAULT_GLOBAL_RACE, 1, {0, 0}, {"reads 4 bytes", "of block (0,0,0) wrote at "}},
     {"look_back_reads_again", 2, {64}, 0, {{INDICES, 256}, {ZEROS, 8}}, {0},
      SIMT_FAULT_GLOBAL_RACE, 1, {0, 0}, {"writes 4 bytes", "of block (0,0,0) read at "}},

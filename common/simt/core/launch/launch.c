@@ -9,6 +9,7 @@
 #include "common/simt/core/launch/module.h"
 #include "common/simt/core/schedule/gang.h"
 #include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/access/harmless.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
 
@@ -386,10 +387,18 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
     return host_threads;
 }
 
-/* After a race whose other side is to be found memory is brought back; the second run leaves it as
- * it is. */
+/* After a race memory is brought back: what it means and its other side are to be found. The run
+ * that finds the other side leaves memory as it is. */
 static bool has_to_find(const struct crew *crew, const struct simt_run *run) {
-    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced;
+    bool mixed = run->yield != NULL && run->yield->has_yielded; /* with what other launches wrote */
+    return run->witness == NULL && run->undo != NULL && crew->fault.race.raced && !mixed;
+}
+
+/* Whether values of races are used (harmless.h) is not known after this run, or they are. */
+static bool is_undecided(const struct crew *crew, const struct simt_run *run) {
+    return run->harmless != NULL &&
+           (simt_harmless_is_denied(run->harmless) || simt_harmless_has_grown(run->harmless) ||
+            crew->fault.race.raced || crew->fault.racing);
 }
 
 /* Runs all blocks. @return true when that has to be done again by one host thread */
@@ -406,7 +415,8 @@ static bool try_to_run(struct crew *crew, struct simt_run *run, const struct sim
         work_in_parallel(crew, host_threads);
     }
     if (crew->shadow != NULL) {
-        enum status status = simt_global_shadow_end(crew->shadow, has_to_find(crew, run), &again);
+        bool take_back = has_to_find(crew, run) || is_undecided(crew, run);
+        enum status status = simt_global_shadow_end(crew->shadow, take_back, &again);
         crew->status = crew->status == STATUS_OK ? status : crew->status;
     }
     return again && crew->status == STATUS_OK;
@@ -417,6 +427,34 @@ static bool is_same_fault(const struct simt_fault *a, const struct simt_fault *b
            a->line == b->line && memcmp(a->thread, b->thread, sizeof a->thread) == 0;
 }
 
+/* Runs a launch that ended in a race again until all words that race are known. @return true when
+ * no value of them was used: the last run is the launch, and may have found another fault */
+static bool is_harmless(struct crew *crew, struct simt_run *run, const struct simt_launch *launch) {
+    enum { MOST_RUNS = 4 };
+    const struct simt_fault first = crew->fault;
+    bool undecided = true;
+    if (!simt_harmless_possible(run, &first.race) ||
+        (run->harmless = simt_harmless_create()) == NULL) {
+        return false;
+    }
+    for (int n = 0; n < MOST_RUNS && undecided && crew->status == STATUS_OK; n++) {
+        simt_harmless_begin(run->harmless);
+        forget_touches(run->l2);
+        try_to_run(crew, run, launch, 1);
+        undecided = is_undecided(crew, run);
+        if (crew->fault.race.raced || crew->fault.racing ||
+            simt_harmless_is_denied(run->harmless)) {
+            break;
+        }
+    }
+    simt_harmless_free(run->harmless);
+    run->harmless = NULL;
+    if (undecided) {
+        crew->fault = first;
+    }
+    return !undecided;
+}
+
 /* Runs a launch that ended in a race again, to find the other access. Where it does not end in the
  * same fault again, the first one's words stay. */
 static void find_other_side(struct crew *crew, struct simt_run *run,
@@ -424,6 +462,7 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
     const struct simt_fault first = crew->fault;
     struct simt_witness witness = simt_witness_of(&first);
     run->witness = &witness;
+    run->yield = NULL;
     forget_touches(run->l2);
     try_to_run(crew, run, launch, 1);
     run->witness = NULL;
@@ -437,12 +476,15 @@ static void find_other_side(struct crew *crew, struct simt_run *run,
 
 static enum status run_blocks(struct crew *crew, struct simt_run *run,
                               const struct simt_launch *launch, const struct simt_kernel *kernel) {
+    uint32_t host_threads = count_host_threads(launch, kernel, crew->gangs);
     pthread_mutex_init(&crew->lock, NULL);
-    if (try_to_run(crew, run, launch, count_host_threads(launch, kernel, crew->gangs))) {
+    run->yield = host_threads == 1 ? launch->yield : NULL;
+    if (try_to_run(crew, run, launch, host_threads)) {
         forget_touches(run->l2);
         try_to_run(crew, run, launch, 1);
     }
-    if (crew->status == STATUS_OK && has_to_find(crew, run)) {
+    if (crew->status == STATUS_OK && has_to_find(crew, run) && !is_harmless(crew, run, launch) &&
+        crew->status == STATUS_OK) {
         find_other_side(crew, run, launch);
     }
     pthread_mutex_destroy(&crew->lock);
@@ -498,6 +540,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .memory = launch->module->memory,
         .module = launch->module->ptx,
         .textures = launch->textures,
+        .conditions = launch->conditions,
         .kernel = launch->kernel,
         .parameters = launch->parameters,
         .parameter_bytes = kernel->function->parameter_bytes,

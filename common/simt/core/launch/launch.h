@@ -44,7 +44,8 @@ MUST_CHECK enum status simt_module_variable(const struct simt_module *module, co
 /** What cudaFuncGetAttributes() and occupancy need of a kernel. */
 struct simt_kernel_info {
     size_t static_shared_bytes, local_bytes, constant_bytes, parameter_bytes;
-    uint32_t registers; /**< 32-bit registers a thread: an estimate from live PTX registers */
+    bool order_sensitive; /**< results may depend on the order of blocks: it may wait for others */
+    uint32_t registers;   /**< 32-bit registers a thread: an estimate from live PTX registers */
     uint32_t max_threads;
     uint32_t cluster[3]; /**< that the kernel has in every launch; 0: the launch says it */
     bool controls_grids; /**< has griddepcontrol: other launches overlap with it */
@@ -74,12 +75,14 @@ void simt_sites_free(struct simt_sites *sites);
 struct simt_launch {
     struct simt_module *module;
     const struct simt_textures *textures; /**< texture and surface objects; NULL: none */
+    struct simt_conditions *conditions;   /**< of graphs; NULL: none */
     const char *kernel;
     uint32_t grid[3], threads[3];
     uint32_t cluster[3]; /**< blocks of a cluster; 0: what the kernel says, or no clusters */
     size_t dynamic_shared_bytes;
-    const void *parameters; /**< parameter block, laid out as the kernel declares it */
-    bool cooperative;       /**< all blocks are resident at the same time */
+    struct simt_yield *yield; /**< lets other launches run; NULL: there are none */
+    const void *parameters;   /**< parameter block, laid out as the kernel declares it */
+    bool cooperative;         /**< all blocks are resident at the same time */
     enum simt_check check;
     struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races in global memory go
                                                    unseen */

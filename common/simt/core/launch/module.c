@@ -466,6 +466,7 @@ enum status simt_kernel_info(struct simt_module *module, const char *name,
     const struct simt_kernel *kernel;
     TRY(simt_module_kernel(module, name, &kernel, error));
     *info = (struct simt_kernel_info){
+        .order_sensitive = kernel->order_sensitive,
         .static_shared_bytes = kernel->static_shared_bytes,
         .local_bytes = kernel->local_bytes,
         .parameter_bytes = kernel->function->parameter_bytes,

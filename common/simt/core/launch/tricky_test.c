@@ -1081,3 +1081,29 @@ SCENE(reserved_shared_memory) {
         expect_ints(s, want, p[0], 32);
     }
 }
+
+SCENE(clamped_rows) {
+    enum { ROWS = 5, COLUMNS = 77 };
+    int want[ROWS * COLUMNS];
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        want[i] = 2 * s->in[i];
+    }
+    struct {
+        uint64_t rows;
+        int columns;
+    } p = {s->d_in, COLUMNS};
+    if (run(s, "clamped_rows", ROWS, 64, &p)) {
+        expect_ints(s, want, p.rows, ROWS * COLUMNS);
+    }
+}
+
+SCENE(clamped_row) {
+    int want[100];
+    for (int t = 0; t < 100; t++) {
+        want[t] = s->in[t < 35 ? t + 64 : t];
+    }
+    uint64_t p[2] = {empty(s, 100), s->d_in};
+    if (run(s, "clamped_row", 1, 128, p)) {
+        expect_ints(s, want, p[0], 100);
+    }
+}

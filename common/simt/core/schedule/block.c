@@ -180,6 +180,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->block.is_reached = false;
     b->block.has_arrived = false;
     b->block.has_relaxed = false;
+    b->block.has_looked = false;
     b->last = NULL;
     b->last_instruction = NULL;
     b->own = (struct simt_counters){0};
@@ -187,6 +188,7 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     b->turn_instructions = 0;
     b->skipped_cycles = 0;
     b->is_near_limit = false;
+    b->yielded = b->written = 0;
     simt_stall_begin(b);
     simt_async_reset(b->block.async);
     begin_caches(&b->block);
@@ -196,6 +198,8 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
         b->block.shadow->others = run->primaries != NULL ? &run->trace->has_waited : NULL;
+        b->block.shadow->is_simple = b->block.cluster == NULL && run->witness == NULL &&
+                                     (run->check & SIMT_CHECK_RACES) != 0;
     }
     if (b->block.shadow != NULL && b->reserves_shared) {
         simt_shadow_mark(b->block.shadow, b->block.shared_bytes - SIMT_RESERVED_BYTES,
@@ -279,6 +283,7 @@ static bool open_barriers(struct simt_block_run *b, uint32_t alive) {
         b->block.counters->barriers += waiting;
         if (b->block.shadow != NULL) {
             simt_shadow_barrier(b->block.shadow);
+            simt_sync_met(&b->block);
         }
         if (b->block.run->witness != NULL) {
             simt_witness_barrier(b->block.run->witness, b->block.order);

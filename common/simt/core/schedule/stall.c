@@ -17,6 +17,10 @@
 /* Warp instructions of a block without a store: long for a kernel that ends. */
 enum { QUIET_INSTRUCTIONS = 1 << 19 };
 
+/* Warp instructions of a block before other launches have their turn: few where it may be waiting
+ * for them. */
+enum { TURN_INSTRUCTIONS = 16384, WAITING_INSTRUCTIONS = 1024 };
+
 static uint64_t mix(uint64_t sum, uint64_t value) {
     sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
     return sum ^ sum >> 29;
@@ -160,7 +164,7 @@ static void fail_endless(struct simt_block_run *const *blocks, uint32_t count, c
 /* Nobody else changes what the block reads: other blocks of a cooperative grid, or the host. */
 static bool is_alone(const struct simt_block_run *b) {
     const struct simt_run *run = b->block.run;
-    return b->block.shadow != NULL && run->grid_workspace == 0 &&
+    return b->block.shadow != NULL && run->grid_workspace == 0 && run->yield == NULL &&
            !simt_memory_has_host(run->memory);
 }
 
@@ -246,6 +250,29 @@ static bool repeats(struct simt_block_run *const *blocks, uint32_t count) {
     return false;
 }
 
+/* Lets other launches run. @return false: this one has waited for them too long, and fails */
+static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
+                       const struct activity *now) {
+    struct simt_block_run *first = blocks[0];
+    struct simt_yield *yield = first->block.run->yield;
+    bool wrote = first->block.shadow == NULL || now->writes != first->written;
+    uint64_t turn = wrote && first->block.shadow != NULL ? TURN_INSTRUCTIONS : WAITING_INSTRUCTIONS;
+    if (yield == NULL || now->instructions - first->yielded < turn * count) {
+        return true;
+    }
+    first->yielded = now->instructions;
+    first->written = now->writes;
+    yield->has_yielded = true;
+    if (yield->function(yield->context, wrote)) {
+        return true;
+    }
+    fail_endless(blocks, count, "nothing has happened for a while on any device that could end it");
+    first->block.fault.hint = "it waits for what another kernel writes: is that launched, before "
+                              "the host waits for this one, with as many blocks, and does it "
+                              "write where this one reads?";
+    return false;
+}
+
 void simt_stall_check(struct simt_block_run *const *blocks, uint32_t count) {
     struct simt_stall *s = &blocks[0]->stall;
     const struct activity now = activity_of(blocks, count);
@@ -253,6 +280,9 @@ void simt_stall_check(struct simt_block_run *const *blocks, uint32_t count) {
         if (blocks[k]->block.fault.kind != SIMT_FAULT_NONE) {
             return;
         }
+    }
+    if (!take_turns(blocks, count, &now)) {
+        return;
     }
     if (s->writes != now.writes || s->barriers != now.barriers) {
         watch(s, &now);

@@ -4,6 +4,7 @@
 
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/access/harmless.h"
 #include "common/simt/memory/undefined.h"
 
 /* One lane's value of a call's argument: its first 8 bytes. */
@@ -191,7 +192,10 @@ static int print_lane(struct simt_warp_run *w, const struct simt_instruction *in
         append_value(&text, w, lane, spec, conversion, is_long, values + at);
         at += bytes;
     }
-    if (w->warp.block->run->witness == NULL) { /* else all of it was printed before */
+    const struct simt_run *run = w->warp.block->run;
+    if (run->harmless != NULL) { /* what was printed stays printed, so the race counts */
+        simt_harmless_deny(run->harmless);
+    } else if (run->witness == NULL) { /* else all of it was printed before */
         fwrite(text.bytes, 1, text.used, stdout);
     }
     return (int)text.used;
@@ -272,6 +276,26 @@ static void run_free(struct simt_warp_run *w, const struct simt_fragment *fragme
     simt_access_cache_reset(w->warp.block->cache); /* it may remember freed memory */
 }
 
+/* cudaGraphSetConditional(handle, value): the last lane's value stays. */
+static void run_condition(struct simt_warp_run *w, const struct simt_fragment *fragment,
+                          const struct simt_instruction *instruction,
+                          const struct simt_call *call) {
+    struct simt_conditions *conditions = w->warp.block->run->conditions;
+    for (uint32_t rest = w->warp.mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        uint64_t handle = argument_of(fragment, call, 0, lane);
+        if (conditions == NULL || handle == 0 || handle > conditions->count) {
+            simt_fail(&w->warp, instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, handle,
+                      "sets the condition of handle 0x%llx, which "
+                      "cudaGraphConditionalHandleCreate() has not returned",
+                      (unsigned long long)handle);
+            return;
+        }
+        conditions->values[handle - 1] = (uint32_t)argument_of(fragment, call, 1, lane);
+        conditions->sets++;
+    }
+}
+
 bool simt_system_starts_kernels(const char *name) {
     return strncmp(name, "cudaGetParameterBuffer", 22) == 0 ||
            strncmp(name, "cudaLaunchDevice", 16) == 0 || strncmp(name, "__cudaCDP", 9) == 0;
@@ -300,6 +324,10 @@ bool simt_system_call(struct simt_warp_run *w, const struct simt_fragment *fragm
     }
     if (strcmp(call->callee, "free") == 0 && call->argument_count == 1) {
         run_free(w, fragment, instruction, call);
+        return true;
+    }
+    if (strcmp(call->callee, "cudaGraphSetConditional") == 0 && call->argument_count == 2) {
+        run_condition(w, fragment, instruction, call);
         return true;
     }
     return false;

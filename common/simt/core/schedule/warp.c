@@ -6,6 +6,7 @@
 #include "common/simt/core/schedule/warp.h"
 
 #include "common/simt/core/schedule/timeline.h"
+#include "common/simt/memory/access/access.h"
 #include "common/simt/memory/pipeline.h"
 
 #include <string.h>
@@ -546,6 +547,7 @@ static uint32_t run_groups(struct simt_warp_run *w, const struct simt_instructio
         }
         if (w->warp.block->shadow != NULL) {
             simt_shadow_meet(w->warp.block->shadow, w->warp.index);
+            simt_sync_met(w->warp.block);
         }
     }
     return waiting;
@@ -701,6 +703,103 @@ static void count(struct simt_counters *counters, const struct simt_instruction 
     counters->flops += lanes * i->flops;
 }
 
+/* Counts instructions `from` to `to` - 1 for the lanes of a mask. */
+static inline void count_all(struct simt_counters *counters, const struct simt_code *code,
+                             uint32_t from, uint32_t to, uint32_t mask) {
+    const struct simt_sums *before = &code->sums[from], *after = &code->sums[to];
+    uint64_t lanes = (uint64_t)__builtin_popcount(mask);
+    for (uint32_t n = 0; n < SIMT_CLASS_COUNT; n++) {
+        counters->instructions[n] += after->classes[n] - before->classes[n];
+    }
+    counters->machine_instructions += after->machine - before->machine;
+    counters->active_lanes += lanes * (to - from);
+    counters->flops += lanes * (after->flops - before->flops);
+}
+
+/* A guard holds for some of the lanes that count_all() counts: takes the others back. */
+static void take_back(struct simt_counters *counters, const struct simt_instruction *i,
+                      uint32_t mask, uint32_t active) {
+    uint64_t lanes = (uint64_t)__builtin_popcount(mask & ~active);
+    counters->active_lanes -= lanes;
+    counters->flops -= lanes * i->flops;
+}
+
+/* Of a warp without attention: runs instructions one after the other, up to one that the scheduler
+ * carries out. The lanes are those of the fragment all the time, so that they are counted together,
+ * with the one they end at. @return whether that one is next */
+static bool run_straight(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                         uint64_t budget, uint64_t *used) {
+    const struct simt_code *code = f->frame->code;
+    const struct simt_instruction *first = &code->instructions[f->pc], *i = first;
+    const struct simt_instruction *end = i + (budget - *used);
+    const bool *leader = w->fragment_count > 1 ? &code->leader[f->pc] : NULL;
+    struct simt_warp *warp = &w->warp;
+    uint32_t from = f->pc, mask = f->mask;
+    bool goes_on = true;
+    while (goes_on && i->next != SIMT_NEXT_FLOW) {
+        if (i->guard < 0) {
+            simt_set_mask(warp, mask);
+            i->run(warp, i);
+        } else {
+            uint32_t active = active_lanes(warp, i, mask);
+            take_back(b->block.counters, i, mask, active);
+            if (active != 0) {
+                simt_set_mask(warp, active);
+                i->run(warp, i);
+            }
+        }
+        i++;
+        goes_on = i < end && warp->attention == 0 && b->block.fault.kind == SIMT_FAULT_NONE &&
+                  (leader == NULL || !leader[i - first]);
+    }
+    f->pc += (uint32_t)(i - first);
+    *used += (uint64_t)(i - first) + goes_on;
+    count_all(b->block.counters, code, from, f->pc + goes_on, mask);
+    return goes_on;
+}
+
+/* The scheduler carries an instruction out. @return false: another fragment may have to run */
+static bool carry_out(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                      uint32_t active, uint64_t used) {
+    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
+    enum go next = flow(b, w, f, i, active);
+    if (next == GO_CLOCK) {
+        b->turn_instructions = used;
+        simt_clock_read(b, w, i);
+    }
+    return next != GO_PICK;
+}
+
+static bool run_flow(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                     uint64_t used) {
+    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
+    uint32_t active = active_lanes(&w->warp, i, f->mask);
+    if (active != f->mask) {
+        take_back(b->block.counters, i, f->mask, active);
+    }
+    return carry_out(b, w, f, active, used);
+}
+
+/* Of a warp with attention: runs one instruction. @return as carry_out() */
+static bool run_attended(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                         uint64_t used) {
+    const struct simt_instruction *i = &f->frame->code->instructions[f->pc];
+    uint32_t active = active_lanes(&w->warp, i, f->mask);
+    count(b->block.counters, i, active);
+    if (!simt_warp_attend(w, f, active)) {
+        return false;
+    }
+    if (i->next == SIMT_NEXT_FLOW) {
+        return carry_out(b, w, f, active, used);
+    }
+    if (active != 0) {
+        simt_set_mask(&w->warp, active);
+        i->run(&w->warp, i);
+    }
+    f->pc++;
+    return true;
+}
+
 /* Runs one fragment until another may have to run. @return instructions used */
 static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
                              struct simt_fragment *f, uint64_t budget) {
@@ -712,29 +811,10 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
     warp->cells = &f->frame->cells;
     warp->cell_count = simt_cell_count(code);
     while (used < budget) {
-        const struct simt_instruction *i = &code->instructions[f->pc];
-        uint32_t active = active_lanes(warp, i, f->mask);
-        used++;
-        count(b->block.counters, i, active);
-        if (warp->attention != 0 && !simt_warp_attend(w, f, active)) {
-            return used;
-        }
-        if (i->next == SIMT_NEXT_FLOW) {
-            enum go next = flow(b, w, f, i, active);
-            if (next == GO_CLOCK) {
-                b->turn_instructions = used;
-                simt_clock_read(b, w, i);
-            } else if (next == GO_PICK) {
-                return used;
-            }
-        } else {
-            if (active != 0) {
-                simt_set_mask(warp, active);
-                i->run(warp, i);
-            }
-            f->pc++;
-        }
-        if (b->block.fault.kind != SIMT_FAULT_NONE) {
+        bool goes_on = warp->attention != 0                   ? run_attended(b, w, f, ++used)
+                       : run_straight(b, w, f, budget, &used) ? run_flow(b, w, f, used)
+                                                              : true;
+        if (!goes_on || b->block.fault.kind != SIMT_FAULT_NONE) {
             return used;
         }
         if (w->fragment_count > 1 && code->leader[f->pc]) {

@@ -122,13 +122,14 @@ struct simt_block_run {
     struct simt_warp_run *last; /**< whose threads returned last so far; NULL: none did */
     const struct simt_instruction *last_instruction; /**< by which they did */
     struct simt_stall stall;
+    uint64_t yielded, written; /**< instructions and writes when others had their turn last */
     size_t dynamic_shared_bytes;
     bool reserves_shared;
     bool out_of_memory;
-    struct simt_timeline *timeline; /**< of the one warp that is followed, if any is */
+    struct simt_timeline *timeline;   /**< of the one warp that is followed, if any is */
     struct simt_timeline **timelines; /**< (warp_count) of all, in a block with a pipeline */
-    struct simt_pipeline *pipeline; /**< NULL: the kernel's blocks have none */
-    uint64_t arrived[SIMT_BARRIERS]; /**< with it: the latest time of bar.arrive */
+    struct simt_pipeline *pipeline;   /**< NULL: the kernel's blocks have none */
+    uint64_t arrived[SIMT_BARRIERS];  /**< with it: the latest time of bar.arrive */
 };
 
 /** Starts a warp at the beginning of the kernel. */

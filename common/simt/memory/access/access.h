@@ -21,6 +21,15 @@
  */
 struct simt_access_cache;
 
+/**
+ * @brief Threads of a block have met, at a barrier or in an operation of their warp.
+ *
+ * A relaxed or volatile load, or an atomic operation without more, sees another block's flag, but
+ * orders nothing that this block reads behind it. By PTX that takes a fence. A barrier between the
+ * thread that looks and those that read is accepted, too: so do NVIDIA's own examples.
+ */
+void simt_sync_met(struct simt_block *block);
+
 /** @return a cache, or NULL when memory is short. */
 struct simt_access_cache *simt_access_cache_create(void);
 

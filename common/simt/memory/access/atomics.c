@@ -237,8 +237,34 @@ static void note_lines(const struct simt_request *request) {
     }
 }
 
+/* @return whether the lane changed anything: a loop that waits by atomics does not. */
+static bool update_and_look(const struct simt_request *request, uint32_t lane) {
+    const struct simt_instruction *in = request->instruction;
+    uint32_t bytes = simt_field(in, SIMT_ELEMENT_SHIFT) * simt_field(in, SIMT_COUNT_SHIFT);
+    const unsigned char *at = request->host + request->relative[lane];
+    unsigned char before[SIMT_MAX_VECTOR * sizeof(uint64_t)];
+    memcpy(before, at, bytes);
+    update_lane(request, lane);
+    return memcmp(before, at, bytes) != 0;
+}
+
+/* Where other launches run beside this one it counts as writing only when it changes something. */
+static void move_beside_others(const struct simt_request *request) {
+    bool changed = false;
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        changed = update_and_look(request, simt_first_lane(rest)) || changed;
+    }
+    if (!changed && request->warp->block->shadow != NULL) {
+        request->warp->block->writes--;
+    }
+}
+
 static void move_atomic(const struct simt_request *request) {
     note_lines(request);
+    if (request->warp->block->run->yield != NULL) {
+        move_beside_others(request);
+        return;
+    }
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
         update_lane(request, simt_first_lane(rest));
     }
@@ -247,6 +273,7 @@ static void move_atomic(const struct simt_request *request) {
 #define DEFINE_ATOMIC(name, space)                                                \
     static void name(struct simt_warp *warp, const struct simt_instruction *in) { \
         simt_sync_release(warp, in->detail[0]);                                   \
+        simt_sync_publish(warp, in->detail[0]);                                   \
         simt_request_run(warp, in, space, SIMT_ATOMIC, move_atomic);              \
         simt_sync_acquire(warp, in->detail[0]);                                   \
     }

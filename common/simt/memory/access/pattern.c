@@ -15,8 +15,7 @@ enum {
     WORD_SHIFT = 2,
     BANKS = 32,
     ROW_BYTES = 4 * BANKS, /* bytes of one wavefront */
-    MAX_WORDS = 8,
-    EIGHTH_LANES = 0x01010100 /* but for the first */
+    MAX_WORDS = 8
 };
 
 /* Lanes whose value equals the given one. */
@@ -90,8 +89,16 @@ uint32_t simt_pattern_lines(const struct simt_pattern *pattern, uint32_t phase) 
     return count_units(pattern, (uint32_t)pattern->key, phase, LINE_SHIFT);
 }
 
-/* Wavefronts of one group: as many as the busiest bank has different units. */
-static uint32_t busiest_bank(const int32_t units[SIMT_LANES], uint32_t group, uint32_t banks) {
+/* Numbers of the units that the lanes of a pattern touch, and the least and the greatest of them.
+ */
+struct units {
+    int32_t of[SIMT_LANES];
+    int32_t low, high;
+};
+
+/* As busiest_bank(), where the units lie far apart. */
+static uint32_t busiest_bank_of_many(const int32_t units[SIMT_LANES], uint32_t group,
+                                     uint32_t banks) {
     uint8_t counts[BANKS] = {0};
     uint32_t most = 0;
     for (uint32_t rest = leaders_of(units, group); rest != 0; rest &= rest - 1) {
@@ -100,6 +107,59 @@ static uint32_t busiest_bank(const int32_t units[SIMT_LANES], uint32_t group, ui
         most = counts[bank] > most ? counts[bank] : most;
     }
     return most;
+}
+
+/* The most that are the same bank of a few units. */
+static uint32_t busiest_of_few(const uint32_t *list, uint32_t count) {
+    uint32_t most = 1;
+    for (uint32_t n = 1; n < count; n++) {
+        uint32_t same = 1;
+        for (uint32_t before = 0; before < n; before++) {
+            same += list[before] == list[n];
+        }
+        most = same > most ? same : most;
+    }
+    return most;
+}
+
+/* Of each bank a bit for each of its units; each round takes one off every bank. */
+static uint32_t busiest_of_rows(uint64_t rows[BANKS]) {
+    uint32_t rounds = 0;
+    for (uint64_t any = 1; any != 0; rounds++) {
+        any = 0;
+        for (uint32_t bank = 0; bank < BANKS; bank++) {
+            rows[bank] &= rows[bank] - 1;
+            any |= rows[bank];
+        }
+    }
+    return rounds;
+}
+
+/* Wavefronts of one group: as many as the busiest bank has different units. Often there are few of
+ * these, each of many lanes. */
+static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t banks) {
+    enum { ROWS = 64, FEW = 4 };
+    const int32_t *units = u->of;
+    uint32_t shift = (uint32_t)__builtin_ctz(banks); /* a division would take as long as all else */
+    int64_t first = u->low & ~((int64_t)banks - 1);
+    uint32_t few[FEW], count = 0, rest = group;
+    for (; count < FEW && rest != 0; count++) {
+        int32_t unit = units[__builtin_ctz(rest)];
+        few[count] = (uint32_t)unit & (banks - 1);
+        rest &= ~equal_lanes(units, unit);
+    }
+    if (rest == 0) {
+        return busiest_of_few(few, count);
+    }
+    if (u->high - first >= (int64_t)ROWS * banks) {
+        return busiest_bank_of_many(units, group, banks);
+    }
+    uint64_t rows[BANKS] = {0};
+    for (uint32_t n = 0; n < SIMT_LANES; n++) {
+        uint32_t unit = (uint32_t)units[n] - (uint32_t)first;
+        rows[unit & (banks - 1)] |= (uint64_t)(group >> n & 1) << (unit >> shift) % ROWS;
+    }
+    return busiest_of_rows(rows);
 }
 
 /* Whether every lane, or else its neighbour at a distance of 1 or of 2, can be left out. */
@@ -118,7 +178,7 @@ static bool lanes_pair_up(const int32_t units[SIMT_LANES], uint32_t mask) {
     return false;
 }
 
-static void add_group(struct simt_pattern *pattern, const int32_t units[SIMT_LANES], uint32_t mask,
+static void add_group(struct simt_pattern *pattern, const struct units *units, uint32_t mask,
                       uint32_t banks) {
     if (mask != 0) {
         pattern->cost += busiest_bank(units, mask, banks);
@@ -132,24 +192,27 @@ static void add_group(struct simt_pattern *pattern, const int32_t units[SIMT_LAN
  * broadcast. Joined accesses lie at one offset in aligned pieces of 8 or 16 bytes.
  */
 static void count_wavefronts(struct simt_pattern *pattern, const struct simt_pattern_key *key) {
-    int32_t units[SIMT_LANES];
+    struct units units;
     uint32_t bytes = key->joined > 0 ? key->joined : key->bytes;
     uint32_t shift = bytes <= 4 ? WORD_SHIFT : (uint32_t)__builtin_ctz(bytes);
     uint32_t banks = ROW_BYTES >> shift;
     uint32_t group = banks == SIMT_LANES ? UINT32_MAX : (1u << banks) - 1;
-    units_of(pattern, key->joined > 0 ? 0 : key->phase, shift, units);
+    uint32_t phase = key->joined > 0 ? 0 : key->phase;
+    units_of(pattern, phase, shift, units.of);
+    units.low = (pattern->low + (int32_t)phase) >> shift;
+    units.high = (pattern->high + (int32_t)phase) >> shift;
     if (banks == SIMT_LANES) {
-        add_group(pattern, units, key->mask, banks);
+        add_group(pattern, &units, key->mask, banks);
         return;
     }
     for (uint32_t begin = 0; begin < SIMT_LANES; begin += 2 * banks) {
         uint32_t low = key->mask & group << begin;
         uint32_t high = key->mask & group << (begin + banks);
-        if (lanes_pair_up(units, low | high)) {
-            add_group(pattern, units, low | high, banks);
+        if (lanes_pair_up(units.of, low | high)) {
+            add_group(pattern, &units, low | high, banks);
         } else {
-            add_group(pattern, units, low, banks);
-            add_group(pattern, units, high, banks);
+            add_group(pattern, &units, low, banks);
+            add_group(pattern, &units, high, banks);
         }
     }
 }
@@ -185,18 +248,33 @@ static void count_local_sectors(struct simt_pattern *pattern, const struct simt_
     }
 }
 
+/* Whether of each eighth lane and the seven behind it each lies directly after the previous one. */
+static bool eights_follow(const int32_t relative[SIMT_LANES], uint32_t bytes) {
+    uint32_t difference = 0;
+    for (uint32_t first = 0; first < SIMT_LANES; first += 8) {
+        uint32_t begin = (uint32_t)relative[first];
+        for (uint32_t n = 0; n < 8; n++) {
+            difference |= (uint32_t)relative[first + n] ^ (begin + n * bytes);
+        }
+    }
+    return difference == 0;
+}
+
 static enum simt_shape shape_of(const struct simt_pattern *pattern,
                                 const struct simt_pattern_key *key) {
+    const int32_t *relative = pattern->relative;
     if (pattern->low == 0 && pattern->high == 0) {
         return SIMT_SHAPE_SAME;
     }
-    uint32_t breaks = 0; /* lanes that do not follow the one before them */
-    for (uint32_t n = 1; n < SIMT_LANES; n++) {
-        int64_t step = (int64_t)pattern->relative[n] - pattern->relative[n - 1];
-        breaks |= (uint32_t)(step != key->bytes) << n;
+    if (key->mask != UINT32_MAX || (int64_t)pattern->high - pattern->low > INT32_MAX ||
+        !eights_follow(relative, key->bytes)) {
+        return SIMT_SHAPE_OTHER; /* no difference of two lanes of the others wraps */
     }
-    bool eights = key->mask == UINT32_MAX && (breaks & ~(uint32_t)EIGHTH_LANES) == 0;
-    return !eights ? SIMT_SHAPE_OTHER : breaks == 0 ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_EIGHTS;
+    bool follow = true;
+    for (uint32_t n = 8; n < SIMT_LANES; n += 8) {
+        follow = follow && relative[n] - relative[n - 8] == (int32_t)(8 * key->bytes);
+    }
+    return follow ? SIMT_SHAPE_CONTIGUOUS : SIMT_SHAPE_EIGHTS;
 }
 
 static void find_extremes(struct simt_pattern *pattern) {

@@ -40,10 +40,17 @@ struct simt_pattern {
     uint64_t lanes;    /**< that took part in these uses */
     uint32_t site;     /**< of the instruction */
     int32_t low, high; /**< least and greatest of `relative` */
-    uint8_t misalignment;         /**< the low bits of all of `relative` or-ed */
-    uint8_t shape;                /**< enum simt_shape */
-    bool listed;                  /**< among those that were used since they were counted last */
-    uint8_t words_state;          /**< enum simt_words_state, together */
+    uint8_t misalignment; /**< the low bits of all of `relative` or-ed */
+    uint8_t shape;        /**< enum simt_shape */
+    bool listed;          /**< among those that were used since they were counted last */
+    uint8_t words_state;  /**< enum simt_words_state, together */
+    uint64_t base_serial; /**< a base register of this serial points where `relative` says; 0: it is
+                               not known for any */
+    uint64_t serial;      /**< different for every pattern that was built */
+    uint32_t base_mask;   /**< the lanes for which `base_serial` holds */
+    uint32_t
+        quick_low; /**< of accesses to shared memory for which `base_serial` holds: the first */
+    uint32_t quick_count;         /**< address may be one of so many from here on; 0: look closer */
     int32_t relative[SIMT_LANES]; /**< bytes from the first active lane; 0 for inactive ones */
     struct simt_word_map *words;  /**< full checks: set when they are asked for */
     uint32_t leaders;             /**< see simt_pattern_leaders(); 0: not worked out yet */
@@ -57,7 +64,7 @@ struct simt_pattern {
 
 enum { SIMT_TWO_LANES = 3 };
 
-enum { SIMT_PATTERN_SLOTS = 512, SIMT_EXTENT_SLOTS = 64 };
+enum { SIMT_PATTERN_SLOTS = 2048, SIMT_EXTENT_SLOTS = 64 };
 
 /** A map of words that patterns use in turn. */
 struct simt_words_place {
@@ -73,10 +80,18 @@ struct simt_access_cache {
     struct simt_words_place *waiting; /**< reads of these were put off, and no pattern uses them */
     struct simt_words_chunk *chunks;  /**< memory for more */
     uint32_t chunk_count;
+    uint64_t serial; /**< of the last pattern that was built */
     struct simt_extent extents[SIMT_EXTENT_SLOTS];
     uint16_t used[SIMT_PATTERN_SLOTS]; /**< slots used since they were counted, `used_count` */
     uint32_t used_count;
 };
+
+/** A pattern is used for the first time since they were counted. */
+static inline void simt_pattern_list(struct simt_access_cache *cache,
+                                     struct simt_pattern *pattern) {
+    pattern->listed = true;
+    cache->used[cache->used_count++] = (uint16_t)(pattern - cache->patterns);
+}
 
 /** Everything but the relative addresses and the site, in one number. */
 struct simt_pattern_key {

@@ -91,7 +91,7 @@ static void drop_lane(struct part *part) {
 
 static void add_lane(struct part *part, uint32_t lane, uint64_t address) {
     part->request.mask |= 1u << lane;
-    part->request.relative[lane] = (int32_t)(address - part->request.first);
+    part->request.spread[lane] = (int32_t)(address - part->request.first);
     part->lanes[lane] = UINT32_MAX;
 }
 
@@ -135,7 +135,8 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     part->request.mask = 0;
     part->request.far = false;
     part->request.lanes = part->lanes;
-    memset(part->request.relative, 0, sizeof part->request.relative);
+    memset(part->request.spread, 0, sizeof part->request.spread);
+    part->request.relative = part->request.spread;
     memset(part->lanes, 0, sizeof part->lanes);
     add_lane(part, leader, first);
     if (home != whole->warp->block && !reach(&part->request, leader)) {
@@ -246,7 +247,7 @@ static void keep(const struct simt_request *request, const struct simt_pattern *
         simt_memory_extent(block->run->memory, request->first, &extent)) {
         kept.allocation = extent.begin;
     }
-    memcpy(kept.relative, request->relative, sizeof kept.relative);
+    memcpy(kept.relative, request->spread, sizeof kept.relative);
     simt_xray_keep(block->xray, request->instruction->site, &kept);
 }
 
@@ -316,10 +317,28 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     }
     pattern->key = key;
     pattern->site = request->instruction->site;
-    memcpy(pattern->relative, request->relative, sizeof pattern->relative);
+    memcpy(pattern->relative, request->spread, sizeof pattern->relative);
+    pattern->serial = ++cache->serial;
+    pattern->base_serial = 0;
+    pattern->quick_count = 0;
     simt_pattern_build(pattern);
     if (block->xray != NULL) {
         keep(request, pattern);
+    }
+}
+
+void simt_request_allow(const struct simt_request *request) {
+    struct simt_pattern *pattern = request->pattern;
+    const struct simt_block *block = request->warp->block;
+    struct simt_extent limits;
+    bool found = find_limits(request, PTX_SHARED, request->first, block, &limits);
+    int64_t low = (int64_t)limits.begin - pattern->low;
+    int64_t end = (int64_t)limits.end - pattern->high - request->bytes + 1;
+    bool is_plain =
+        (request->first & 3) == 0 && (pattern->misalignment & (request->bytes - 1)) == 0;
+    if (found && is_plain && low < end && end <= INT32_MAX) {
+        pattern->quick_low = (uint32_t)low;
+        pattern->quick_count = (uint32_t)(end - low);
     }
 }
 

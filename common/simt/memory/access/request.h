@@ -22,6 +22,8 @@
 
 #include "common/simt/memory/access/access.h"
 #include "common/simt/memory/access/pattern.h"
+#include "common/simt/memory/race/byte_bits.h"
+#include "common/simt/memory/race/history_words.h"
 
 #define SIMT_HOT static inline __attribute__((always_inline))
 #define SIMT_COLD __attribute__((noinline, cold))
@@ -32,14 +34,17 @@ enum {
     SIMT_BYTES_SHIFT = 0,    /**< of one lane, all elements */
     SIMT_ELEMENT_SHIFT = 8,  /**< bytes of one element */
     SIMT_COUNT_SHIFT = 16,   /**< number of elements */
-    SIMT_FIELD_MASK = 0xff,  /**< of the three above */
+    SIMT_FIELD_MASK = 0x7f,  /**< of the three above */
+    SIMT_SYSTEM = 1 << 23,   /**< strong: of the scope of all devices */
     SIMT_STRONG = 1 << 24,   /**< not part of a race */
     SIMT_SIGNED = 1 << 25,   /**< loads extend the sign */
     SIMT_NARROW = 1 << 26,   /**< the address is a row of 4-byte lanes */
     SIMT_ACQUIRES = 1 << 27, /**< orders this agent after what others released */
     SIMT_RELEASES_BLOCK = 1 << 28,
     SIMT_RELEASES_DEVICE = 1 << 29,
-    SIMT_BLIND = 1 << 30 /**< atom.exch */
+    SIMT_BLIND = 1 << 30,  /**< atom.exch */
+    SIMT_LOOKS = INT32_MIN /**< acquires inside the block alone: between blocks with what follows,
+                                see simt_sync_met() */
 };
 
 struct simt_request {
@@ -56,17 +61,18 @@ struct simt_request {
     uint32_t mask, bytes;
     enum ptx_space space;
     enum simt_access_kind kind;
-    bool narrow;   /**< base row of 4-byte lanes */
-    bool strong;   /**< not part of a race */
-    bool blind;    /**< an update that does not depend on the old value: exch */
-    bool counted;  /**< in sectors or wavefronts */
-    bool async;    /**< by the async proxy */
-    bool early;    /**< async: as in struct simt_access */
-    bool part;     /**< not the first part: no request of its own */
-    bool far;      /**< the lanes lie too far apart for 32 bits */
-    bool complete; /**< no need to ask whether the bytes were written */
-    bool dropped;  /**< a wild address with checks off: `host` is scratch memory */
-    int32_t relative[SIMT_LANES];
+    bool narrow;             /**< base row of 4-byte lanes */
+    bool strong;             /**< not part of a race */
+    bool blind;              /**< an update that does not depend on the old value: exch */
+    bool counted;            /**< in sectors or wavefronts */
+    bool async;              /**< by the async proxy */
+    bool early;              /**< async: as in struct simt_access */
+    bool part;               /**< not the first part: no request of its own */
+    bool far;                /**< the lanes lie too far apart for 32 bits */
+    bool complete;           /**< no need to ask whether the bytes were written */
+    bool dropped;            /**< a wild address with checks off: `host` is scratch memory */
+    const int32_t *relative; /**< (SIMT_LANES) bytes from the first active lane; inactive ones: 0 */
+    int32_t spread[SIMT_LANES]; /**< these, where the pattern does not hold them */
 };
 
 /** Moves the data of the lanes of a resolved request. */
@@ -80,9 +86,56 @@ bool simt_request_check(const struct simt_request *request);
 void simt_request_expect(const struct simt_request *request);
 void simt_request_witness(const struct simt_request *request);
 
+/* While a launch that ended in a race is run again, to see whether values of races are used; see
+ * harmless.h. */
+
+/** Before the checks of a request. @return the lanes that read what another thread writes without
+ *  being ordered */
+uint32_t simt_harmless_reads(const struct simt_request *request);
+
+/** @return true when all words of a lane are known to race. */
+bool simt_harmless_covers(const struct simt_request *request, uint32_t lane);
+
+/** A lane races with another thread of its block. @return false: that counts */
+bool simt_harmless_note(const struct simt_request *request, uint32_t lane,
+                        const struct simt_race *race);
+
 /** Whether a request reaches the shared memory of another block of the cluster. */
 SIMT_HOT bool simt_request_is_remote(const struct simt_request *request) {
     return request->home != request->warp->block;
+}
+
+/* Whether the bytes that a pattern covers are written: false also where that takes longer to find.
+ * Its addresses are multiples of 4. */
+SIMT_HOT bool simt_pattern_written(const struct simt_pattern *pattern, const uint64_t *written,
+                                   uint64_t first, uint32_t bytes) {
+    switch ((enum simt_shape)pattern->shape) {
+    case SIMT_SHAPE_SAME:
+        return byte_bits_all(written, first, bytes);
+    case SIMT_SHAPE_CONTIGUOUS:
+        return byte_bits_all(written, first, (size_t)SIMT_LANES * bytes);
+    default:
+        return bytes == 4 && byte_bits_all_words(written, first, pattern->relative);
+    }
+}
+
+/**
+ * @brief Full checks of a read by all lanes: whether it is of the many that take no time, and puts
+ *        it off. See simt_request_check().
+ * @param pattern of the read; its words are whole where it says so
+ * @param first   offset in the block's own shared memory
+ * @param bytes   of a lane
+ */
+SIMT_HOT bool simt_shadow_reads(const struct simt_warp *warp, struct simt_pattern *pattern,
+                                uint64_t first, uint32_t bytes) {
+    struct simt_shadow *shadow = warp->block->shadow;
+    if (!shadow->is_simple || (pattern->words_state & SIMT_WORDS_WHOLE) == 0 ||
+        (!shadow->is_full && !simt_pattern_written(pattern, shadow->written, first, bytes))) {
+        return false;
+    }
+    pattern->words_state |= SIMT_WORDS_PUT_OFF;
+    return simt_history_put_off(shadow->history, &shadow->agents[warp->index], first,
+                                pattern->words);
 }
 
 /** Takes a request apart that is not inside one allocation. */
@@ -123,8 +176,9 @@ SIMT_HOT uint32_t simt_first_lane(uint32_t mask) {
 /* Addresses from a row of 4-byte lanes: they wrap at 32 bits. */
 SIMT_HOT void simt_request_narrow(struct simt_request *request, const uint32_t base[SIMT_LANES]) {
     uint32_t first = base[simt_first_lane(request->mask)];
+    request->relative = request->spread;
     for (size_t n = 0; n < SIMT_LANES; n++) {
-        request->relative[n] = (int32_t)((base[n] - first) & request->lanes[n]);
+        request->spread[n] = (int32_t)((base[n] - first) & request->lanes[n]);
     }
     request->first = first + (uint32_t)request->instruction->immediate;
     request->first &= UINT32_MAX;
@@ -134,9 +188,10 @@ SIMT_HOT void simt_request_wide(struct simt_request *request, const uint64_t bas
                                 int64_t offset) {
     uint64_t first = base[simt_first_lane(request->mask)];
     uint64_t far = 0;
+    request->relative = request->spread;
     for (size_t n = 0; n < SIMT_LANES; n++) {
         uint64_t relative = (base[n] - first) & (uint64_t)(int64_t)(int32_t)request->lanes[n];
-        request->relative[n] = (int32_t)relative;
+        request->spread[n] = (int32_t)relative;
         far |= relative + ((uint64_t)1 << 31);
     }
     request->far = far >> 32 != 0;
@@ -205,14 +260,30 @@ SIMT_HOT bool simt_lanes_zero(const int32_t a[SIMT_LANES]) {
 }
 #endif
 
+/* Kinds of cost lie apart. Of shared memory, where the first address is a multiple of 4: the slot
+ * less the site. */
+enum {
+    SIMT_COST_SLOTS = SIMT_PATTERN_SLOTS / 4,
+    SIMT_SHARED_SLOT = SIMT_COST_SLOTS * SIMT_COST_WAVEFRONTS
+};
+
+SIMT_HOT uint32_t simt_request_phase(uint64_t first, enum simt_cost cost) {
+    return cost == SIMT_COST_SECTORS ? first & 31 : first & 3;
+}
+
+SIMT_HOT size_t simt_request_pattern(const struct simt_request *request, enum simt_cost cost) {
+    size_t apart = (size_t)SIMT_COST_SLOTS * cost; /* cp.async reads one kind, writes another */
+    uint32_t phase = simt_request_phase(request->first, cost);
+    return (simt_request_slot(request, phase) + apart) % SIMT_PATTERN_SLOTS;
+}
+
 /* Sets the pattern: remembered or worked out. */
 SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space space) {
     enum simt_cost cost = request->counted ? simt_cost_of(space) : SIMT_COST_NONE;
-    uint32_t phase = cost == SIMT_COST_SECTORS ? request->first & 31 : request->first & 3;
-    size_t apart = (size_t)67 * cost; /* cp.async reads, writes, and writes again unseen */
-    size_t slot = (simt_request_slot(request, phase) + apart) % SIMT_PATTERN_SLOTS;
+    uint32_t phase = simt_request_phase(request->first, cost);
+    size_t slot = simt_request_pattern(request, cost);
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
-    bool alike = simt_lanes_zero(request->relative);
+    bool alike = simt_lanes_zero(request->spread);
     uint32_t width = request->bytes | request->instruction->joined;
     uint64_t key = simt_pattern_pack(&(struct simt_pattern_key){
         .mask = alike ? simt_pattern_mask(request->mask, cost, width) : request->mask,
@@ -224,7 +295,7 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
         .phase = phase,
         .joined = request->instruction->joined});
     bool known = pattern->key == key && pattern->site == request->instruction->site &&
-                 (alike || simt_lanes_equal(pattern->relative, request->relative));
+                 (alike || simt_lanes_equal(pattern->relative, request->spread));
     if (!SIMT_LIKELY(known)) {
         simt_request_learn(request, slot, key);
     }
@@ -253,8 +324,10 @@ SIMT_HOT void simt_request_place_local(struct simt_request *request) {
     size_t thread = (size_t)request->warp->index * SIMT_LANES + (size_t)first;
     request->host = block->local + thread * block->local_bytes + request->first;
     for (int32_t n = 0; n < SIMT_LANES; n++) {
-        request->relative[n] += ((n - first) * stride) & (int32_t)request->lanes[n];
+        int32_t apart = ((n - first) * stride) & (int32_t)request->lanes[n];
+        request->spread[n] = request->relative[n] + apart;
     }
+    request->relative = request->spread;
 }
 
 /* Shared memory: the lanes stay inside the variable that the address comes from. */
@@ -297,26 +370,16 @@ SIMT_HOT void simt_request_count(const struct simt_request *request, enum ptx_sp
     pattern->uses[request->first / 32 % 4]++;
     pattern->lanes += (uint32_t)__builtin_popcount(request->mask);
     if (!SIMT_LIKELY(pattern->listed)) {
-        struct simt_access_cache *cache = request->warp->block->cache;
-        pattern->listed = true;
-        cache->used[cache->used_count++] = (uint16_t)(pattern - cache->patterns);
+        simt_pattern_list(request->warp->block->cache, pattern);
     }
     if (space == PTX_GLOBAL && request->warp->block->caches.modelled) {
         simt_request_cache(request);
     }
 }
 
-/**
- * @brief Finds the place of all lanes, checks and counts.
- * @param space request->space, as a constant where the caller knows it
- * @return false when a check failed (warp->fault is set) or the request must be split
- */
-SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space space) {
+/* The rest of simt_request_resolve() for a request with a pattern. */
+SIMT_HOT bool simt_request_finish(struct simt_request *request, enum ptx_space space) {
     enum simt_check check = request->warp->block->run->check;
-    if (request->far) {
-        return false;
-    }
-    simt_request_match(request, space);
     uint32_t low_bits = (uint32_t)request->first | request->pattern->misalignment;
     if (check != SIMT_CHECK_OFF && (low_bits & (request->bytes - 1)) != 0) {
         return false;
@@ -329,6 +392,69 @@ SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space 
     }
     simt_request_count(request, space);
     return true;
+}
+
+/**
+ * @brief Finds the place of all lanes, checks and counts.
+ * @param space request->space, as a constant where the caller knows it
+ * @return false when a check failed (warp->fault is set) or the request must be split
+ */
+SIMT_HOT bool simt_request_resolve(struct simt_request *request, enum ptx_space space) {
+    if (request->far) {
+        return false;
+    }
+    simt_request_match(request, space);
+    return simt_request_finish(request, space);
+}
+
+/*
+ * Where a base register points. Unrolled loops access memory by one register and many offsets: the
+ * first access compares the lanes' addresses with its pattern, and the others, while nothing has
+ * written the register and the same lanes are active, only look whether their pattern was built
+ * for, or compared with, the same addresses.
+ */
+
+/* Sets the start and the pattern of a request. @return false: its addresses have to be looked at */
+SIMT_HOT bool simt_request_recall(struct simt_request *request, enum ptx_space space) {
+    const struct simt_instruction *in = request->instruction;
+    const struct simt_base *base = &request->warp->bases[in->base];
+    enum simt_cost cost = simt_cost_of(space);
+    if (!in->repeats_base || base->mask != request->mask) {
+        return false;
+    }
+    request->first = base->first + (uint64_t)in->immediate;
+    request->first &= request->narrow ? UINT32_MAX : UINT64_MAX;
+    size_t slot = simt_request_pattern(request, cost);
+    struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
+    request->pattern = pattern;
+    request->relative = pattern->relative;
+    return pattern->base_serial == base->serial && pattern->base_mask == request->mask &&
+           pattern->site == in->site &&
+           simt_pattern_unpack(pattern->key).phase == simt_request_phase(request->first, cost);
+}
+
+/** For quick accesses to shared memory: sets from where to where the first address of a request,
+ * whose pattern is of a base register, may lie. */
+void simt_request_allow(const struct simt_request *request);
+
+/* A request has found its pattern by its addresses: for those that repeat them. */
+SIMT_HOT void simt_request_remember(const struct simt_request *request, enum ptx_space space) {
+    const struct simt_instruction *in = request->instruction;
+    struct simt_base *base = &request->warp->bases[in->base];
+    struct simt_pattern *pattern = request->pattern;
+    if (!in->has_base) {
+        return;
+    }
+    if (!in->repeats_base || base->mask != request->mask) {
+        *base = (struct simt_base){.serial = pattern->serial,
+                                   .first = request->first - (uint64_t)in->immediate,
+                                   .mask = request->mask};
+    }
+    pattern->base_serial = base->serial;
+    pattern->base_mask = request->mask;
+    if (space == PTX_SHARED && in->repeats_base && request->narrow && pattern->quick_count == 0) {
+        simt_request_allow(request);
+    }
 }
 
 /** Starts the request of an instruction whose address is src[0]. */
@@ -356,12 +482,30 @@ SIMT_HOT void simt_request_start(struct simt_request *request, struct simt_warp 
     request->far = false;
     request->complete = false;
     request->dropped = false;
-    const union simt_row *base = simt_row(warp, instruction->src[0]);
+}
+
+/* Its addresses. */
+SIMT_HOT void simt_request_address(struct simt_request *request) {
+    const struct simt_instruction *instruction = request->instruction;
+    const union simt_row *base = simt_row(request->warp, instruction->src[0]);
     if (request->narrow) {
         simt_request_narrow(request, base->u32);
     } else {
         simt_request_wide(request, base->u64, instruction->immediate);
     }
+}
+
+/* A request to a space that the instruction names. @return as simt_request_resolve() */
+SIMT_HOT bool simt_request_named(struct simt_request *request, enum ptx_space space) {
+    if (!simt_request_recall(request, space)) {
+        simt_request_address(request);
+        if (request->far) {
+            return false;
+        }
+        simt_request_match(request, space);
+        simt_request_remember(request, space);
+    }
+    return simt_request_finish(request, space);
 }
 
 /** Runs an access of an instruction: `space` and `move` should be constants. */
@@ -373,6 +517,7 @@ SIMT_HOT void simt_request_run(struct simt_warp *warp, const struct simt_instruc
     }
     simt_request_start(&request, warp, instruction, space, kind);
     if (space == PTX_GENERIC) {
+        simt_request_address(&request);
         uint64_t address = request.first;
         request.space = simt_generic_space(&address);
         if (!request.far) {
@@ -385,7 +530,8 @@ SIMT_HOT void simt_request_run(struct simt_warp *warp, const struct simt_instruc
             return;
         }
         simt_request_start(&request, warp, instruction, space, kind);
-    } else if (SIMT_LIKELY(simt_request_resolve(&request, space))) {
+        simt_request_address(&request);
+    } else if (SIMT_LIKELY(simt_request_named(&request, space))) {
         move(&request);
         return;
     }

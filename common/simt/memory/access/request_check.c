@@ -203,7 +203,7 @@ static void save_replaced(const struct simt_request *request) {
 
 static void mark_written(const struct simt_request *request) {
     const struct simt_pattern *pattern = request->pattern;
-    if (request->complete) {
+    if (request->complete || (is_shared(request) && request->home->shadow->is_full)) {
         return;
     }
     if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
@@ -277,9 +277,15 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
     struct simt_race race;
     bool several = (request->mask & (request->mask - 1)) != 0;
     bool alike = request->pattern->shape == SIMT_SHAPE_SAME && several;
+    const struct simt_block *block = request->warp->block;
+    bool among_blocks = view->agent == &block->agent || view->agent == &block->peer;
+    bool lenient = block->run->harmless != NULL && !among_blocks;
     for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         int64_t relative = request->relative[lane];
+        if (lenient && simt_harmless_covers(request, lane)) {
+            continue;
+        }
         bool crowded = alike || (words->crowded >> lane & 1) != 0;
         const struct simt_touch touch = {
             .offset = view->offset + (uint64_t)relative,
@@ -289,11 +295,11 @@ static bool check_lanes(const struct simt_request *request, const struct view *v
             .together = request->addresses != NULL,
             .silent = stored->known &&
                       memcmp(request->host + relative, stored->bytes[lane], request->bytes) == 0};
-        if (!simt_history_touch(view->history, view->agent, &touch, &race)) {
+        if (!simt_history_touch(view->history, view->agent, &touch, &race) ||
+            (lenient && simt_harmless_note(request, lane, &race))) {
             continue;
         }
-        const struct simt_block *block = request->warp->block;
-        if (view->agent == &block->agent || view->agent == &block->peer) {
+        if (among_blocks) {
             simt_race_between_blocks(request, lane, &race);
         } else {
             simt_race_inside_block(request, other_lane_at(request, lane, &race), &race);
@@ -310,6 +316,15 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
     return check_lanes(request, view, words, &stored);
 }
 
+/* A store of a word by each lane, to different words that do not lie in a few runs. */
+static bool is_scattered(const struct simt_request *request, const struct simt_word_map *words) {
+    enum { FEW_RUNS = 4 };
+    const struct simt_pattern *pattern = request->pattern;
+    return request->kind == SIMT_WRITE && request->bytes == 4 &&
+           (pattern->words_state & SIMT_WORDS_WHOLE) != 0 && pattern->shape == SIMT_SHAPE_OTHER &&
+           (!words->known || words->run_count > FEW_RUNS) && leaders_of(request) == request->mask;
+}
+
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
     struct simt_pattern *pattern = request->pattern;
     struct simt_word_map *words = lanes_of(request);
@@ -318,6 +333,11 @@ static inline bool check_view(const struct simt_request *request, const struct v
         if (simt_history_put_off(view->history, view->agent, view->offset, words)) {
             return true;
         }
+    }
+    if (is_shared(request) && is_scattered(request, words) &&
+        simt_history_try_words(view->history, view->agent, view->offset, request->relative,
+                               request->mask)) {
+        return true;
     }
     if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
@@ -568,21 +588,21 @@ static SIMT_COLD bool check_primaries(const struct simt_request *request) {
     return true;
 }
 
-/* Most reads: all of shared memory is written, and nothing since the last barrier. Others have more
- * to look at: where blocks of a cluster or the async proxy read. */
+/* Most reads: all of shared memory is written, and nothing since the last barrier. */
 static inline bool is_quiet_read(const struct simt_request *request) {
-    const struct simt_block *block = request->warp->block;
-    struct simt_shadow *shadow = block->shadow;
-    struct simt_pattern *pattern = request->pattern;
-    if (!is_shared(request) || request->kind != SIMT_READ || request->strong || !shadow->is_full ||
-        block->cluster != NULL || request->async ||
-        (pattern->words_state & SIMT_WORDS_WHOLE) == 0 || block->run->witness != NULL ||
-        (block->run->check & SIMT_CHECK_RACES) == 0) {
-        return false;
+    return is_shared(request) && request->kind == SIMT_READ && !request->strong &&
+           !request->async && !simt_request_is_remote(request) &&
+           simt_shadow_reads(request->warp, request->pattern, request->first, request->bytes);
+}
+
+/* Values of races are followed to their use. */
+static SIMT_COLD bool follow_races(const struct simt_request *request) {
+    struct simt_groups groups = {.bytes = group_bytes(request), .racing = true};
+    uint32_t lanes = simt_harmless_reads(request);
+    for (uint32_t n = 0; n < SIMT_MOST_GROUPS; n++) {
+        groups.missing[n] = lanes;
     }
-    pattern->words_state |= SIMT_WORDS_PUT_OFF;
-    return simt_history_put_off(shadow->history, &shadow->agents[request->warp->index],
-                                request->first, pattern->words);
+    return lanes == 0 || simt_request_unwritten(request, lanes, &groups);
 }
 
 bool simt_request_check(const struct simt_request *request) {
@@ -590,6 +610,10 @@ bool simt_request_check(const struct simt_request *request) {
     bool again = block->run->witness != NULL;
     if (block->shadow == NULL) {
         return true;
+    }
+    if (block->run->harmless != NULL && (request->space == PTX_GLOBAL || is_shared(request)) &&
+        !follow_races(request)) {
+        return false;
     }
     if (is_quiet_read(request)) {
         return true;

@@ -87,7 +87,14 @@ static void fault_global(const struct simt_request *request, uint32_t lane, uint
     char where[TEXT_BYTES], index[2 * TEXT_BYTES];
     bool inside = simt_memory_find(memory, address, &found);
     simt_memory_describe(memory, address, where, sizeof where);
-    if (inside && found.freed) {
+    if (inside && !found.freed && !found.host && !simt_memory_allows(memory, found.device)) {
+        simt_fail(warp, request->instruction, lane, SIMT_FAULT_OUT_OF_BOUNDS, address,
+                  "%s %u byte%s at 0x%" PRIx64
+                  ", %s, in the memory of device %d, to which this kernel's device has no access",
+                  verb, request->bytes, simt_plural(request->bytes), address, where, found.device);
+        warp->block->fault.hint = "cudaDeviceEnablePeerAccess(), called on the kernel's device, "
+                                  "lets its kernels use the memory of another device";
+    } else if (inside && found.freed) {
         simt_fail(warp, request->instruction, lane, SIMT_FAULT_FREED, address,
                   "%s %u bytes at 0x%" PRIx64 ", %s, which was freed", verb, request->bytes,
                   address, where);

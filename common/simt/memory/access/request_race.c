@@ -266,6 +266,7 @@ void simt_race_with_copy(const struct simt_request *request, uint32_t lane,
 
 void simt_access_race_at_end(struct simt_warp *warp, const struct simt_instruction *instruction,
                              uint64_t offset, const struct simt_race *race) {
+    static const int32_t no_distance[SIMT_LANES];
     char who[WHO_BYTES];
     const struct simt_request request = {.warp = warp,
                                          .home = warp->block,
@@ -273,6 +274,7 @@ void simt_access_race_at_end(struct simt_warp *warp, const struct simt_instructi
                                          .mask = 1,
                                          .bytes = 4,
                                          .first = offset,
+                                         .relative = no_distance,
                                          .space = PTX_SHARED,
                                          .kind = SIMT_WRITE};
     name_block_and_deed(warp->block->run, race, who, sizeof who);

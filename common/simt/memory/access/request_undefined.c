@@ -15,13 +15,15 @@ static uint64_t lane_address(const struct simt_request *request, uint32_t lane) 
     return request->first + (uint64_t)(int64_t)request->relative[lane];
 }
 
-static struct simt_undefined_origin origin_of(const struct simt_request *request, uint32_t lanes) {
+static struct simt_undefined_origin origin_of(const struct simt_request *request, uint32_t lanes,
+                                              bool racing) {
     struct simt_undefined_origin origin = {.instruction = request->instruction,
                                            .home = request->home,
                                            .space = request->space,
                                            .warp = request->warp->index,
                                            .lanes = lanes,
-                                           .bytes = request->bytes};
+                                           .bytes = request->bytes,
+                                           .racing = racing};
     for (uint32_t rest = lanes; rest != 0; rest &= rest - 1) {
         uint32_t lane = simt_first_lane(rest);
         origin.addresses[lane] = lane_address(request, lane);
@@ -29,21 +31,21 @@ static struct simt_undefined_origin origin_of(const struct simt_request *request
     return origin;
 }
 
-static void fail_at_once(const struct simt_request *request, uint32_t lanes) {
-    const struct simt_undefined_origin origin = origin_of(request, lanes);
+static void fail_at_once(const struct simt_request *request, uint32_t lanes, bool racing) {
+    const struct simt_undefined_origin origin = origin_of(request, lanes, racing);
     simt_undefined_fail(request->warp, request->instruction, simt_first_lane(lanes), &origin,
                         SIMT_USE_NONE);
 }
 
 /* The number of where the values come from: the same place for values that were stored. */
-static uint32_t note(const struct simt_request *request, uint32_t lanes) {
+static uint32_t note(const struct simt_request *request, uint32_t lanes, bool racing) {
     uint32_t number, first = simt_first_lane(lanes);
-    if (!simt_request_is_remote(request) &&
+    if (!racing && !simt_request_is_remote(request) &&
         simt_undefined_kept(request->warp, request->space, lane_address(request, first),
                             request->bytes, &number)) {
         return number;
     }
-    const struct simt_undefined_origin origin = origin_of(request, lanes);
+    const struct simt_undefined_origin origin = origin_of(request, lanes, racing);
     return simt_undefined_note(request->warp->block->undefined, &origin);
 }
 
@@ -101,20 +103,20 @@ bool simt_request_unwritten(const struct simt_request *request, uint32_t lanes,
     if (request->warp->block->undefined != NULL) {
         switch ((enum simt_undefined_rule)in->undefined) {
         case SIMT_UNDEFINED_LOAD:
-            carried = set_elements(request, lanes, note(request, lanes), groups);
+            carried = set_elements(request, lanes, note(request, lanes, groups->racing), groups);
             break;
         case SIMT_UNDEFINED_MATRIX_LOAD:
-            carried = set_matrices(request, lanes, note(request, lanes));
+            carried = set_matrices(request, lanes, note(request, lanes, groups->racing));
             break;
         case SIMT_UNDEFINED_TILE_LOAD:
-            carried = set_all(request, note(request, lanes));
+            carried = set_all(request, note(request, lanes, groups->racing));
             break;
         default:
             break;
         }
     }
     if (!carried) {
-        fail_at_once(request, lanes);
+        fail_at_once(request, lanes, groups->racing);
     }
     return carried;
 }

@@ -14,7 +14,8 @@ enum { SIMT_MOST_GROUPS = 32 };
 
 /** The bytes of a lane's access, in groups of which one byte must be written. */
 struct simt_groups {
-    uint32_t bytes;                     /**< of a group */
+    uint32_t bytes; /**< of a group */
+    bool racing;    /**< the bytes are written, but not in order with this; see harmless.h */
     uint32_t missing[SIMT_MOST_GROUPS]; /**< lanes, of which no byte of the group is written */
 };
 

@@ -46,6 +46,13 @@ static inline bool byte_bits_all(const uint64_t *bits, size_t offset, size_t byt
     return true;
 }
 
+/**
+ * @brief The same for 32 words of 4 bytes.
+ * @param offset   of the first one, a multiple of 4
+ * @param relative (32) bytes from there, multiples of 4
+ */
+bool byte_bits_all_words(const uint64_t *bits, size_t offset, const int32_t *relative);
+
 static inline bool byte_bits_any(const uint64_t *bits, size_t offset, size_t bytes) {
     for (size_t end = offset + bytes, step; offset < end; offset += step) {
         uint64_t mask = byte_bits_mask(offset, end - offset, &step);

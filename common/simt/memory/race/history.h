@@ -103,6 +103,14 @@ bool simt_history_covers(const struct simt_history *history, uint64_t offset);
 bool simt_history_try(struct simt_history *history, struct simt_agent *agent, size_t offset,
                       struct simt_word_map *map, enum simt_access_kind kind);
 
+/**
+ * @brief The same in a history of shared memory, for a store of one word by each lane of a mask,
+ * all different.
+ * @param relative (32) bytes from `offset`, multiples of 4; 0 for other lanes
+ */
+bool simt_history_try_words(struct simt_history *history, struct simt_agent *agent, size_t offset,
+                            const int32_t *relative, uint32_t mask);
+
 /** Asks for the marks of a request before simt_history_try() looks at them. */
 void simt_history_prefetch(const struct simt_history *history, size_t offset,
                            const struct simt_word_map *map);

@@ -225,6 +225,34 @@ void simt_history_prefetch(const struct simt_history *h, size_t offset,
     }
 }
 
+bool simt_history_try_words(struct simt_history *h, struct simt_agent *agent, size_t offset,
+                            const int32_t *relative, uint32_t mask) {
+    const struct query q = {
+        .tag = simt_history_tag(h, agent), .stale = h->stale, .owner = h->owner};
+    marks obstacles = {0};
+    simt_history_note_write(h);
+    for (uint32_t first = 0; first < SIMT_SEVERAL_LANES; first += WIDTH) {
+        uint32_t *places[WIDTH];
+        marks writers, readers, lanes, wanted;
+        for (uint32_t n = 0; n < WIDTH; n++) {
+            size_t at = offset + (size_t)(int64_t)relative[first + n];
+            places[n] = simt_history_mark(h, at / 4);
+            writers[n] = *places[n];
+            readers[n] = places[n][MARK_GROUP];
+            lanes[n] = h->lanes ? (first + n) << MARK_LANE_SHIFT : 0;
+            wanted[n] = (uint32_t)0 - (mask >> (first + n) & 1);
+        }
+        marks fine = write_eight(&q, &writers, readers, lanes, wanted);
+        for (uint32_t n = 0; n < WIDTH; n++) {
+            if ((mask >> (first + n) & 1) != 0) {
+                *places[n] = writers[n];
+            }
+        }
+        obstacles |= ~fine & wanted;
+    }
+    return is_none(obstacles);
+}
+
 bool simt_history_try(struct simt_history *h, struct simt_agent *agent, size_t offset,
                       struct simt_word_map *map, enum simt_access_kind kind) {
     if (kind == SIMT_READ && map->whole && simt_history_put_off(h, agent, offset, map)) {

@@ -26,7 +26,27 @@ static void random_request(struct rng *rng, struct random_request *r) {
         r->footprint.mask |= 1u << lane;
         r->relative[lane] = (int32_t)(n * each * 4) * stride;
     }
+    for (uint32_t n = 1; n < count && each == 1; n++) {
+        uint32_t lane = (uint32_t)first_lane + n;
+        uint32_t other = (uint32_t)first_lane + (uint32_t)rng_below(rng, n + 1);
+        int32_t relative = r->relative[lane];
+        r->relative[lane] = r->relative[other];
+        r->relative[other] = relative;
+    }
     r->offset = 4 * each * rng_below(rng, WORDS);
+}
+
+/* By the quick path: stores of different words in shared memory in either of its two ways. */
+static bool try_quickly(enum simt_agents agents, struct simt_history *history,
+                        struct simt_agent *agent, const struct random_request *r,
+                        struct simt_word_map *map, bool by_words) {
+    if (!by_words || agents != SIMT_WARPS_OF_SHARED || r->kind != SIMT_WRITE ||
+        r->footprint.bytes != 4) {
+        return simt_history_try(history, agent, r->offset, map, r->kind);
+    }
+    simt_word_map_find(map);
+    return map->crowded == 0 &&
+           simt_history_try_words(history, agent, r->offset, r->relative, r->footprint.mask);
 }
 
 /* Each lane for itself. */
@@ -90,7 +110,7 @@ static void compare_paths(enum simt_agents agents, uint64_t seed) {
             simt_history_settle(h[0]);
         }
         simt_word_map_set(map, &r.footprint);
-        bool tried = simt_history_try(h[0], &a[0][w], r.offset, map, r.kind);
+        bool tried = try_quickly(agents, h[0], &a[0][w], &r, map, rng_below(&rng, 2) == 0);
         simt_word_map_find(map);
         bool got = !tried && touch_all(h[0], &a[0][w], &r, map);
         bool want = touch_all(h[1], &a[1][w], &r, map);

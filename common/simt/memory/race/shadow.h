@@ -202,8 +202,10 @@ struct simt_shadow {
     struct simt_watch *watch;     /**< races in global memory; NULL: not looked for */
     uint32_t warps;
     uint64_t *written; /**< of shared memory, one bit a byte */
-    size_t gap;   /**< the bits before this word of `written` were all set at the last barrier */
-    bool is_full; /**< all of shared memory is written */
+    size_t gap;     /**< the bits before this word of `written` were all set at the last barrier */
+    bool is_full;   /**< all of shared memory is written */
+    bool is_simple; /**< races are looked for among the warps of this block alone, and nobody else
+                         looks at its reads of shared memory */
     size_t shared_bytes;
     struct simt_copies *copies;         /**< on their way to shared memory; NULL: none so far */
     struct simt_flights *flights;       /**< of the async proxy; NULL: none so far */

@@ -71,11 +71,13 @@ static void fence(struct play *p, const char *opcode) {
 
 static void barrier(struct play *p) {
     simt_shadow_barrier(p->h.block.shadow);
+    simt_sync_met(&p->h.block);
 }
 
 /* __syncwarp() */
 static void meet(struct play *p) {
     simt_shadow_meet(p->h.block.shadow, p->h.warp->index);
+    simt_sync_met(&p->h.block);
 }
 
 static void expect(struct play *p, enum simt_fault_kind kind, const char *text) {
@@ -460,6 +462,7 @@ PLAY_TEST(global_race, last_block_reads_partial_sums) {
         fence(p, "membar.gl");
         EXPECT_TRUE(atomic(p, "atom.global.inc.u32", p->global + 1024, 0));
     }
+    barrier(p);
     EXPECT_TRUE(load(p, "ld.global.u32", p->global, 16));
     EXPECT_TRUE(load(p, "ld.global.u32", p->global, 4));
     meet(p);
@@ -484,6 +487,28 @@ PLAY_TEST(global_race, last_block_without_a_fence_is_found) {
     EXPECT_TRUE(!load(p, "ld.global.u32", p->global, 4));
 }
 
+/* The writer's fence alone does not order what the same thread reads behind the counter. */
+PLAY_TEST(global_race, a_reader_needs_a_fence_a_barrier_or_an_acquire) {
+    static const char *const between[] = {"membar.gl", "fence.acq_rel.gpu", NULL};
+    for (uint64_t n = 0; n < 5; n++) {
+        EXPECT_INT_EQ(1, simt_global_shadow_begin(p->h.global_shadow, 1));
+        block(p, 0);
+        EXPECT_TRUE(store(p, "st.global.u32", p->global, 4, 5 + (uint32_t)n, 1));
+        fence(p, "membar.gl");
+        EXPECT_TRUE(atomic(p, "atom.global.inc.u32", p->global + 1024, 0));
+        block(p, 1);
+        EXPECT_TRUE(atomic(p, n == 3 ? "atom.acquire.gpu.global.inc.u32" : "atom.global.inc.u32",
+                           p->global + 1024, 0));
+        if (n < 2) {
+            fence(p, between[n]);
+        } else if (n == 2) {
+            barrier(p);
+        }
+        EXPECT_INT_EQ(n < 4, load(p, "ld.global.u32", p->global, 4));
+    }
+    expect(p, SIMT_FAULT_GLOBAL_RACE, "reads 4 bytes");
+}
+
 PLAY_TEST(global_race, a_counter_must_be_set_before_the_launch) {
     block(p, 0);
     harness_mask(&p->h, 1);
@@ -506,6 +531,7 @@ PLAY_TEST(global_race, locks_with_fences) {
         harness_mask(&p->h, 1);
         harness_addresses(&p->h, R64, p->global + 1024, 0);
         EXPECT_TRUE(harness_run(&p->h, "atom.global.cas.b32", &cas));
+        fence(p, "membar.gl");
         EXPECT_TRUE(load(p, "ld.global.u32", p->global, 0));
         EXPECT_TRUE(store(p, "st.global.u32", p->global, 0, 5 + (uint32_t)order, 0));
         fence(p, "membar.gl");

@@ -24,6 +24,7 @@ struct record {
     uint64_t end;      /* end of the bytes taken, rounded up */
     uint64_t released; /* number of its release: old ones are forgotten first */
     bool complete;
+    uint16_t shared[SIMT_MOST_PROGRAMS]; /* how often programs that do not own it use it */
     unsigned char *place; /* of host memory: where its contents lie; NULL: at its address */
 };
 
@@ -38,14 +39,20 @@ struct simt_memory {
     size_t reserved;
     unsigned char *memory;
     uint64_t *written; /* one bit a byte of the window */
-    size_t limit, used;
-    uint64_t top; /* first address never handed out */
+    size_t limit;      /* of each GPU */
+    int devices, selected;
+    size_t used[SIMT_MOST_DEVICES];
+    int program;
+    unsigned allowed[SIMT_MOST_PROGRAMS]
+                    [SIMT_MOST_DEVICES];    /* whose memory kernels may use: bits */
+    struct table hosts[SIMT_MOST_PROGRAMS]; /* of programs that are not selected */
+    uint64_t top;                           /* first address never handed out */
     struct table device, host;
     void (*wanted)(void *context, uint64_t address); /* NULL: nobody watches */
     void *context;
     uint64_t serial, releases;
     size_t remembered; /* freed records in `device` */
-    struct simt_l2 *l2;
+    struct simt_l2 *l2[SIMT_MOST_DEVICES];
     struct simt_names names;
 };
 
@@ -68,10 +75,28 @@ static void release(void *memory, size_t bytes) {
     }
 }
 
+static enum status create_caches(struct simt_memory *memory) {
+    enum status status = STATUS_OK;
+    for (int d = 0; status == STATUS_OK && d < memory->devices; d++) {
+        status = simt_l2_create(&memory->l2[d], memory->reserved);
+        for (int p = 0; p < SIMT_MOST_PROGRAMS; p++) {
+            memory->allowed[p][d] = 1u << d;
+        }
+    }
+    return status;
+}
+
 enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
+    return simt_memory_create_for(memory, bytes, 1);
+}
+
+enum status simt_memory_create_for(struct simt_memory **memory, size_t bytes, int devices) {
     size_t reserved;
     *memory = NULL;
-    if (!checked_multiply(bytes, 2, &reserved) ||
+    if (devices < 1 || devices > SIMT_MOST_DEVICES) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    if (!checked_multiply(bytes, 2 * (size_t)devices, &reserved) ||
         !checked_add(reserved, SPARE_BYTES + PAGE - 1, &reserved)) {
         return STATUS_OVERFLOW;
     }
@@ -82,10 +107,11 @@ enum status simt_memory_create(struct simt_memory **memory, size_t bytes) {
     }
     made->reserved = reserved;
     made->limit = bytes;
+    made->devices = devices;
     made->window = (uint64_t)(uintptr_t)reserve_at(FIRST_ADDRESS, reserved, PROT_NONE);
     made->memory = reserve(reserved, PROT_READ | PROT_WRITE);
     made->written = reserve(reserved / 8, PROT_READ | PROT_WRITE);
-    enum status status = simt_l2_create(&made->l2, reserved);
+    enum status status = create_caches(made);
     if (made->window == 0 || made->memory == NULL || made->written == NULL || status != STATUS_OK) {
         simt_memory_free(made);
         return STATUS_OUT_OF_MEMORY;
@@ -102,10 +128,30 @@ void simt_memory_free(struct simt_memory *memory) {
     release((void *)(uintptr_t)memory->window, memory->reserved);
     release(memory->memory, memory->reserved);
     release(memory->written, memory->reserved / 8);
-    simt_l2_free(memory->l2);
+    for (int d = 0; d < memory->devices; d++) {
+        simt_l2_free(memory->l2[d]);
+    }
     free(memory->device.records);
     free(memory->host.records);
+    for (int p = 0; p < SIMT_MOST_PROGRAMS; p++) {
+        if (p != memory->program) {
+            free(memory->hosts[p].records);
+        }
+    }
     free(memory);
+}
+
+void simt_memory_select(struct simt_memory *memory, int device) {
+    memory->selected = device;
+}
+
+void simt_memory_allow(struct simt_memory *memory, int device, int peer, bool allowed) {
+    unsigned bit = 1u << peer, *mask = &memory->allowed[memory->program][device];
+    *mask = allowed ? *mask | bit : *mask & ~bit;
+}
+
+bool simt_memory_allows(const struct simt_memory *memory, int device) {
+    return (memory->allowed[memory->program][memory->selected] >> device & 1) != 0;
 }
 
 /* Number of records that begin at or below the address. */
@@ -220,13 +266,16 @@ enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t a
     }
     taken = taken / GRANULE * GRANULE;
     alignment = alignment < GRANULE ? GRANULE : alignment;
-    if (taken > memory->limit - memory->used || alignment > memory->reserved / 2 ||
+    size_t *used = &memory->used[memory->selected];
+    if (taken > memory->limit - *used || alignment > memory->reserved / 2 ||
         !find_room(memory, taken, alignment, address)) {
         return STATUS_OUT_OF_MEMORY;
     }
     const struct record record = {
         .allocation = {.address = *address,
                        .bytes = bytes,
+                       .device = memory->selected,
+                       .program = memory->program,
                        .what = what,
                        .serial = memory->serial + 1},
         .end = *address + taken,
@@ -234,7 +283,7 @@ enum status simt_memory_alloc(struct simt_memory *memory, size_t bytes, size_t a
     enum status status = table_insert(&memory->device, &record);
     if (status == STATUS_OK) {
         memory->serial++;
-        memory->used += taken;
+        *used += taken;
     }
     return status;
 }
@@ -259,12 +308,76 @@ enum status simt_memory_release(struct simt_memory *memory, uint64_t address) {
     simt_names_forget(&memory->names, address, record->end);
     record->allocation.freed = true;
     record->released = memory->releases++;
-    memory->used -= record->end - address;
+    memory->used[record->allocation.device] -= record->end - address;
     return_pages(memory, address, record->end);
     if (++memory->remembered > MAX_REMEMBERED) {
         forget(memory, memory->releases - MAX_REMEMBERED / 2);
     }
     return STATUS_OK;
+}
+
+/* The program has it, or shares it. */
+static bool is_within_reach(const struct simt_memory *memory, const struct record *record) {
+    return record->allocation.host || record->allocation.program == memory->program ||
+           record->shared[memory->program] > 0;
+}
+
+void simt_memory_select_program(struct simt_memory *memory, int program) {
+    memory->hosts[memory->program] = memory->host;
+    memory->program = program;
+    memory->host = memory->hosts[program];
+}
+
+enum status simt_memory_share(struct simt_memory *memory, uint64_t address, uint64_t serial) {
+    struct record *record = record_below(&memory->device, address);
+    if (!holds(record, address) || record->allocation.freed ||
+        record->allocation.address != address || record->allocation.serial != serial ||
+        record->shared[memory->program] == UINT16_MAX) {
+        return STATUS_NOT_FOUND;
+    }
+    if (record->allocation.program == memory->program) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    record->shared[memory->program]++;
+    return STATUS_OK;
+}
+
+enum status simt_memory_unshare(struct simt_memory *memory, uint64_t address) {
+    struct record *record = record_below(&memory->device, address);
+    if (!holds(record, address) || record->allocation.address != address ||
+        record->shared[memory->program] == 0) {
+        return STATUS_NOT_FOUND;
+    }
+    record->shared[memory->program]--;
+    return STATUS_OK;
+}
+
+void simt_memory_end_program(struct simt_memory *memory) {
+    for (size_t n = 0; n < memory->device.count; n++) {
+        memory->device.records[n].shared[memory->program] = 0;
+    }
+    memory->host.count = 0;
+    for (int d = 0; d < memory->devices; d++) {
+        memory->allowed[memory->program][d] = 1u << d;
+    }
+}
+
+int simt_memory_device_of(const struct simt_memory *memory, uint64_t address) {
+    const struct record *record = record_below(&memory->device, address);
+    return holds(record, address) && !record->allocation.freed ? record->allocation.device : -1;
+}
+
+void simt_memory_release_all(struct simt_memory *memory, int device) {
+    for (size_t n = 0; n < memory->device.count;) {
+        const struct simt_allocation *allocation = &memory->device.records[n].allocation;
+        size_t before = memory->device.count;
+        if (allocation->device == device && allocation->program == memory->program &&
+            !allocation->freed) {
+            enum status status = simt_memory_release(memory, allocation->address);
+            (void)status; /* it is there, and not freed */
+        }
+        n = memory->device.count < before ? 0 : n + 1; /* old freed ones may have been forgotten */
+    }
 }
 
 enum status simt_memory_register_host(struct simt_memory *memory, void *host, size_t bytes,
@@ -351,7 +464,9 @@ bool simt_memory_above(const struct simt_memory *memory, uint64_t address,
 
 bool simt_memory_find(const struct simt_memory *memory, uint64_t address,
                       struct simt_allocation *allocation) {
-    return simt_memory_below(memory, address, allocation) &&
+    const struct record *record = record_below(&memory->device, address);
+    bool hidden = holds(record, address) && !is_within_reach(memory, record);
+    return simt_memory_below(memory, address, allocation) && !hidden &&
            address - allocation->address < allocation->bytes;
 }
 
@@ -361,7 +476,8 @@ bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
     if (!holds(record, address)) {
         record = record_below(&memory->host, address);
     }
-    if (!holds(record, address) || record->allocation.freed) {
+    if (!holds(record, address) || record->allocation.freed || !is_within_reach(memory, record) ||
+        (!record->allocation.host && !simt_memory_allows(memory, record->allocation.device))) {
         return false;
     }
     const struct simt_allocation *allocation = &record->allocation;
@@ -549,7 +665,8 @@ void simt_memory_visit(const struct simt_memory *memory,
                        void *argument) {
     for (size_t n = 0; n < memory->device.count; n++) {
         const struct simt_allocation *allocation = &memory->device.records[n].allocation;
-        if (!allocation->freed && strncmp(allocation->what, "cudaMalloc", 10) == 0) {
+        if (!allocation->freed && allocation->program == memory->program &&
+            strncmp(allocation->what, "cudaMalloc", 10) == 0) {
             visit(allocation, argument);
         }
     }
@@ -565,14 +682,17 @@ size_t simt_memory_used_by(const struct simt_memory *memory, const char *what) {
 }
 
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total) {
-    *used = memory->used;
+    *used = memory->used[memory->selected];
     *total = memory->limit;
 }
 
 void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes) {
-    simt_l2_fill(memory->l2, address - memory->window, bytes);
+    int device = memory->devices > 1 ? simt_memory_device_of(memory, address) : 0;
+    if (device >= 0) {
+        simt_l2_fill(memory->l2[device], address - memory->window, bytes);
+    }
 }
 
 struct simt_l2 *simt_memory_l2(const struct simt_memory *memory) {
-    return memory->l2;
+    return memory->l2[memory->selected];
 }

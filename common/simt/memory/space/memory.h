@@ -42,15 +42,58 @@ struct simt_allocation {
     size_t bytes;
     bool freed;
     bool host;        /**< pinned, mapped or managed host memory that kernels may use */
+    int device;       /**< the emulated GPU that has it; host memory: 0 */
+    int program;      /**< that allocated it: see simt_memory_select_program() */
     const char *what; /**< "cudaMalloc", "__device__ variable counter", ... */
     uint64_t serial;  /**< 1 for the first, counting up: names an allocation in messages */
 };
+
+/** Emulated GPUs at most, and programs that share them. */
+enum { SIMT_MOST_DEVICES = 8, SIMT_MOST_PROGRAMS = 16 };
 
 /**
  * @brief Reserves the windows.
  * @param bytes how much cudaMalloc may hand out in all
  */
 MUST_CHECK enum status simt_memory_create(struct simt_memory **memory, size_t bytes);
+
+/**
+ * @brief The same for several GPUs, whose memory lies in one window: an address says where it is.
+ * @param devices 1 to SIMT_MOST_DEVICES
+ * @param bytes   how much cudaMalloc may hand out on each
+ */
+MUST_CHECK enum status simt_memory_create_for(struct simt_memory **memory, size_t bytes,
+                                              int devices);
+
+/** From here on memory is allocated on this GPU, and simt_memory_extent() finds what its kernels
+ *  may use; the first one is selected at the beginning. Not while host threads run a launch. */
+void simt_memory_select(struct simt_memory *memory, int device);
+
+/** Lets kernels of a GPU use the memory of another one, or not. */
+void simt_memory_allow(struct simt_memory *memory, int device, int peer, bool allowed);
+
+/** @return whether kernels of the selected GPU may use memory of another one */
+bool simt_memory_allows(const struct simt_memory *memory, int device);
+
+/** @return the GPU that has the live allocation at an address; -1: there is none */
+int simt_memory_device_of(const struct simt_memory *memory, uint64_t address);
+
+/** Frees all that the selected program has allocated on a GPU. */
+void simt_memory_release_all(struct simt_memory *memory, int device);
+
+/** From here on memory is allocated for this program, and what other programs have is not found but
+ *  where they share it; 0 is selected at the beginning. Registered host memory is a program's. */
+void simt_memory_select_program(struct simt_memory *memory, int program);
+
+/** The selected program uses another one's allocation, or does so no more; counted.
+ *  @return STATUS_OK; STATUS_NOT_FOUND: no live one of that number begins there, or it is not used;
+ *          STATUS_INVALID_ARGUMENT: it is the program's own */
+MUST_CHECK enum status simt_memory_share(struct simt_memory *memory, uint64_t address,
+                                         uint64_t serial);
+MUST_CHECK enum status simt_memory_unshare(struct simt_memory *memory, uint64_t address);
+
+/** The selected program has ended: forgets what it used of others, and its host memory. */
+void simt_memory_end_program(struct simt_memory *memory);
 
 void simt_memory_free(struct simt_memory *memory);
 
@@ -141,7 +184,8 @@ struct simt_extent {
     bool complete;       /**< the host has written all of it: reads need no further check */
 };
 
-/** @return true and the extent of the live allocation that holds @p address. */
+/** @return true and the extent of the live allocation that holds @p address; false where the
+ *  selected GPU may not use it. */
 bool simt_memory_extent(const struct simt_memory *memory, uint64_t address,
                         struct simt_extent *extent);
 
@@ -178,7 +222,7 @@ bool simt_memory_written(const struct simt_memory *memory, uint64_t address, siz
 /** The host copies or sets bytes of device memory: L2 has them from then on. */
 void simt_memory_touched(struct simt_memory *memory, uint64_t address, size_t bytes);
 
-/** @return the L2 of this memory; see cache.h. */
+/** @return the L2 of the selected GPU; see cache.h. */
 struct simt_l2 *simt_memory_l2(const struct simt_memory *memory);
 
 /** @return the bits behind simt_memory_written(), one a byte, from an address of device memory on
@@ -193,7 +237,7 @@ void simt_memory_visit(const struct simt_memory *memory,
 /** @return bytes of the live allocations that were made with this @p what. */
 size_t simt_memory_used_by(const struct simt_memory *memory, const char *what);
 
-/** @return bytes in use, and in all. */
+/** @return bytes of the selected GPU in use, and in all. */
 void simt_memory_usage(const struct simt_memory *memory, size_t *used, size_t *total);
 
 /* Phrases that several messages share. */

@@ -101,16 +101,21 @@ struct CUgraph_st *graph_copy(const struct CUgraph_st *graph) {
 
 void graph_give_work(struct CUgraphNode_st *node, const struct work *work) {
     node->work = *work;
-    if (work->kind == WORK_GRAPH) {
-        work->graph->owner = node;
+    struct CUgraph_st *const *graphs;
+    size_t count = work_graphs(work, &graphs);
+    for (size_t n = 0; n < count; n++) {
+        graphs[n]->owner = node;
     }
 }
 
 bool graph_holds(const struct CUgraph_st *graph, const struct CUgraph_st *handle) {
     bool found = graph == handle;
     for (size_t i = 0; !found && i < graph->all.count; i++) {
-        const struct work *work = &graph->all.nodes[i]->work;
-        found = work->kind == WORK_GRAPH && graph_holds(work->graph, handle);
+        struct CUgraph_st *const *inside;
+        size_t count = work_graphs(&graph->all.nodes[i]->work, &inside);
+        for (size_t n = 0; !found && n < count; n++) {
+            found = graph_holds(inside[n], handle);
+        }
     }
     return found;
 }
@@ -119,15 +124,26 @@ bool graph_has_node(const struct CUgraph_st *graph, const struct CUgraphNode_st 
     bool found = false;
     for (size_t i = 0; !found && i < graph->all.count; i++) {
         const struct CUgraphNode_st *here = graph->all.nodes[i];
-        found = here == node ||
-                (here->work.kind == WORK_GRAPH && graph_has_node(here->work.graph, node));
+        struct CUgraph_st *const *inside;
+        size_t count = work_graphs(&here->work, &inside);
+        found = here == node;
+        for (size_t n = 0; !found && n < count; n++) {
+            found = graph_has_node(inside[n], node);
+        }
     }
     return found;
 }
 
 static bool is_like(const struct CUgraphNode_st *x, const struct CUgraphNode_st *y) {
-    bool same = x->work.kind == y->work.kind && x->after.count == y->after.count &&
-                (x->work.kind != WORK_GRAPH || graph_is_like(x->work.graph, y->work.graph));
+    struct CUgraph_st *const *in_x, *const *in_y;
+    size_t count = work_graphs(&x->work, &in_x);
+    bool same =
+        x->work.kind == y->work.kind && x->after.count == y->after.count &&
+        work_graphs(&y->work, &in_y) == count &&
+        (x->work.kind != WORK_CONDITION || x->work.condition.type == y->work.condition.type);
+    for (size_t n = 0; same && n < count; n++) {
+        same = graph_is_like(in_x[n], in_y[n]);
+    }
     for (size_t d = 0; same && d < x->after.count; d++) {
         same = x->after.nodes[d]->index == y->after.nodes[d]->index;
     }

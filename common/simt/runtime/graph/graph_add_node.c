@@ -5,6 +5,8 @@
  */
 #define SIMT_CLIENT /* see names.h */
 
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cuda_runtime_api.h>
@@ -44,10 +46,42 @@ static cudaError_t add_host(const struct place *p, const struct cudaHostNodePara
     return cudaGraphAddHostNode(p->node, p->graph, p->after, p->count, &host);
 }
 
+static cudaError_t fail(cudaError_t error) {
+    *runtime_last_error() = error;
+    return error;
+}
+
 static cudaError_t refuse(const char *what) {
     runtime_say("cudaGraphAddNode: simt does not support %s", what);
-    *runtime_last_error() = cudaErrorNotSupported;
-    return cudaErrorNotSupported;
+    return fail(cudaErrorNotSupported);
+}
+
+/** The bodies of a conditional node, as the program is told them: they must stay. */
+struct told_bodies {
+    struct told_bodies *next;
+    cudaGraph_t bodies[];
+};
+
+static cudaError_t add_condition(const struct place *p, struct cudaConditionalNodeParams *given) {
+    static struct told_bodies *_Atomic all;
+    cudaError_t error = simt_add_condition(p->node, p->graph, p->after, p->count, given->handle,
+                                           given->type, given->size);
+    if (error != cudaSuccess) {
+        return fail(error);
+    }
+    struct told_bodies *told = malloc(sizeof *told + given->size * sizeof *told->bodies);
+    for (unsigned n = 0; told != NULL && error == cudaSuccess && n < given->size; n++) {
+        error = simt_ask_body(*p->node, n, &told->bodies[n]);
+    }
+    if (told == NULL || error != cudaSuccess) {
+        free(told);
+        return fail(error != cudaSuccess ? error : cudaErrorMemoryAllocation);
+    }
+    told->next = atomic_load(&all);
+    while (!atomic_compare_exchange_weak(&all, &told->next, told)) {
+    }
+    given->phGraph_out = told->bodies;
+    return cudaSuccess;
 }
 
 /** An edge that says more than "first this node, then that one". */
@@ -61,17 +95,12 @@ static bool is_special(const cudaGraphEdgeData *edges, size_t count) {
     return false;
 }
 
-static cudaError_t invalid(void) {
-    *runtime_last_error() = cudaErrorInvalidValue;
-    return cudaErrorInvalidValue;
-}
-
 EXPORTED cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
                                       const cudaGraphNode_t *after, const cudaGraphEdgeData *edges,
                                       size_t count, struct cudaGraphNodeParams *parameters) {
     const struct place p = {node, graph, after, count};
     if (parameters == NULL) {
-        return invalid();
+        return fail(cudaErrorInvalidValue);
     }
     if (is_special(edges, count)) {
         return refuse("edges with ports or types of their own");
@@ -97,7 +126,7 @@ EXPORTED cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
         return cudaGraphAddEventRecordNode(node, graph, after, count,
                                            parameters->eventRecord.event);
     case cudaGraphNodeTypeConditional:
-        return refuse("conditional nodes");
+        return add_condition(&p, &parameters->conditional);
     case cudaGraphNodeTypeMemAlloc:
     case cudaGraphNodeTypeMemFree:
         return refuse("nodes that allocate or free memory");
@@ -105,6 +134,6 @@ EXPORTED cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
     case cudaGraphNodeTypeExtSemaphoreWait:
         return refuse("nodes of external semaphores");
     default:
-        return invalid();
+        return fail(cudaErrorInvalidValue);
     }
 }

@@ -7,6 +7,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
@@ -87,6 +88,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaGraph_t graph) {
         link = &(*link)->next;
     }
     *link = graph->next;
+    conditions_forget(&runtime->conditions, graph);
     graph_free(graph);
     return cudaSuccess;
 }
@@ -215,6 +217,7 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
         return cudaErrorInvalidValue;
     }
     switch (node->work.kind) {
+    case WORK_COLLECTIVE: /* a kernel, as NCCL has it; none whose parameters can be asked for */
     case WORK_KERNEL:
         *type = cudaGraphNodeTypeKernel;
         break;
@@ -229,6 +232,9 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
         break;
     case WORK_GRAPH:
         *type = cudaGraphNodeTypeGraph;
+        break;
+    case WORK_CONDITION:
+        *type = cudaGraphNodeTypeConditional;
         break;
     case WORK_RECORD:
         *type = cudaGraphNodeTypeEventRecord;
@@ -355,6 +361,12 @@ static cudaError_t clone_graph(struct runtime *runtime, cudaGraph_t *copy, cudaG
     if (copy == NULL || !graph_is_known(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
+    if (conditions_are_in(graph)) {
+        runtime_explain(runtime,
+                        "cudaGraphClone: the graph has a conditional node, and CUDA copies "
+                        "no such graphs");
+        return cudaErrorNotSupported;
+    }
     return register_graph(runtime, graph_copy(graph), copy);
 }
 
@@ -367,6 +379,7 @@ static cudaError_t instantiate(struct runtime *runtime, cudaGraphExec_t *executa
     if (executable == NULL || !is_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
+    CUDA_TRY(conditions_check(runtime, graph));
     struct CUgraphExec_st *made = calloc(1, sizeof *made);
     struct CUgraph_st *copy = graph_copy(graph);
     if (made == NULL || copy == NULL) {
@@ -421,9 +434,8 @@ cudaError_t cudaGraphExecGetFlags(cudaGraphExec_t executable, unsigned long long
 }
 
 /** Runs the nodes. A stream that is being captured takes no graph, as on a GPU. */
-static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
-                          cudaStream_t handle) {
-    struct CUstream_st *stream = stream_find(runtime, handle);
+static cudaError_t launch_in(struct runtime *runtime, cudaGraphExec_t executable,
+                             struct CUstream_st *stream) {
     if (!is_executable(runtime, executable) || stream == NULL) {
         return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
     }
@@ -431,11 +443,27 @@ static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
         return capture_spoil(stream->capture, cudaErrorStreamCaptureUnsupported);
     }
     cudaError_t error = capture_allows_use(runtime, stream);
+    const struct work work = {
+        .kind = WORK_GRAPH, .call = "cudaGraphLaunch", .graph = executable->graph};
+    if (error == cudaSuccess && flight_is_needed(runtime, stream, &work)) {
+        return flight_add(runtime, stream, &work);
+    }
     order_begin(runtime, stream);
     if (error == cudaSuccess) {
+        conditions_begin(&runtime->conditions, executable->graph);
         error = graph_run(runtime, executable->graph);
     }
     order_end(runtime, stream, "a graph");
+    return error;
+}
+
+static cudaError_t launch(struct runtime *runtime, cudaGraphExec_t executable,
+                          cudaStream_t handle) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    int device = runtime->device;
+    runtime_select(runtime, stream != NULL ? stream->device : device);
+    cudaError_t error = launch_in(runtime, executable, stream);
+    runtime_select(runtime, device);
     return error;
 }
 
@@ -477,8 +505,14 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
 static struct CUgraphNode_st *twin_of(struct CUgraph_st *graph, const struct CUgraphNode_st *node) {
     const struct CUgraphNode_st *owner = node->graph->owner;
     if (owner != NULL) {
+        struct CUgraph_st *const *own, *const *inside;
+        size_t count = work_graphs(&owner->work, &own), number = 0;
+        while (number < count && own[number] != node->graph) {
+            number++;
+        }
         const struct CUgraphNode_st *parent = twin_of(graph, owner);
-        graph = parent != NULL && parent->work.kind == WORK_GRAPH ? parent->work.graph : NULL;
+        count = parent != NULL ? work_graphs(&parent->work, &inside) : 0;
+        graph = number < count ? inside[number] : NULL;
     }
     return graph != NULL && node->index < graph->all.count ? graph->all.nodes[node->index] : NULL;
 }
@@ -497,6 +531,7 @@ static cudaError_t update(struct runtime *runtime, cudaGraphExec_t executable, c
     if (!is_executable(runtime, executable) || !is_graph(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
+    CUDA_TRY(conditions_check(runtime, graph));
     bool same = graph_is_like(executable->graph, graph);
     struct CUgraph_st *copy = same ? graph_copy(graph) : NULL;
     if (result != NULL) {

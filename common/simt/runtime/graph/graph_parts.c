@@ -4,6 +4,7 @@
  */
 #include <cuda_runtime_api.h>
 
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/state.h"
 
@@ -20,6 +21,11 @@ static cudaError_t add_child(struct runtime *runtime, cudaGraphNode_t *node, cud
                              const cudaGraphNode_t *after, size_t count, cudaGraph_t child) {
     if (!is_graph(runtime, child)) {
         return cudaErrorInvalidValue;
+    }
+    if (conditions_are_in(child)) {
+        runtime_explain(runtime, "cudaGraphAddChildGraphNode: the child graph has a conditional "
+                                 "node, and CUDA copies no such graphs");
+        return cudaErrorNotSupported;
     }
     const struct work work = {
         .kind = WORK_GRAPH, .call = "cudaGraphAddChildGraphNode", .graph = child};

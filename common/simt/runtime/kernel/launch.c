@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/simt/control.h"
+#include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
@@ -194,7 +195,16 @@ static void account(struct runtime *runtime, const struct kernel_work *launch, b
     }
 }
 
-cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
+static bool yield(void *runtime, bool progress) {
+    return flight_yield(runtime, progress);
+}
+
+static void order_system(void *runtime, enum simt_order how) {
+    order_of_system(runtime, how);
+}
+
+static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *launch, bool graph,
+                            struct simt_global_shadow *shadow, struct simt_yield *turns) {
     const struct simt_settings *settings = &runtime->settings;
     struct outcome outcome = {.fault = {.kind = SIMT_FAULT_NONE}};
     struct xray_facts facts;
@@ -203,6 +213,7 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .textures = runtime->textures,
+        .conditions = &runtime->conditions.values,
         .kernel = launch->kernel->name,
         .grid = {launch->grid.x, launch->grid.y, launch->grid.z},
         .threads = {launch->block.x, launch->block.y, launch->block.z},
@@ -211,7 +222,8 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         .parameters = launch->parameters,
         .cooperative = launch->cooperative,
         .check = settings->check,
-        .global_shadow = runtime->shadow,
+        .global_shadow = shadow,
+        .yield = turns,
         .footprint = runtime->order.footprint,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
@@ -245,6 +257,30 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         runtime_take_fault(runtime, &outcome.fault);
     }
     return cudaSuccess;
+}
+
+/** What has crossed the links to other devices. */
+static void account_link(struct runtime *runtime, uint64_t before) {
+    const struct simt_link *link = simt_gpu_link(runtime->settings.gpu);
+    uint64_t bytes = order_peer_bytes(runtime) - before;
+    if (bytes > 0) {
+        runtime->clock += link->latency + (double)bytes / link->bandwidth;
+    }
+}
+
+cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch, bool graph) {
+    uint64_t before = order_peer_bytes(runtime);
+    if (!flight_runs(runtime)) {
+        cudaError_t error = run_with(runtime, launch, graph, runtime->shadow, NULL);
+        account_link(runtime, before);
+        return error;
+    }
+    struct simt_yield turns = {.function = yield, .order = order_system, .context = runtime};
+    struct simt_global_shadow *shadow = flight_take_shadow(runtime);
+    cudaError_t error = run_with(runtime, launch, graph, shadow, &turns);
+    flight_give_shadow(runtime, shadow);
+    account_link(runtime, before);
+    return error;
 }
 
 /** Copies arguments to where the kernel declares its parameters. */

@@ -85,13 +85,31 @@ static void unload(struct runtime *runtime, struct module *module) {
     module->core = NULL;
 }
 
+void modules_select(struct runtime *runtime, int before, int device) {
+    for (struct module *m = runtime->modules; m != NULL; m = m->next) {
+        m->cores[before] = m->core;
+        m->core = m->cores[device];
+    }
+}
+
+/** Unloads a module from all devices. */
+static void unload_everywhere(struct runtime *runtime, struct module *module) {
+    unload(runtime, module);
+    module->cores[runtime->device] = NULL;
+    for (int d = 0; d < SIMT_MOST_DEVICES; d++) {
+        module->core = module->cores[d];
+        unload(runtime, module);
+    }
+}
+
 void module_remove(struct runtime *runtime, struct module *module) {
     struct module **link = &runtime->modules;
     while (*link != module) {
         link = &(*link)->next;
     }
     *link = module->next;
-    unload(runtime, module);
+    flights_finish(runtime);
+    unload_everywhere(runtime, module);
     while (module->kernels != NULL) {
         struct kernel *kernel = module->kernels;
         module->kernels = kernel->next;
@@ -312,9 +330,23 @@ static void say_what_is_missing(const struct module *module, const char *line) {
     }
 }
 
+/** Whether another device has the module's managed variables. */
+static bool has_managed_elsewhere(const struct module *module) {
+    const struct variable *v = module->variables;
+    while (v != NULL && v->memory == NULL) {
+        v = v->next;
+    }
+    return v != NULL;
+}
+
 cudaError_t module_prepare(struct runtime *runtime, struct module *module) {
     if (module->core != NULL || module->failure != cudaSuccess) {
         return module->failure;
+    }
+    if (has_managed_elsewhere(module)) {
+        runtime_say("a __managed__ variable is used on two devices: simt has it on one alone; take "
+                    "cudaMallocManaged()");
+        return cudaErrorNotSupported;
     }
     struct error error = {0};
     enum status status = load(runtime, module, &error);

@@ -60,11 +60,12 @@ struct module {
     void **file_copies;           /**< its files, with -rdc=true, and NULL; owned */
     size_t file_count;
     struct module *remote;    /**< handle of the device process that has it, too; or NULL */
-    struct simt_module *core; /**< NULL until loaded */
-    cudaError_t failure;      /**< of an attempt to load it */
-    unsigned architecture;    /**< of the PTX in use */
-    size_t without_ptx;       /**< -rdc=true: files that had none */
-    struct fatbin_code code;  /**< machine code for about this GPU; bytes NULL: none */
+    struct simt_module *core; /**< of the selected device; NULL until loaded */
+    struct simt_module *cores[SIMT_MOST_DEVICES]; /**< of the other devices */
+    cudaError_t failure;                          /**< of an attempt to load it */
+    unsigned architecture;                        /**< of the PTX in use */
+    size_t without_ptx;                           /**< -rdc=true: files that had none */
+    struct fatbin_code code; /**< machine code for about this GPU; bytes NULL: none */
     struct kernel *kernels;
     struct variable *variables;
     struct module *next;
@@ -103,7 +104,10 @@ cudaError_t variable_find(struct runtime *runtime, const void *symbol, uint64_t 
 /** Loads a module whose managed variables the host is about to use. */
 cudaError_t module_prepare(struct runtime *runtime, struct module *module);
 
-/** Unloads all modules; they load again when used. */
+/** Another device is selected: its modules take the place of those of the first. */
+void modules_select(struct runtime *runtime, int before, int device);
+
+/** Unloads all modules from the selected device; they load again when used. */
 void modules_unload(struct runtime *runtime);
 
 /* From a kernel and its arguments to a finished launch. */

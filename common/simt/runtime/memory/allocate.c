@@ -74,6 +74,14 @@ static cudaError_t release_device(struct runtime *runtime, void *memory) {
         runtime_explain(runtime, "cudaFree: %p belongs to %s", memory, allocation.what);
         return cudaErrorInvalidValue;
     }
+    if (found &&
+        allocation.program != (runtime->selected != NULL ? runtime->selected->number : 0)) {
+        runtime_explain(runtime,
+                        "cudaFree: %p belongs to another program: cudaIpcCloseMemHandle() "
+                        "gives it up",
+                        memory);
+        return cudaErrorInvalidValue;
+    }
     enum status status = simt_memory_release(runtime->memory, address);
     if (status == STATUS_OK) {
         runtime->report.releases++;
@@ -99,7 +107,7 @@ static cudaError_t release(struct runtime *runtime, void *memory) {
     }
     /* cudaFree() waits for the device; memory that is freed in stream order may be another's next.
      */
-    order_waited(runtime, NULL);
+    order_waited_for_device(runtime);
     struct host_block *block = host_block_find(runtime, memory);
     if (block == NULL) {
         return release_device(runtime, memory);
@@ -114,7 +122,7 @@ static cudaError_t release(struct runtime *runtime, void *memory) {
 }
 
 cudaError_t cudaFree(void *memory) {
-    SYNCHRONOUS_CALL(runtime, release(runtime, memory));
+    WAITING_CALL(runtime, flights_wait_for_device(runtime), release(runtime, memory));
 }
 
 static cudaError_t release_async(struct runtime *runtime, void *memory, cudaStream_t handle) {
@@ -130,7 +138,8 @@ static cudaError_t release_async(struct runtime *runtime, void *memory, cudaStre
 }
 
 cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream) {
-    DEVICE_CALL(runtime, release_async(runtime, memory, stream));
+    WAITING_CALL(runtime, flights_wait_for(runtime, stream_find(runtime, stream)),
+                 release_async(runtime, memory, stream));
 }
 
 /** @return false when the padded rows do not fit a size_t. */
@@ -345,6 +354,7 @@ static cudaError_t pointer_attributes(struct runtime *runtime,
     } else if (simt_memory_find(runtime->memory, (uint64_t)(uintptr_t)pointer, &allocation) &&
                !allocation.freed) {
         attributes->type = allocation.host ? cudaMemoryTypeManaged : cudaMemoryTypeDevice;
+        attributes->device = allocation.device;
         attributes->devicePointer = plain;
         attributes->hostPointer = allocation.host ? plain : NULL;
     } else {

@@ -25,11 +25,25 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     DEVICE_CALL(runtime, stream_submit(runtime, stream, &work));
 }
 
-/** There is one device: a copy between peers stays on it. */
+/** @return whether a pointer is what it is said to be: memory of that device. */
+static bool lies_on(struct runtime *runtime, const void *pointer, int device, const char *side) {
+    int owner = simt_memory_device_of(runtime->memory, (uint64_t)(uintptr_t)pointer);
+    if (owner >= 0 && owner != device) {
+        runtime_explain(runtime, "cudaMemcpyPeer: the %s, %p, is memory of device %d, not of %d",
+                        side, pointer, owner, device);
+    }
+    return owner < 0 || owner == device; /* what is no memory of a device is told as such */
+}
+
 static cudaError_t copy_peer(struct runtime *runtime, void *to, int to_device, const void *from,
                              int from_device, size_t bytes, cudaStream_t stream) {
-    if (to_device != 0 || from_device != 0) {
+    int devices = runtime->settings.devices;
+    if (to_device < 0 || to_device >= devices || from_device < 0 || from_device >= devices) {
         return cudaErrorInvalidDevice;
+    }
+    if (!lies_on(runtime, to, to_device, "target") ||
+        !lies_on(runtime, from, from_device, "source")) {
+        return cudaErrorInvalidValue;
     }
     struct work work = work_copy_bytes("cudaMemcpyPeer", to, from, bytes, cudaMemcpyDeviceToDevice);
     return stream_submit(runtime, stream, &work);

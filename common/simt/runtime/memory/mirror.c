@@ -162,13 +162,17 @@ static void send_back(struct runtime *runtime, struct host_block *block, struct 
     }
 }
 
-static void put_back(struct runtime *runtime, struct host_block *block) {
+/** @param keep other kernels have begun, and go on using their pieces */
+static void put_back(struct runtime *runtime, struct host_block *block, bool keep) {
     for (size_t n = 0; n < chunk_count(block); n++) {
-        if (block->chunks[n] != 0) {
-            block->chunks[n] = 0;
-            if (block->copy != NULL) {
-                send_back(runtime, block, piece_at(block, in_program(block, n * SIMT_HOST_CHUNK)));
-            }
+        if (block->chunks[n] == 0) {
+            continue;
+        }
+        block->chunks[n] = keep;
+        if (block->copy != NULL) {
+            struct piece piece = piece_at(block, in_program(block, n * SIMT_HOST_CHUNK));
+            send_back(runtime, block, piece);
+            memcpy(block->before + piece.offset, block->copy + piece.offset, piece.bytes);
         }
     }
 }
@@ -185,12 +189,14 @@ static void account(struct runtime *runtime) {
 }
 
 void mirror_end(struct runtime *runtime) {
-    if (runtime->used > 0) {
+    bool keep = flights_are_begun(runtime);
+    if (runtime->used > 0 || runtime->keeps_pieces) {
         for (struct host_block *b = runtime->host_blocks; b != NULL; b = b->next) {
             if (b->kind != HOST_MANAGED) {
-                put_back(runtime, b);
+                put_back(runtime, b, keep);
             }
         }
+        runtime->keeps_pieces = keep;
     }
     account(runtime);
 }

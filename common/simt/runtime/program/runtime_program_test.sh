@@ -141,7 +141,7 @@ SIMT_CHECK=bounds ends 0 "$program" leak
 quiet
 ends 3 "$program" unsupported
 prints "cudaErrorNotSupported"
-says "cudaIpcGetMemHandle is not supported"
+says "cudaDeviceGetGraphMemAttribute is not supported"
 one_line
 
 for check in off full; do
@@ -198,7 +198,7 @@ xray_tests() {
 
 # Which device.
 SIMT_DEVICE=voodoo ends 1 "$program" nothing
-says "simt: SIMT_DEVICE is one of inside, process, or a descriptor's number"
+says "simt: SIMT_DEVICE is one of inside, process, shared:NAME, or a descriptor's number"
 one_line
 SIMT_DEVICE=63 ends 1 "$program" nothing
 one_line

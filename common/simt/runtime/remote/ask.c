@@ -25,7 +25,7 @@ static cudaError_t totals_of(const struct runtime *runtime, struct simt_totals *
         .bytes_set = report->bytes_set,
         .allocations = report->allocations,
         .releases = report->releases,
-        .nanoseconds = runtime->clock,
+        .nanoseconds = runtime_longest_clock(runtime),
     };
     for (const struct kernel_total *kernel = report->kernels; kernel != NULL;
          kernel = kernel->next) {
@@ -78,7 +78,7 @@ static cudaError_t state_of(const struct runtime *runtime, struct simt_device_st
         return cudaErrorNotPermitted;
     }
     *state = (struct simt_device_state){
-        .nanoseconds = runtime->clock - runtime->controller_nanoseconds,
+        .nanoseconds = runtime_longest_clock(runtime) - runtime->controller_nanoseconds,
         .calls = runtime->calls,
         .faults = runtime->faults,
         .sent = runtime->sent,

@@ -25,6 +25,14 @@ cudaError_t simt_ask_state(struct simt_device_state *state);
 cudaError_t simt_ask_gpu(char *key, int size);
 cudaError_t simt_ask_name(const void *pointer, const char *name);
 
+/** What libnccl.so.2 asks for: see nccl/collective.h. None of them waits for other ranks. */
+cudaError_t simt_collective_join(struct collective_join *join);
+cudaError_t simt_collective_split(struct collective_split *split);
+cudaError_t simt_collective_status(struct collective_status *status);
+cudaError_t simt_collective_submit(const struct collective *operation, cudaStream_t stream);
+cudaError_t simt_collective_exchange(const struct collective_exchange *exchange,
+                                     cudaStream_t stream);
+
 /** How the arguments of a kernel lie; loads its module. */
 cudaError_t simt_ask_layout(struct simt_kernel_layout *layout, const void *function);
 /** Describes an address of device memory. */
@@ -47,6 +55,13 @@ cudaError_t simt_add_variable(simt_module_handle module, const void *host, void 
                               const char *name, size_t bytes);
 /** Loads a module, which sets the addresses of its managed variables. */
 cudaError_t simt_load_module(simt_module_handle module);
+
+/** Adds a conditional node with empty bodies; and the graph of one of them. */
+cudaError_t simt_add_condition(cudaGraphNode_t *node, cudaGraph_t graph,
+                               const cudaGraphNode_t *after, size_t count,
+                               cudaGraphConditionalHandle handle,
+                               enum cudaGraphConditionalNodeType type, unsigned size);
+cudaError_t simt_ask_body(cudaGraphNode_t node, unsigned number, cudaGraph_t *body);
 
 /** The program ends: says what it leaves. @param refused the program's library refused a call */
 cudaError_t simt_finish(unsigned refused);

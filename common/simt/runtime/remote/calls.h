@@ -49,6 +49,7 @@
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
 
 #include "common/simt/control.h"
+#include "common/simt/nccl/collective.h"
 #include "common/simt/simt.h"
 
 typedef struct module *simt_module_handle;
@@ -335,6 +336,8 @@ struct fatbin_wrapper {
     X(cudaGraphHostNodeGetParams, 2, (NODE, cudaGraphNode_t), (INOUT, struct cudaHostNodeParams))  \
     X(cudaStreamBeginCaptureToGraph, 6, (HANDLE, cudaStream_t), (HANDLE, cudaGraph_t), (NODES, e), \
       (IN, const cudaGraphEdgeData *), (IN, size_t), (IN, enum cudaStreamCaptureMode))             \
+    X(cudaGraphConditionalHandleCreate, 4, (INOUT, cudaGraphConditionalHandle),                     \
+      (HANDLE, cudaGraph_t), (IN, unsigned), (IN, unsigned))                                       \
     /* Kernels. */                                                                                 \
     X(cudaFuncGetAttributes, 2, (INOUT, struct cudaFuncAttributes), (IN, const void *))            \
     X(cudaFuncSetAttribute, 3, (IN, const void *), (IN, enum cudaFuncAttribute), (IN, int))        \
@@ -362,6 +365,17 @@ struct fatbin_wrapper {
     X(simt_ask_state, 1, (INOUT, struct simt_device_state))                                        \
     X(simt_ask_gpu, 2, (TEXT_OUT, b), (IN, int))                                                   \
     X(simt_ask_name, 2, (IN, const void *), (TEXT, 0))                                             \
+    X(cudaIpcGetMemHandle, 2, (INOUT, cudaIpcMemHandle_t), (IN, void *))                           \
+    X(cudaIpcOpenMemHandle, 3, (INOUT, void *), (IN, cudaIpcMemHandle_t), (IN, unsigned))          \
+    X(cudaIpcCloseMemHandle, 1, (IN, void *))                                                      \
+    X(cudaIpcGetEventHandle, 2, (INOUT, cudaIpcEventHandle_t), (HANDLE, cudaEvent_t))              \
+    X(cudaIpcOpenEventHandle, 2, (NEW, cudaEvent_t), (IN, cudaIpcEventHandle_t))                   \
+    /* What libnccl.so.2 asks for. */                                                              \
+    X(simt_collective_join, 1, (INOUT, struct collective_join))                                    \
+    X(simt_collective_split, 1, (INOUT, struct collective_split))                                  \
+    X(simt_collective_status, 1, (INOUT, struct collective_status))                                \
+    X(simt_collective_submit, 2, (POINTED, struct collective), (HANDLE, cudaStream_t))             \
+    X(simt_collective_exchange, 2, (POINTED, struct collective_exchange), (HANDLE, cudaStream_t))  \
     /* What the library asks for itself. */                                                        \
     X(simt_ask_layout, 2, (INOUT, struct simt_kernel_layout), (IN, const void *))                  \
     X(simt_ask_place, 2, (INOUT, struct simt_place), (IN, const void *))                           \
@@ -375,6 +389,10 @@ struct fatbin_wrapper {
     X(simt_add_variable, 5, (HANDLE, simt_module_handle), (IN, const void *), (IN, void **),       \
       (TEXT, 0), (IN, size_t))                                                                     \
     X(simt_load_module, 1, (HANDLE, simt_module_handle))                                           \
+    X(simt_add_condition, 7, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),            \
+      (IN, size_t), (IN, cudaGraphConditionalHandle), (IN, enum cudaGraphConditionalNodeType),     \
+      (IN, unsigned))                                                                              \
+    X(simt_ask_body, 3, (NODE, cudaGraphNode_t), (IN, unsigned), (NEW, cudaGraph_t))               \
     X(simt_finish, 1, (IN, unsigned))
 
 /* clang-format on */

@@ -5,12 +5,14 @@
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/time.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/simt/memory/space/host_fault.h"
@@ -54,6 +56,7 @@ struct client {
     pthread_once_t once;
     pthread_mutex_t lock;  /**< recursive: host functions may make calls */
     struct connection *at; /**< where calls go; NULL: to the device in this process */
+    bool several;          /**< devices: calls may have to be made again */
     bool told;             /**< that device has been told of the modules */
     struct connection own; /**< of the device that SIMT_DEVICE names */
     struct connection *attached;
@@ -143,6 +146,7 @@ static void connect_device(struct client *client, bool own) {
         runtime_give_up("SIMT_DEVICE is not the descriptor of a device process");
     }
     reserve_window(client, hello);
+    client->several = hello->thread > 1;
     free(hello);
 }
 
@@ -164,14 +168,18 @@ static void choose(void) {
         return;
     }
     long number = strtol(value, &end, 10);
-    if (strcmp(value, "process") == 0) {
+    bool shared = strncmp(value, "shared:", 7) == 0 && value[7] != '\0';
+    if (shared) {
+        client->own.socket = device_process_share(value + 7);
+    } else if (strcmp(value, "process") == 0) {
         client->own.socket = device_process_start();
     } else if (value[0] >= '0' && value[0] <= '9' && *end == '\0' && number < (1 << 20)) {
         client->own.socket = (int)number;
     } else {
-        runtime_give_up("SIMT_DEVICE is one of inside, process, or a descriptor's number");
+        runtime_give_up("SIMT_DEVICE is one of inside, process, shared:NAME, or a descriptor's "
+                        "number");
     }
-    connect_device(client, strcmp(value, "process") == 0);
+    connect_device(client, shared || strcmp(value, "process") == 0);
     pthread_atfork(NULL, NULL, forget_in_child);
     client->at = &client->own;
 }
@@ -337,6 +345,7 @@ void call_begin(struct call *call, uint32_t number) {
     packet_begin(&call->packet, PACKET_CALL);
     call->packet.call = number;
     call->packet.thread = (uint64_t)pthread_self();
+    call->packet.error = *runtime_thread_device();
     client->readable = client->writable = (struct span){NULL, 0};
     call->from = NULL;
     call->at = 0;
@@ -364,6 +373,28 @@ static enum status exchange(struct client *client, struct call *call) {
     return status;
 }
 
+/** Asks again while the device has to wait for other work; meanwhile other threads may call. */
+static enum status exchange_again(struct client *client, struct call *call) {
+    const struct timespec pause = {.tv_nsec = 200000};
+    const void *from = call->from;
+    struct packet *request = client->several ? malloc(sizeof *request) : NULL;
+    if (request != NULL) {
+        memcpy(request, &call->packet, offsetof(struct packet, data) + call->packet.size);
+    }
+    enum status status = exchange(client, call);
+    while (request != NULL && status == STATUS_OK &&
+           (cudaError_t)call->packet.error == SIMT_ERROR_AGAIN) {
+        pthread_mutex_unlock(&client->lock);
+        nanosleep(&pause, NULL);
+        pthread_mutex_lock(&client->lock);
+        memcpy(&call->packet, request, offsetof(struct packet, data) + request->size);
+        call->from = from;
+        status = exchange(client, call);
+    }
+    free(request);
+    return status;
+}
+
 cudaError_t call_run(struct call *call) {
     struct client *client = the_client();
     call->failed = true;
@@ -373,7 +404,7 @@ cudaError_t call_run(struct call *call) {
     if (client->at == NULL || client->at->lost) {
         return cudaErrorDevicesUnavailable;
     }
-    if (exchange(client, call) != STATUS_OK) {
+    if (exchange_again(client, call) != STATUS_OK) {
         lose(client->at, "the process of the emulated GPU has ended");
         return cudaErrorDevicesUnavailable;
     }
@@ -381,6 +412,7 @@ cudaError_t call_run(struct call *call) {
     if (call->packet.last != PACKET_NO_ERROR) {
         *runtime_last_error() = (cudaError_t)call->packet.last;
     }
+    *runtime_thread_device() = (int)call->packet.thread;
     return (cudaError_t)call->packet.error;
 }
 

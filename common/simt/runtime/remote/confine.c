@@ -17,7 +17,7 @@
 /* clang-format off */
 #define ALLOWED_CALLS(X)                                                                      \
     X(read) X(write) X(writev) X(recvfrom) X(recvmsg) X(sendmsg) X(sendto) X(poll) X(ppoll)   \
-    X(close) X(fstat) X(lseek) X(munmap) X(mremap) X(madvise) X(brk) X(futex) X(exit)         \
+    X(accept4) X(close) X(fstat) X(lseek) X(munmap) X(mremap) X(madvise) X(brk) X(futex) X(exit)         \
     X(exit_group) X(set_robust_list) X(rseq) X(sched_yield) X(sched_getaffinity) X(gettid)    \
     X(getpid) X(clock_gettime) X(clock_nanosleep) X(nanosleep) X(getrandom)                   \
     X(rt_sigprocmask) X(rt_sigaction) X(rt_sigreturn) X(sigaltstack) X(restart_syscall)       \

@@ -37,11 +37,15 @@ static int open_or_none(int descriptor) {
 }
 
 void simt_device_main(long argc, char **argv) {
-    bool detached = argc > 1 && strcmp(argv[1], "detach") == 0;
+    bool shared = argc > 1 && strcmp(argv[1], "shared") == 0;
+    bool detached = shared || (argc > 1 && strcmp(argv[1], "detach") == 0);
     if (detached && fork() != 0) {
         _exit(0); /* the program that started it has no child to wait for */
     }
     prctl(PR_SET_NAME, "simt device", 0, 0, 0);
+    if (shared) {
+        _exit(server_run_shared(SIMT_DEVICE_PROGRAM));
+    }
     _exit(server_run(open_or_none(SIMT_DEVICE_PROGRAM), open_or_none(SIMT_DEVICE_CONTROLLER),
                      detached)); /* who starts it otherwise has it in a sandbox */
 }

@@ -11,4 +11,8 @@
  */
 int device_process_start(void);
 
+/** Connects to the device process of that name, for all programs of this user; starts it where
+ *  there is none. @return a socket, or -1 */
+int device_process_share(const char *name);
+
 #endif

@@ -17,16 +17,17 @@
 
 enum packet_kind {
     /* From the program. */
-    PACKET_CALL = 1, /**< call: row of calls.h; thread; data: arguments; behind them `extra` bytes
-                          that lie at `address` in the program */
+    PACKET_CALL = 1, /**< call: row of calls.h; thread; error: the thread's device; data: arguments;
+                        behind them `extra` bytes that lie at `address` in the program */
     PACKET_DATA,     /**< extra bytes: a piece of what PULL asked for */
     PACKET_DONE,     /**< the function has returned, the memory is there (address), or is not (0) */
     PACKET_FAILED,   /**< the program has no such memory */
 
     /* From the device. */
     PACKET_HELLO, /**< the first of all; error: it has told the user why it ends; or address, bytes:
-                     the window of device memory */
-    PACKET_REPLY, /**< call; error; last: the thread's last error, or PACKET_NO_ERROR; data */
+                     the window of device memory; thread: how many devices */
+    PACKET_REPLY, /**< call; error; last: the thread's last error, or PACKET_NO_ERROR; thread: its
+                     device from now on; data */
     PACKET_TEXT,  /**< call: 1 or 2, the stream that the extra bytes are for */
     PACKET_PULL,  /**< send the `bytes` bytes at `address` as DATA */
     PACKET_TAKE,  /**< the same, and close the pages */

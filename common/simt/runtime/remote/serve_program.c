@@ -153,7 +153,8 @@ void server_open_program(struct server *server) {
 
 /* ---- Output ---- */
 
-static ssize_t write_text(struct server *server, const char *text, size_t size, int stream) {
+static ssize_t write_text(struct server *root, const char *text, size_t size, int stream) {
+    struct server *server = root->speaks != NULL ? root->speaks : root;
     struct packet head; /* kernels print from several threads */
     for (size_t done = 0; done < size; done += head.extra) {
         size_t left = size - done;

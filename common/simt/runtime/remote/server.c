@@ -21,15 +21,21 @@ static void send_reply(struct server *server, struct frame *frame) {
     reply->call = frame->request->call;
     reply->error = (int32_t)frame->error;
     reply->last = (int32_t)*runtime_last_error();
+    reply->thread = (uint64_t)*runtime_thread_device();
     if (packet_send(server->socket, reply, NULL) != STATUS_OK) {
         server->broken = true;
     }
 }
 
 /** The last error is the program's: here it only shows whether the call set it. */
-static void begin_thread(const struct packet *request) {
+static bool begin_thread(const struct server *server, const struct packet *request) {
+    if (request->error < 0 || request->error >= server->runtime->settings.devices) {
+        return false;
+    }
     *runtime_thread() = request->thread;
+    *runtime_thread_device() = request->error;
     *runtime_last_error() = (cudaError_t)PACKET_NO_ERROR;
+    return true;
 }
 
 bool server_call(struct server *server) {
@@ -38,12 +44,12 @@ bool server_call(struct server *server) {
                           .request = request,
                           .reply = server->replies[server->depth],
                           .good = true};
-    if (request->kind != PACKET_CALL || server->depth + 1 >= SERVER_DEPTH) {
+    if (request->kind != PACKET_CALL || server->depth + 1 >= SERVER_DEPTH ||
+        !begin_thread(server, request)) {
         return false;
     }
     packet_begin(frame.reply, PACKET_REPLY);
     server->depth++;
-    begin_thread(request);
     bool known = serve_number(&frame, request->call);
     if (known && !frame.good) {
         *runtime_last_error() = frame.error;
@@ -59,12 +65,13 @@ bool server_call(struct server *server) {
     return !server->broken;
 }
 
-static bool greet(const struct server *server, int socket) {
+bool server_greet(const struct server *server, int socket) {
     struct packet *hello = server->between;
     const struct simt_extent window = simt_memory_window(server->runtime->memory);
     packet_begin(hello, PACKET_HELLO);
     hello->address = window.begin;
     hello->bytes = window.end - window.begin;
+    hello->thread = (uint64_t)server->runtime->settings.devices;
     return packet_send(socket, hello, NULL) == STATUS_OK;
 }
 
@@ -146,25 +153,31 @@ static void limit_sending(int program) {
     setsockopt(program, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
 }
 
+/** What a device process cannot do ends it here. */
+struct runtime *server_begin(void) {
+    struct runtime *runtime = runtime_lock();
+    runtime->gives_up = say_goodbye;
+    runtime_unlock(runtime);
+    runtime = runtime_enter(); /* a setting that is wrong ends the process here */
+    runtime_unlock(runtime);
+    if (runtime->settings.xray[0] != '\0') {
+        runtime_give_up("SIMT_XRAY needs the device in the program's process, which can write the "
+                        "page: leave SIMT_DEVICE away");
+    }
+    if (runtime->settings.report_file[0] != '\0') {
+        runtime_give_up("SIMT_REPORT_FILE needs the device in the program's process, which can "
+                        "write the file: leave SIMT_DEVICE away");
+    }
+    return runtime;
+}
+
 int server_run(int program, int controller, bool confined) {
     static struct server server; /* the process has one */
     static struct pollfd sockets[CONNECTIONS];
     pthread_t watcher;
     sockets[0] = (struct pollfd){.fd = program, .events = POLLIN};
     sockets[1] = (struct pollfd){.fd = controller, .events = POLLIN};
-    server.runtime = runtime_lock();
-    server.runtime->gives_up = say_goodbye;
-    runtime_unlock(server.runtime);
-    server.runtime = runtime_enter(); /* a setting that is wrong ends the process here */
-    runtime_unlock(server.runtime);
-    if (server.runtime->settings.xray[0] != '\0') {
-        runtime_give_up("SIMT_XRAY needs the device in the program's process, which can write the "
-                        "page: leave SIMT_DEVICE away");
-    }
-    if (server.runtime->settings.report_file[0] != '\0') {
-        runtime_give_up("SIMT_REPORT_FILE needs the device in the program's process, which can "
-                        "write the file: leave SIMT_DEVICE away");
-    }
+    server.runtime = server_begin();
     if (!server_prepare(&server) || !server_redirect_output(&server)) {
         return 1;
     }
@@ -176,7 +189,7 @@ int server_run(int program, int controller, bool confined) {
         return 1;
     }
     for (size_t i = 0; i < CONNECTIONS; i++) {
-        if (sockets[i].fd >= 0 && !greet(&server, sockets[i].fd)) {
+        if (sockets[i].fd >= 0 && !server_greet(&server, sockets[i].fd)) {
             close(sockets[i].fd);
             sockets[i].fd = -1;
         }

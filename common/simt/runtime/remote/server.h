@@ -30,6 +30,7 @@ struct server {
     unsigned depth;
     struct packet *requests[SERVER_DEPTH], *replies[SERVER_DEPTH];
     struct packet *between; /**< what comes while a call runs */
+    struct server *speaks;  /**< whose call is served, for output; NULL: this one's */
 };
 
 /** One call. */
@@ -52,6 +53,12 @@ void server_open_program(struct server *server);
 /** Makes room for packets, and a key. */
 bool server_prepare(struct server *server);
 
+/** Reads the settings, and makes the devices' memory; what is wrong ends the process. */
+struct runtime *server_begin(void);
+
+/** Sends a program the first packet. @return false: it has gone */
+bool server_greet(const struct server *server, int socket);
+
 /** Serves one call. @return false when the connection is of no more use */
 bool server_serve(struct server *server, int socket, bool controller);
 
@@ -61,6 +68,10 @@ bool server_redirect_output(struct server *server);
 /** Serves until its controller is gone, or, without one, its program. @param confined take away
  *  what the process has no use for. @return the exit status of the process */
 int server_run(int program, int controller, bool confined);
+
+/** The same for programs that come and go, until the last one has gone. @param listener takes their
+ *  connections */
+int server_run_shared(int listener);
 
 /** What a frame's parts are made of; sizes and numbers are checked. */
 void frame_take(struct frame *frame, void *value, size_t bytes);

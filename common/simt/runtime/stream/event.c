@@ -3,6 +3,7 @@
  * @brief Events: a point of modelled time, or of a capture.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <cuda_runtime_api.h>
 
@@ -12,9 +13,16 @@
 
 struct CUevent_st {
     unsigned flags;
+    int device; /**< of the stream that it was recorded in last; first, of its creation */
     bool recorded;
-    struct order_clock clock;   /**< what comes before it */
-    double time;                /**< modelled nanoseconds */
+    struct order_clock clock; /**< what comes before it */
+    double time;              /**< modelled nanoseconds */
+    uint64_t promised, come;  /**< records so far: asked for, and done; see flight.h */
+    bool destroyed;           /**< goes when all have come */
+    struct CUevent_st *of;    /**< of another program: the event that it stands for; else NULL */
+    unsigned users;           /**< that other programs have opened */
+    uint64_t number;          /**< among those that they may open; 0: none of these */
+    struct CUevent_st *next_shared;
     unsigned long long capture; /**< id of the capture it was last recorded in; 0: none */
     struct node_list after;     /**< captured work it stands for */
     struct CUevent_st *next;
@@ -22,10 +30,22 @@ struct CUevent_st {
 
 static struct CUevent_st *find(struct runtime *runtime, cudaEvent_t handle) {
     struct CUevent_st *event = runtime->events;
-    while (event != NULL && event != handle) {
+    while (event != NULL && (event != handle || event->destroyed)) {
         event = event->next;
     }
-    return event;
+    return event != NULL && event->of != NULL ? event->of : event;
+}
+
+uint64_t event_promise(cudaEvent_t event) {
+    return ++event->promised;
+}
+
+uint64_t event_promised(cudaEvent_t event) {
+    return event->promised;
+}
+
+bool event_has_come(cudaEvent_t event, uint64_t number) {
+    return event->come >= number;
 }
 
 static cudaError_t create(struct runtime *runtime, cudaEvent_t *handle, unsigned flags) {
@@ -33,18 +53,93 @@ static cudaError_t create(struct runtime *runtime, cudaEvent_t *handle, unsigned
     if (handle == NULL || (flags & ~known) != 0) {
         return cudaErrorInvalidValue;
     }
-    if ((flags & cudaEventInterprocess) != 0) {
-        return cudaErrorNotSupported;
+    bool shared = (flags & cudaEventInterprocess) != 0;
+    if (shared && (flags & cudaEventDisableTiming) == 0) {
+        return cudaErrorInvalidValue;
     }
     struct CUevent_st *event = calloc(1, sizeof *event);
     if (event == NULL) {
         return cudaErrorMemoryAllocation;
     }
     event->flags = flags;
+    event->device = runtime->device;
     event->next = runtime->events;
     runtime->events = event;
     *handle = event;
+    if (shared) {
+        static uint64_t numbers;
+        event->number = ++numbers;
+        event->next_shared = runtime->shared_events;
+        runtime->shared_events = event;
+    }
     return cudaSuccess;
+}
+
+/* ---- Between processes ---- */
+
+struct event_handle {
+    char magic[8];
+    uint64_t key[2], number;
+};
+
+static const char MAGIC[8] = {'s', 'i', 'm', 't', '-', 'e', 'v', 't'};
+
+static cudaError_t get_handle(struct runtime *runtime, cudaIpcEventHandle_t *handle,
+                              cudaEvent_t given) {
+    const struct CUevent_st *event = find(runtime, given);
+    if (handle == NULL || event == NULL || event->number == 0) {
+        return handle == NULL ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+    }
+    struct event_handle made = {.key = {runtime->key[0], runtime->key[1]}, .number = event->number};
+    memcpy(made.magic, MAGIC, sizeof made.magic);
+    memset(handle, 0, sizeof *handle);
+    memcpy(handle, &made, sizeof made);
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcGetEventHandle(cudaIpcEventHandle_t *handle, cudaEvent_t event) {
+    DEVICE_CALL(runtime, runtime_is_shared(runtime, __func__) ? get_handle(runtime, handle, event)
+                                                              : cudaErrorNotSupported);
+}
+
+static cudaError_t open_handle(struct runtime *runtime, cudaEvent_t *opened,
+                               cudaIpcEventHandle_t given) {
+    struct event_handle handle;
+    struct CUevent_st *event = runtime->shared_events;
+    memcpy(&handle, &given, sizeof handle);
+    while (event != NULL && event->number != handle.number) {
+        event = event->next_shared;
+    }
+    if (opened == NULL || event == NULL || event->destroyed ||
+        memcmp(handle.magic, MAGIC, sizeof MAGIC) != 0 ||
+        memcmp(handle.key, runtime->key, sizeof handle.key) != 0) {
+        return opened == NULL ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
+    }
+    struct CUevent_st *made = calloc(1, sizeof *made);
+    if (made == NULL) {
+        return cudaErrorMemoryAllocation;
+    }
+    made->of = event;
+    event->users++;
+    made->next = runtime->events;
+    runtime->events = made;
+    *opened = made;
+    return cudaSuccess;
+}
+
+cudaError_t cudaIpcOpenEventHandle(cudaEvent_t *event, cudaIpcEventHandle_t handle) {
+    DEVICE_CALL(runtime, runtime_is_shared(runtime, __func__) ? open_handle(runtime, event, handle)
+                                                              : cudaErrorNotSupported);
+}
+
+static void forget_shared(struct runtime *runtime, const struct CUevent_st *event) {
+    struct CUevent_st **link = &runtime->shared_events;
+    while (*link != NULL && *link != event) {
+        link = &(*link)->next_shared;
+    }
+    if (*link != NULL) {
+        *link = event->next_shared;
+    }
 }
 
 cudaError_t cudaEventCreate(cudaEvent_t *event) {
@@ -57,14 +152,24 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags) {
 
 static cudaError_t destroy(struct runtime *runtime, cudaEvent_t handle) {
     struct CUevent_st **link = &runtime->events;
+    struct CUevent_st *busy = find(runtime, handle);
+    if (busy != NULL && (busy->users > 0 || busy != handle)) {
+        handle->destroyed = true; /* of what programs share nothing goes before they do */
+        return cudaSuccess;
+    }
+    if (busy != NULL && (busy->come < busy->promised || runtime->flights.count > 0)) {
+        busy->destroyed = true; /* work that is not done may still wait for it */
+        return cudaSuccess;
+    }
     while (*link != NULL && *link != handle) {
         link = &(*link)->next;
     }
     struct CUevent_st *event = *link;
-    if (event == NULL) {
+    if (event == NULL || event->destroyed) {
         return cudaErrorInvalidResourceHandle;
     }
     *link = event->next;
+    forget_shared(runtime, event);
     node_list_free(&event->after);
     order_clock_free(&event->clock);
     free(event);
@@ -80,7 +185,8 @@ static void record_at(struct runtime *runtime, struct CUevent_st *event,
     event->recorded = true;
     order_clock_free(&event->clock);
     order_record(runtime, stream, &event->clock);
-    event->time = runtime->clock;
+    event->device = stream->device;
+    event->time = runtime_clock_of(runtime, stream->device);
 }
 
 static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStream_t on) {
@@ -98,6 +204,11 @@ static cudaError_t record(struct runtime *runtime, cudaEvent_t handle, cudaStrea
                    ? cudaSuccess
                    : capture_spoil(stream->capture, cudaErrorMemoryAllocation);
     }
+    cudaError_t error = cudaSuccess;
+    if (flight_records(runtime, stream, event, &error)) {
+        return error;
+    }
+    event->come = event_promise(event);
     record_at(runtime, event, stream);
     return cudaSuccess;
 }
@@ -110,8 +221,25 @@ void event_record_now(struct runtime *runtime, cudaEvent_t event) {
     record_at(runtime, event, runtime->order.stream);
 }
 
+/** Work of the selected device comes after an event of another one. */
+static void come_after(struct runtime *runtime, const struct CUevent_st *event,
+                       struct CUstream_st *stream) {
+    order_learn(&stream->clock, &event->clock);
+    if (event->recorded && event->device != stream->device) {
+        int device = runtime->device;
+        runtime_select(runtime, stream->device);
+        runtime->clock = event->time > runtime->clock ? event->time : runtime->clock;
+        runtime_select(runtime, device);
+    }
+}
+
+void event_keep(struct runtime *runtime, cudaEvent_t event, uint64_t number) {
+    (void)runtime;
+    event->come = number > event->come ? number : event->come;
+}
+
 void event_wait_now(struct runtime *runtime, cudaEvent_t event) {
-    order_learn(&runtime->order.stream->clock, &event->clock);
+    come_after(runtime, event, runtime->order.stream);
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -128,16 +256,20 @@ static cudaError_t wait(struct runtime *runtime, cudaEvent_t handle) {
     if (event == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
+    if (event->recorded) {
+        runtime_meet(runtime, event->time);
+    }
     order_waited(runtime, &event->clock);
     return event->capture != 0 ? cudaErrorCapturedEvent : cudaSuccess;
 }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t event) {
-    SYNCHRONOUS_CALL(runtime, wait(runtime, event));
+    WAITING_CALL(runtime, flights_wait_for_event(runtime, find(runtime, event)),
+                 wait(runtime, event));
 }
 
 cudaError_t cudaEventQuery(cudaEvent_t event) {
-    SYNCHRONOUS_CALL(runtime, wait(runtime, event));
+    WAITING_CALL(runtime, flights_ask_event(runtime, find(runtime, event)), wait(runtime, event));
 }
 
 static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEvent_t from,
@@ -150,6 +282,9 @@ static cudaError_t elapsed(struct runtime *runtime, float *milliseconds, cudaEve
     if (start == NULL || stop == NULL || !start->recorded || !stop->recorded ||
         ((start->flags | stop->flags) & cudaEventDisableTiming) != 0) {
         return cudaErrorInvalidResourceHandle;
+    }
+    if (start->come < start->promised || stop->come < stop->promised) {
+        return cudaErrorNotReady;
     }
     order_waited(runtime, &start->clock); /* a time is known of events that have come */
     order_waited(runtime, &stop->clock);
@@ -186,7 +321,11 @@ static cudaError_t stream_wait(struct runtime *runtime, cudaStream_t handle, cud
     if (stream->capture != NULL && event->recorded) {
         return capture_spoil(stream->capture, cudaErrorStreamCaptureIsolation);
     }
-    order_learn(&stream->clock, &event->clock);
+    cudaError_t error = cudaSuccess;
+    if (flight_waits(runtime, stream, event, &error)) {
+        return error;
+    }
+    come_after(runtime, event, stream);
     return capture_allows_use(runtime, stream);
 }
 

@@ -12,10 +12,17 @@
 #include "common/simt/runtime/stream/stream.h"
 
 /* Older work than so many pieces is forgotten. */
-enum { MOST_KEPT = 64 };
+enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
+
+#define DEVICES_HINT                                                                               \
+    "let a stream of the one device wait for an event of the other (cudaStreamWaitEvent), or the " \
+    "host for both; kernels that run at the same time order their accesses by a flag: "            \
+    "__threadfence_system() between the data and the volatile or atomic store of the flag, "       \
+    "which __threadfence() does for one device alone"
 
 struct order_piece {
     size_t stream; /* its number */
+    int device;
     uint64_t number;
     char *name;
     struct simt_footprint *footprint;
@@ -112,6 +119,8 @@ void order_host_access(struct runtime *runtime, const void *address, uint64_t us
 void order_free(struct runtime *runtime) {
     order_waited(runtime, NULL);
     order_clock_free(&runtime->order.host);
+    order_clock_free(&runtime->order.released);
+    order_clock_free(&runtime->order.published);
     simt_footprint_free(runtime->order.footprint);
     runtime->order.footprint = NULL;
 }
@@ -124,11 +133,11 @@ static bool has_managed_memory(const struct runtime *runtime) {
     return block != NULL;
 }
 
-/* Work may overlap where there are two streams that do not wait for each other by themselves, and
- * the host may meet it in managed memory. */
+/* Work may overlap where there are two devices, or two streams that do not wait for each other by
+ * themselves, and the host may meet it in managed memory. */
 static bool may_overlap(const struct runtime *runtime) {
     size_t count = 0;
-    bool apart = has_managed_memory(runtime);
+    bool apart = has_managed_memory(runtime) || runtime->settings.devices > 1;
     for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         count++;
         apart = apart || (s->flags & cudaStreamNonBlocking) != 0;
@@ -139,22 +148,38 @@ static bool may_overlap(const struct runtime *runtime) {
 /* The default stream waits for the blocking streams, and they for it. */
 static void order_by_default(struct runtime *runtime, struct CUstream_st *stream) {
     bool blocking = (stream->flags & cudaStreamNonBlocking) == 0;
-    if (stream != runtime->default_stream) {
+    const struct CUstream_st *by_default = stream_default(runtime, stream->device);
+    if (stream != by_default) {
         if (blocking) {
-            order_learn(&stream->clock, &runtime->default_stream->clock);
+            order_learn(&stream->clock, &by_default->clock);
         }
         return;
     }
     for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
-        if ((s->flags & cudaStreamNonBlocking) == 0) {
+        if (s->device == stream->device && (s->flags & cudaStreamNonBlocking) == 0) {
             order_learn(&stream->clock, &s->clock);
         }
     }
 }
 
 void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream) {
+    runtime_meet(runtime, runtime_clock_of(runtime, stream->device));
     order_by_default(runtime, stream);
     order_waited(runtime, &stream->clock);
+}
+
+void order_waited_for_device(struct runtime *runtime) {
+    if (runtime->settings.devices == 1) {
+        order_waited(runtime, NULL);
+        return;
+    }
+    runtime_meet(runtime, runtime->clock);
+    order_waited(runtime, &runtime->default_stream->clock);
+    for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->device == runtime->device) {
+            order_waited(runtime, &s->clock);
+        }
+    }
 }
 
 cudaError_t order_waited_for_copy(struct runtime *runtime, cudaError_t error) {
@@ -171,6 +196,9 @@ void order_record(struct runtime *runtime, struct CUstream_st *stream, struct or
 
 void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
     runtime->order.stream = stream;
+    if (runtime->clock < runtime->host_clock) {
+        runtime->clock = runtime->host_clock;
+    }
     if (!may_overlap(runtime)) {
         return;
     }
@@ -179,6 +207,22 @@ void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
     if (make_room(&stream->clock, stream->number + 1)) {
         stream->clock.pieces[stream->number]++;
         runtime->order.footprint = simt_footprint_create();
+    }
+}
+
+void order_copy_of(struct runtime *runtime, struct CUstream_st *stream, int device, bool before) {
+    struct CUstream_st *by_default = stream_default(runtime, device);
+    if (!before) {
+        order_learn(&by_default->clock, &stream->clock);
+    } else {
+        order_learn(&stream->clock, &by_default->clock);
+    }
+    for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->device == device && before) {
+            order_learn(&stream->clock, &s->clock);
+        } else if (s->device == device) {
+            order_learn(&s->clock, &stream->clock);
+        }
     }
 }
 
@@ -212,17 +256,30 @@ void order_note(struct runtime *runtime, const struct work *work) {
     }
 }
 
+/* "stream 3", with several devices "stream 3 of device 1". */
+static void name_stream(const struct runtime *runtime, const struct order_piece *piece, char *text,
+                        size_t size) {
+    bool several = runtime->settings.devices > 1;
+    snprintf(text, size, several ? "stream %zu of device %d" : "stream %zu", piece->stream,
+             piece->device);
+}
+
 static void report(struct runtime *runtime, const struct order_piece *first,
                    const struct order_piece *second, const struct simt_meeting *meeting) {
     struct simt_fault fault = {.kind = SIMT_FAULT_STREAM_RACE, .address = meeting->address};
-    char where[400];
+    char where[400], streams[2][64];
     simt_memory_describe(runtime->memory, meeting->address, where, sizeof where);
+    name_stream(runtime, first, streams[0], sizeof streams[0]);
+    name_stream(runtime, second, streams[1], sizeof streams[1]);
+    if (first->device != second->device) {
+        fault.hint = DEVICES_HINT;
+    }
     snprintf(fault.kernel, sizeof fault.kernel, "%s", second->name);
     snprintf(fault.text, sizeof fault.text,
-             "%s in stream %zu %s 4 bytes at 0x%llx, %s, that %s in stream %zu %s before, and "
+             "%s in %s %s 4 bytes at 0x%llx, %s, that %s in %s %s before, and "
              "nothing orders the two: on a GPU they may run in any order or at the same time",
-             second->name, second->stream, meeting->second_writes ? "writes" : "reads",
-             (unsigned long long)meeting->address, where, first->name, first->stream,
+             second->name, streams[1], meeting->second_writes ? "writes" : "reads",
+             (unsigned long long)meeting->address, where, first->name, streams[0],
              meeting->first_writes ? "wrote" : "read");
     runtime_take_fault(runtime, &fault);
 }
@@ -231,8 +288,9 @@ static void compare(struct runtime *runtime, const struct CUstream_st *stream,
                     const struct order_piece *piece) {
     struct simt_meeting meeting;
     for (const struct order_piece *p = runtime->order.pieces; p != NULL; p = p->next) {
+        bool reads_too = known(&stream->reads, p->stream) < p->number;
         if (known(&stream->clock, p->stream) < p->number && runtime->pending == cudaSuccess &&
-            simt_footprint_meets(p->footprint, piece->footprint, &meeting)) {
+            simt_footprint_meets(p->footprint, piece->footprint, reads_too, &meeting)) {
             report(runtime, p, piece, &meeting);
             return;
         }
@@ -241,14 +299,91 @@ static void compare(struct runtime *runtime, const struct CUstream_st *stream,
 
 static void drop_oldest(struct runtime *runtime) {
     size_t count = 0;
+    size_t most = runtime->settings.devices > 1 ? MOST_KEPT_OF_DEVICES : MOST_KEPT;
     for (struct order_piece **link = &runtime->order.pieces; *link != NULL;) {
-        if (++count > MOST_KEPT) {
+        if (++count > most) {
             struct order_piece *piece = *link;
             *link = piece->next;
             forget(piece);
         } else {
             link = &(*link)->next;
         }
+    }
+}
+
+/* @return whether @p from has something that @p clock does not know */
+static bool has_news(const struct order_clock *clock, const struct order_clock *from) {
+    bool news = false;
+    for (size_t n = 0; !news && n < from->count; n++) {
+        news = from->pieces[n] > known(clock, n);
+    }
+    return news;
+}
+
+/* Bytes of other devices' memory. */
+struct far {
+    const struct runtime *runtime;
+    uint64_t bytes;
+};
+
+static void add_far(void *context, uint64_t address, unsigned words) {
+    enum { WORD = 4 };
+    struct far *far = context;
+    int device = simt_memory_device_of(far->runtime->memory, address);
+    far->bytes += device >= 0 && device != far->runtime->device ? (uint64_t)words * WORD : 0;
+}
+
+uint64_t order_peer_bytes(const struct runtime *runtime) {
+    struct far far = {.runtime = runtime, .bytes = runtime->order.peer_bytes};
+    if (runtime->settings.devices > 1 && runtime->order.footprint != NULL) {
+        simt_footprint_visit(runtime->order.footprint, add_far, &far);
+    }
+    return far.bytes;
+}
+
+/* The work that runs goes on as another piece, where there is something to tell apart. */
+static void cut(struct runtime *runtime, struct CUstream_st *stream) {
+    struct runtime_order *order = &runtime->order;
+    if (order->footprint == NULL || simt_footprint_is_empty(order->footprint)) {
+        return;
+    }
+    order->peer_bytes = order_peer_bytes(runtime);
+    order_end(runtime, stream, order->name != NULL ? order->name : "a kernel");
+    stream->clock.pieces[stream->number]++;
+    order->footprint = simt_footprint_create();
+}
+
+/* All but the piece that is being noted. */
+static void tell(struct order_clock *clock, const struct CUstream_st *stream) {
+    order_learn(clock, &stream->clock);
+    if (stream->number < clock->count && clock->pieces[stream->number] > 0) {
+        clock->pieces[stream->number]--;
+    }
+}
+
+void order_of_system(struct runtime *runtime, enum simt_order how) {
+    struct runtime_order *order = &runtime->order;
+    struct CUstream_st *stream = order->stream;
+    if (order->footprint == NULL || stream->number >= stream->clock.count) {
+        return;
+    }
+    switch (how) {
+    case SIMT_ORDER_RELEASE:
+        cut(runtime, stream);
+        tell(&order->released, stream);
+        break;
+    case SIMT_ORDER_PUBLISH:
+        cut(runtime, stream);
+        tell(&order->published, stream);
+        break;
+    case SIMT_ORDER_ACQUIRE:
+        if (has_news(&stream->clock, &order->released) ||
+            has_news(&stream->reads, &order->published)) {
+            cut(runtime, stream);
+            order_learn(&stream->clock, &order->released);
+            order_learn(&stream->reads, &order->published);
+        }
+        break;
     }
 }
 
@@ -267,6 +402,7 @@ void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *
         return;
     }
     *piece = (struct order_piece){.stream = stream->number,
+                                  .device = stream->device,
                                   .number = known(&stream->clock, stream->number),
                                   .name = copy,
                                   .footprint = footprint};

@@ -17,6 +17,8 @@
 
 #include <cuda_runtime_api.h>
 
+#include "common/simt/memory/run.h"
+
 struct runtime;
 struct work;
 struct CUstream_st;
@@ -35,6 +37,9 @@ void order_learn(struct order_clock *clock, const struct order_clock *from);
 /** The host has waited for what @p clock knows; NULL: for everything. */
 void order_waited(struct runtime *runtime, const struct order_clock *clock);
 
+/** The host has waited for all work of the selected device. */
+void order_waited_for_device(struct runtime *runtime);
+
 /** The host has waited for a stream; for the default stream also for those that it waits for. */
 void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream);
 
@@ -47,6 +52,10 @@ void order_record(struct runtime *runtime, struct CUstream_st *stream, struct or
 /** Before work is run in a stream: launches note what they touch. */
 void order_begin(struct runtime *runtime, struct CUstream_st *stream);
 
+/** A copy between devices in a default stream comes after all work of both devices, and before what
+ *  these do next. @param before it runs; else it has run */
+void order_copy_of(struct runtime *runtime, struct CUstream_st *stream, int device, bool before);
+
 /** A piece of that work has run. */
 void order_note(struct runtime *runtime, const struct work *work);
 
@@ -58,6 +67,14 @@ void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *
  *  touches the same word. @param used the address that work uses: not the host's for a managed
  *  variable */
 void order_host_access(struct runtime *runtime, const void *address, uint64_t used, bool writes);
+
+/** @return bytes of other devices' memory that the work that runs has touched so far. */
+uint64_t order_peer_bytes(const struct runtime *runtime);
+
+/** The kernel that runs orders what it did for those of other devices, or comes after what they
+ *  have ordered: with accesses and fences of the scope of the system. As with blocks, which flag
+ *  it is does not matter. */
+void order_of_system(struct runtime *runtime, enum simt_order how);
 
 /** Forgets all work. */
 void order_free(struct runtime *runtime);

@@ -14,6 +14,7 @@ enum { HIGHEST_PRIORITY = -5, LOWEST_PRIORITY = 0 };
 struct CUstream_st *stream_new(struct runtime *runtime, unsigned flags, int priority) {
     struct CUstream_st *stream = calloc(1, sizeof *stream);
     if (stream != NULL) {
+        stream->device = runtime->device;
         stream->flags = flags;
         stream->priority = priority;
         stream->id = runtime->next_id++;
@@ -33,6 +34,11 @@ struct CUstream_st *stream_find(struct runtime *runtime, cudaStream_t handle) {
     return stream;
 }
 
+struct CUstream_st *stream_default(const struct runtime *runtime, int device) {
+    return device == runtime->device ? runtime->default_stream
+                                     : runtime->others[device].default_stream;
+}
+
 /* A copy from the device to pageable memory returns when it is done, also in its Async forms. */
 static bool host_waits_for(struct runtime *runtime, const struct work *work) {
     return work->kind == WORK_COPY &&
@@ -41,11 +47,56 @@ static bool host_waits_for(struct runtime *runtime, const struct work *work) {
            host_block_find(runtime, work->copy.to.pointer) == NULL;
 }
 
-cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const struct work *work) {
-    struct CUstream_st *stream = stream_find(runtime, handle);
-    if (stream == NULL) {
-        return cudaErrorInvalidResourceHandle;
+/* Kernels are launched on the device of their stream alone; other work may come from anywhere. */
+static bool may_submit(const struct runtime *runtime, const struct CUstream_st *stream,
+                       const struct work *work) {
+    if (work->kind != WORK_KERNEL || stream->device == runtime->device) {
+        return true;
     }
+    runtime_explain(
+        runtime, "%s is launched on device %d, in a stream of device %d: cudaSetDevice(%d) first",
+        work->kernel.kernel->readable, runtime->device, stream->device, stream->device);
+    return false;
+}
+
+/* Copies from and to pageable memory have left it, or come to it, when their call returns. */
+static bool uses_pageable(struct runtime *runtime, const struct work *work) {
+    const void *sides[] = {work->copy.from.pointer, work->copy.to.pointer};
+    for (int n = 0; work->kind == WORK_COPY && n < 2; n++) {
+        if (!simt_memory_is_device(runtime->memory, sides[n]) &&
+            host_block_find(runtime, sides[n]) == NULL) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static cudaError_t submit_flight(struct runtime *runtime, struct CUstream_st *stream,
+                                 const struct work *work) {
+    if (uses_pageable(runtime, work)) {
+        CUDA_TRY(flights_wait_for(runtime, stream));
+    }
+    return flight_add(runtime, stream, work);
+}
+
+/* The order of a copy between the memories of two devices, in a default stream. */
+static void order_devices(struct runtime *runtime, struct CUstream_st *stream,
+                          const struct work *work, bool before) {
+    if (work->kind != WORK_COPY || stream != runtime->default_stream) {
+        return;
+    }
+    uint64_t sides[] = {(uint64_t)(uintptr_t)work->copy.to.pointer,
+                        (uint64_t)(uintptr_t)work->copy.from.pointer};
+    int to = simt_memory_device_of(runtime->memory, sides[0]);
+    int from = simt_memory_device_of(runtime->memory, sides[1]);
+    if (to >= 0 && from >= 0 && to != from) {
+        order_copy_of(runtime, stream, to, before);
+        order_copy_of(runtime, stream, from, before);
+    }
+}
+
+static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
+                          const struct work *work) {
     cudaError_t error = capture_allows_use(runtime, stream);
     if (error == cudaSuccess) {
         error = work_check(runtime, work);
@@ -59,13 +110,30 @@ cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const st
     if (work->kind != WORK_KERNEL) {
         dependent_forget(stream);
     }
+    if (flight_is_needed(runtime, stream, work)) {
+        return submit_flight(runtime, stream, work);
+    }
+    order_devices(runtime, stream, work, true);
     order_begin(runtime, stream);
     error = work_run(runtime, work, false);
+    order_devices(runtime, stream, work, false);
     order_end(runtime, stream,
               work->kind == WORK_KERNEL ? work->kernel.kernel->readable : work->call);
     if (host_waits_for(runtime, work)) {
         order_waited_for_stream(runtime, stream);
     }
+    return error;
+}
+
+cudaError_t stream_submit(struct runtime *runtime, cudaStream_t handle, const struct work *work) {
+    struct CUstream_st *stream = stream_find(runtime, handle);
+    int device = runtime->device;
+    if (stream == NULL || !may_submit(runtime, stream, work)) {
+        return cudaErrorInvalidResourceHandle;
+    }
+    runtime_select(runtime, stream->device);
+    cudaError_t error = submit(runtime, stream, work);
+    runtime_select(runtime, device);
     return error;
 }
 
@@ -101,6 +169,28 @@ cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned flags, i
     DEVICE_CALL(runtime, create(runtime, stream, flags, priority));
 }
 
+static void free_stream(struct CUstream_st *stream) {
+    node_list_free(&stream->tail);
+    order_clock_free(&stream->clock);
+    order_clock_free(&stream->reads);
+    dependent_forget(stream);
+    free(stream);
+}
+
+void streams_free(struct runtime *runtime) {
+    while (runtime->streams != NULL) {
+        struct CUstream_st *stream = runtime->streams;
+        runtime->streams = stream->next;
+        free_stream(stream);
+    }
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        runtime_select(runtime, d);
+        free_stream(runtime->default_stream);
+        runtime->default_stream = NULL;
+    }
+    runtime_select(runtime, 0);
+}
+
 static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
     struct CUstream_st **link = &runtime->streams;
     while (*link != NULL && *link != handle) {
@@ -114,15 +204,13 @@ static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
         capture_abandon(runtime, stream);
     }
     *link = stream->next;
-    node_list_free(&stream->tail);
-    order_clock_free(&stream->clock);
-    dependent_forget(stream);
-    free(stream);
+    free_stream(stream);
     return cudaSuccess;
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
-    DEVICE_CALL(runtime, destroy(runtime, stream));
+    WAITING_CALL(runtime, flights_wait_for(runtime, stream_find(runtime, stream)),
+                 destroy(runtime, stream));
 }
 
 /** What waiting for a stream, or asking whether it is done, comes to: all work is. */
@@ -139,11 +227,13 @@ static cudaError_t wait(struct runtime *runtime, cudaStream_t handle) {
 }
 
 cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
-    SYNCHRONOUS_CALL(runtime, wait(runtime, stream));
+    WAITING_CALL(runtime, flights_wait_for(runtime, stream_find(runtime, stream)),
+                 wait(runtime, stream));
 }
 
 cudaError_t cudaStreamQuery(cudaStream_t stream) {
-    SYNCHRONOUS_CALL(runtime, wait(runtime, stream));
+    WAITING_CALL(runtime, flights_ask(runtime, stream_find(runtime, stream)),
+                 wait(runtime, stream));
 }
 
 /** The fields that programs ask for; a NULL field is not asked for. */
@@ -219,10 +309,11 @@ cudaError_t cudaStreamGetAttribute(cudaStream_t stream, cudaStreamAttrID id,
 }
 
 static cudaError_t get_device(struct runtime *runtime, cudaStream_t handle, int *device) {
-    if (device == NULL || stream_find(runtime, handle) == NULL) {
+    const struct CUstream_st *stream = stream_find(runtime, handle);
+    if (device == NULL || stream == NULL) {
         return device == NULL ? cudaErrorInvalidValue : cudaErrorInvalidResourceHandle;
     }
-    *device = 0;
+    *device = stream->device;
     return cudaSuccess;
 }
 
@@ -259,7 +350,8 @@ static cudaError_t add_callback(struct runtime *runtime, cudaStream_t handle,
 
 cudaError_t cudaStreamAddCallback(cudaStream_t stream, cudaStreamCallback_t callback, void *data,
                                   unsigned flags) {
-    DEVICE_CALL(runtime, add_callback(runtime, stream, callback, data, flags));
+    WAITING_CALL(runtime, flights_wait_for(runtime, stream_find(runtime, stream)),
+                 add_callback(runtime, stream, callback, data, flags));
 }
 
 static cudaError_t priority_range(int *least, int *greatest) {

@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/runtime/collective/communicator.h"
+#include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
@@ -113,6 +116,15 @@ static cudaError_t check_set(struct runtime *runtime, const struct work *work) {
     return check_device(runtime, work->call, "writes", set->to.pointer, bytes);
 }
 
+static cudaError_t check_graphs(struct runtime *runtime, const struct work *work) {
+    struct CUgraph_st *const *graphs;
+    size_t count = work_graphs(work, &graphs);
+    for (size_t n = 0; n < count; n++) {
+        CUDA_TRY(graph_check(runtime, graphs[n]));
+    }
+    return cudaSuccess;
+}
+
 cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     switch (work->kind) {
     case WORK_COPY:
@@ -124,10 +136,13 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
     case WORK_HOST:
         return work->host.function != NULL ? cudaSuccess : cudaErrorInvalidValue;
     case WORK_GRAPH:
-        return graph_check(runtime, work->graph);
+    case WORK_CONDITION:
+        return check_graphs(runtime, work);
     case WORK_RECORD:
     case WORK_WAIT:
         return event_check(runtime, work->event);
+    case WORK_COLLECTIVE:
+        return collective_check(runtime, work->collective);
     case WORK_EMPTY:
         break;
     }
@@ -175,6 +190,10 @@ static bool is_pageable(struct runtime *runtime, const void *host) {
     return host_block_find(runtime, host) == NULL;
 }
 
+static int device_of(const struct runtime *runtime, const void *pointer) {
+    return simt_memory_device_of(runtime->memory, (uint64_t)(uintptr_t)pointer);
+}
+
 /** Counts a copy and its modelled time. Host to host takes no device time. */
 static void account_copy(struct runtime *runtime, const struct copy_work *copy, bool graph) {
     bool to = simt_memory_is_device(runtime->memory, copy->to.pointer);
@@ -192,6 +211,10 @@ static void account_copy(struct runtime *runtime, const struct copy_work *copy, 
     if (to && from) {
         report->copies_on_device++;
         report->bytes_on_device += bytes;
+        if (device_of(runtime, copy->to.pointer) != device_of(runtime, copy->from.pointer)) {
+            runtime->clock += simt_link_copy(runtime->settings.gpu, bytes);
+            return;
+        }
     } else if (to) {
         report->copies_to_device++;
         report->bytes_to_device += bytes;
@@ -294,11 +317,17 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
     case WORK_GRAPH:
         *error = graph_run(runtime, work->graph);
         return true;
+    case WORK_CONDITION:
+        *error = condition_run(runtime, work);
+        return true;
     case WORK_RECORD:
         event_record_now(runtime, work->event);
         return true;
     case WORK_WAIT:
         event_wait_now(runtime, work->event);
+        return true;
+    case WORK_COLLECTIVE:
+        *error = collective_run(runtime, work->collective);
         return true;
     default:
         return false;
@@ -326,12 +355,52 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
     return error;
 }
 
+static cudaError_t duplicate_collective(struct work *work) {
+    size_t bytes = collective_work_bytes(work->collective);
+    struct collective_work *copy = malloc(bytes);
+    if (copy == NULL) {
+        work->kind = WORK_EMPTY;
+        return cudaErrorMemoryAllocation;
+    }
+    memcpy(copy, work->collective, bytes);
+    work->collective = copy;
+    return cudaSuccess;
+}
+
+size_t work_graphs(const struct work *work, struct CUgraph_st *const **graphs) {
+    bool is_child = work->kind == WORK_GRAPH, has_bodies = work->kind == WORK_CONDITION;
+    *graphs = is_child ? &work->graph : has_bodies ? work->condition.bodies : NULL;
+    return is_child ? 1 : has_bodies ? work->condition.size : 0;
+}
+
+/** Of a conditional node: copies of its bodies. */
+static cudaError_t duplicate_bodies(struct work *copy) {
+    struct condition_work *to = &copy->condition;
+    struct CUgraph_st *const *from = to->bodies;
+    to->bodies = calloc(to->size, sizeof *to->bodies);
+    bool made = to->bodies != NULL;
+    for (unsigned n = 0; made && n < to->size; n++) {
+        to->bodies[n] = graph_copy(from[n]);
+        made = to->bodies[n] != NULL;
+    }
+    if (!made) {
+        work_free(copy);
+    }
+    return made ? cudaSuccess : cudaErrorMemoryAllocation;
+}
+
 cudaError_t work_duplicate(struct work *copy, const struct work *work) {
     *copy = *work;
     if (work->kind == WORK_GRAPH) {
         copy->graph = graph_copy(work->graph);
         copy->kind = copy->graph != NULL ? WORK_GRAPH : WORK_EMPTY;
         return copy->graph != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
+    }
+    if (work->kind == WORK_COLLECTIVE) {
+        return duplicate_collective(copy);
+    }
+    if (work->kind == WORK_CONDITION) {
+        return duplicate_bodies(copy);
     }
     if (work->kind != WORK_KERNEL) {
         return cudaSuccess;
@@ -351,6 +420,13 @@ void work_free(struct work *work) {
         free(work->kernel.parameters);
     } else if (work->kind == WORK_GRAPH) {
         graph_free(work->graph);
+    } else if (work->kind == WORK_COLLECTIVE) {
+        free(work->collective);
+    } else if (work->kind == WORK_CONDITION) {
+        for (unsigned n = 0; work->condition.bodies != NULL && n < work->condition.size; n++) {
+            graph_free(work->condition.bodies[n]);
+        }
+        free(work->condition.bodies);
     }
     work->kind = WORK_EMPTY;
 }

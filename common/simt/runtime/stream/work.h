@@ -20,8 +20,10 @@ enum work_kind {
     WORK_SET,
     WORK_HOST,
     WORK_GRAPH, /**< of nodes alone, as what follows */
+    WORK_CONDITION,
     WORK_RECORD,
-    WORK_WAIT
+    WORK_WAIT,
+    WORK_COLLECTIVE
 };
 
 /** Rows of bytes in memory: row r of plane p begins at pointer + p * slice + r * pitch. */
@@ -63,6 +65,15 @@ struct host_work {
 };
 
 struct CUgraph_st;
+struct collective_work;
+
+/** A conditional node. */
+struct condition_work {
+    cudaGraphConditionalHandle handle;
+    enum cudaGraphConditionalNodeType type;
+    unsigned size;
+    struct CUgraph_st **bodies; /**< (size) owned, like the array */
+};
 
 struct work {
     enum work_kind kind;
@@ -73,7 +84,9 @@ struct work {
         struct set_work set;
         struct host_work host;
         struct CUgraph_st *graph; /**< a child graph; owned */
-        cudaEvent_t event;        /**< recorded, or waited for */
+        struct condition_work condition;
+        cudaEvent_t event;                  /**< recorded, or waited for */
+        struct collective_work *collective; /**< owned */
     };
 };
 
@@ -105,5 +118,9 @@ cudaError_t work_run(struct runtime *runtime, const struct work *work, bool grap
 cudaError_t work_duplicate(struct work *copy, const struct work *work);
 
 void work_free(struct work *work);
+
+/** The graphs that are part of a piece of work: a child graph, the bodies of a conditional node.
+ *  @return how many */
+size_t work_graphs(const struct work *work, struct CUgraph_st *const **graphs);
 
 #endif

@@ -284,9 +284,9 @@ static cudaError_t reset(void) {
 }
 
 static cudaError_t unsupported(void) {
-    cudaIpcMemHandle_t handle;
-    cudaError_t first = cudaIpcGetMemHandle(&handle, NULL);
-    cudaError_t second = cudaIpcGetMemHandle(&handle, NULL);
+    unsigned long long used = 0;
+    cudaError_t first = cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used);
+    cudaError_t second = cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used);
     return first == second ? first : cudaErrorUnknown;
 }
 

@@ -5,6 +5,7 @@
  * They bring their own copy of the runtime and their kernels as machine code, and speak to the
  * driver. Their own errors only say that there is no driver.
  */
+#include <dlfcn.h>
 #include <link.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -35,12 +36,17 @@ static void note(struct found *found, const char *name) {
         length > 0 && (size_t)length < sizeof found->names - found->used ? (size_t)length : 0;
 }
 
+/** simt has an NCCL of its own. */
+static bool is_ours(const char *file) {
+    return strncmp(file, "libnccl.so", 10) == 0 && dlsym(RTLD_DEFAULT, "ncclEmulated") != NULL;
+}
+
 static int look(struct dl_phdr_info *info, size_t size, void *argument) {
     const char *slash = strrchr(info->dlpi_name, '/');
     const char *file = slash != NULL ? slash + 1 : info->dlpi_name;
     (void)size;
     for (size_t n = 0; n < sizeof libraries / sizeof *libraries; n++) {
-        if (strncmp(file, libraries[n].file, strlen(libraries[n].file)) == 0) {
+        if (strncmp(file, libraries[n].file, strlen(libraries[n].file)) == 0 && !is_ours(file)) {
             note(argument, libraries[n].name);
         }
     }

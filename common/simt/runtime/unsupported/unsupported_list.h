@@ -62,7 +62,6 @@
     X(cudaGraphAddMemFreeNode)                            \
     X(cudaGraphAddMemcpyNodeFromSymbol)                   \
     X(cudaGraphAddMemcpyNodeToSymbol)                     \
-    X(cudaGraphConditionalHandleCreate)                   \
     X(cudaGraphDebugDotPrint)                             \
     X(cudaGraphDestroyNode)                               \
     X(cudaGraphExecExternalSemaphoresSignalNodeSetParams) \
@@ -99,11 +98,6 @@
     X(cudaGraphicsVDPAURegisterVideoSurface)              \
     X(cudaImportExternalMemory)                           \
     X(cudaImportExternalSemaphore)                        \
-    X(cudaIpcCloseMemHandle)                              \
-    X(cudaIpcGetEventHandle)                              \
-    X(cudaIpcGetMemHandle)                                \
-    X(cudaIpcOpenEventHandle)                             \
-    X(cudaIpcOpenMemHandle)                               \
     X(cudaKernelSetAttributeForDevice)                    \
     X(cudaLibraryEnumerateKernels)                        \
     X(cudaLibraryGetGlobal)                               \

@@ -1,0 +1,83 @@
+/**
+ * @file decoder.h
+ * @brief Given: a decoder over the lab's two operators that writes without end, at constant memory.
+ *
+ * It takes Llama2 (RMSNorm, gated feed-forward, sequential residual) and GPT-NeoX (LayerNorm,
+ * biases, partial rotary embedding, parallel residual). Products are lab 09's solved kv_linear(),
+ * whose residual is the bias here. A token is one launch that begins it and one CUDA graph of all
+ * others, the same graph for every token: position and cache are in device memory.
+ *
+ *     sequential: x += attention(norm 0 of x);  x += feed-forward(norm 1 of x)
+ *     parallel:   x += attention(norm 0 of x) + feed-forward(norm 1 of x)
+ */
+#ifndef WARPBOOK_LABS_14_ENDLESS_TEXT_GIVEN_DECODER_H_
+#define WARPBOOK_LABS_14_ENDLESS_TEXT_GIVEN_DECODER_H_
+
+#include <stdint.h>
+
+#include "labs/14_endless_text/endless_text.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Weights of a layer in device memory: matrices row-major of the model's dtype, the rest fp32. */
+struct endless_layer {
+    const float *norms[2], *norm_biases[2]; /**< (C): of attention, of the feed-forward */
+    const void *qkv;                        /**< ((NH + 2 KVH) * HS, C): rows of q, k and v */
+    const void *out;                        /**< (C, NH*HS) */
+    const void *up;   /**< (hidden, C); gated: (2 * hidden, C), the gate's rows first */
+    const void *down; /**< (C, hidden) */
+    const float *qkv_bias, *out_bias, *up_bias, *down_bias; /**< NULL: none */
+};
+
+struct endless_model {
+    size_t C, hidden, L, NH, KVH, HS, V;
+    size_t rotary, sinks, window; /**< as in struct endless_attention */
+    bool layernorm;               /**< else RMSNorm */
+    bool parallel;                /**< residual */
+    bool gated;                   /**< SwiGLU; else `activation` */
+    enum nn_activation activation;
+    float eps, theta;
+    enum nn_rope_layout layout;
+    enum nn_dtype dtype;                       /**< of matrices and cache */
+    const void *embedding;                     /**< (V, C) */
+    const struct endless_layer *layers;        /**< (L), host memory */
+    const float *final_norm, *final_norm_bias; /**< (C) */
+    const void *classifier;                    /**< (V, C) */
+};
+
+struct endless_decoder;
+
+/** @param model copied, with its layers; its weights outlive the decoder */
+MUST_CHECK enum status endless_decoder_create(struct endless_decoder **decoder,
+                                              const struct endless_model *model,
+                                              const struct endless_functions *functions,
+                                              struct error *error);
+
+/** Frees; NULL is allowed. */
+void endless_decoder_free(struct endless_decoder *decoder);
+
+/**
+ * @brief Starts a token; does not wait. Tokens come in order; position 0 begins a text.
+ * @param token    below V
+ * @param position in the text: below INT32_MAX
+ * @param logits   device, (V); NULL: not wanted
+ */
+MUST_CHECK enum status endless_decoder_feed(struct endless_decoder *decoder, int32_t token,
+                                            size_t position, float *logits, struct error *error);
+
+/** Tokens launch their kernels one by one from now on, or, as at first, by the graph. */
+void endless_decoder_launch_singly(struct endless_decoder *decoder, bool singly);
+
+/** @return the stream of its work. */
+device_stream endless_decoder_stream(const struct endless_decoder *decoder);
+
+/** @return bytes of device memory that the decoder itself has: constant, however long the text. */
+size_t endless_decoder_bytes(const struct endless_decoder *decoder);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
