@@ -89,22 +89,6 @@ void simt_footprint_note(struct simt_footprint *f, uint64_t address, size_t byte
     }
 }
 
-void simt_footprint_visit(const struct simt_footprint *f,
-                          void (*visit)(void *context, uint64_t address, unsigned words),
-                          void *context) {
-    for (size_t n = 0; n < BUCKETS; n++) {
-        for (const struct page *page = f->buckets[n]; page != NULL; page = page->next) {
-            for (size_t set = 0; set < SET_WORDS; set++) {
-                uint64_t words = page->sets[0][set] | page->sets[1][set];
-                if (words != 0) {
-                    visit(context, (page->number << PAGE_SHIFT) + (set * 64 << WORD_SHIFT),
-                          (unsigned)__builtin_popcountll(words));
-                }
-            }
-        }
-    }
-}
-
 /* @return the sites of a page's words; NULL when memory is short */
 static atomic_uint *sites_of(struct page *page) {
     atomic_uint *sites = atomic_load(&page->sites), *none = NULL;
@@ -131,6 +115,22 @@ void simt_footprint_note_site(struct simt_footprint *f, uint64_t address, size_t
         atomic_uint *sites = page != NULL ? sites_of(page) : NULL;
         if (sites != NULL) {
             atomic_store_explicit(&sites[word % PAGE_WORDS], site + 1, memory_order_relaxed);
+        }
+    }
+}
+
+void simt_footprint_visit(const struct simt_footprint *f,
+                          void (*visit)(void *context, uint64_t address, unsigned words),
+                          void *context) {
+    for (size_t n = 0; n < BUCKETS; n++) {
+        for (const struct page *page = f->buckets[n]; page != NULL; page = page->next) {
+            for (size_t set = 0; set < SET_WORDS; set++) {
+                uint64_t words = page->sets[0][set] | page->sets[1][set];
+                if (words != 0) {
+                    visit(context, (page->number << PAGE_SHIFT) + (set * 64 << WORD_SHIFT),
+                          (unsigned)__builtin_popcountll(words));
+                }
+            }
         }
     }
 }

@@ -197,9 +197,9 @@ enum status simt_block_begin(struct simt_block_run *b, uint64_t order) {
     memset(b->block.shared, 0, b->block.shared_bytes); /* undefined on a GPU; zeros repeat */
     if (b->block.shadow != NULL) {
         simt_shadow_reset(b->block.shadow);
+        b->block.shadow->others = run->primaries != NULL ? &run->trace->has_waited : NULL;
         b->block.shadow->is_simple = b->block.cluster == NULL && run->witness == NULL &&
                                      (run->check & SIMT_CHECK_RACES) != 0;
-        b->block.shadow->others = run->primaries != NULL ? &run->trace->has_waited : NULL;
     }
     if (b->block.shadow != NULL && b->reserves_shared) {
         simt_shadow_mark(b->block.shadow, b->block.shared_bytes - SIMT_RESERVED_BYTES,

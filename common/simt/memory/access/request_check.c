@@ -588,8 +588,7 @@ static SIMT_COLD bool check_primaries(const struct simt_request *request) {
     return true;
 }
 
-/* Most reads: all of shared memory is written, and nothing since the last barrier. Others have more
- * to look at: where blocks of a cluster or the async proxy read. */
+/* Most reads: all of shared memory is written, and nothing since the last barrier. */
 static inline bool is_quiet_read(const struct simt_request *request) {
     return is_shared(request) && request->kind == SIMT_READ && !request->strong &&
            !request->async && !simt_request_is_remote(request) &&

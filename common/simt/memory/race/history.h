@@ -104,8 +104,8 @@ bool simt_history_try(struct simt_history *history, struct simt_agent *agent, si
                       struct simt_word_map *map, enum simt_access_kind kind);
 
 /**
- * @brief The same in a history of shared memory, for a store of one word by each lane of a mask, all
- *        different.
+ * @brief The same in a history of shared memory, for a store of one word by each lane of a mask,
+ * all different.
  * @param relative (32) bytes from `offset`, multiples of 4; 0 for other lanes
  */
 bool simt_history_try_words(struct simt_history *history, struct simt_agent *agent, size_t offset,

@@ -107,11 +107,11 @@ static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
     if (stream->capture != NULL) {
         return capture_add(stream, work);
     }
-    if (flight_is_needed(runtime, stream, work)) {
-        return submit_flight(runtime, stream, work);
-    }
     if (work->kind != WORK_KERNEL) {
         dependent_forget(stream);
+    }
+    if (flight_is_needed(runtime, stream, work)) {
+        return submit_flight(runtime, stream, work);
     }
     order_devices(runtime, stream, work, true);
     order_begin(runtime, stream);
@@ -174,6 +174,7 @@ static void free_stream(struct CUstream_st *stream) {
     node_list_free(&stream->tail);
     order_clock_free(&stream->clock);
     order_clock_free(&stream->reads);
+    dependent_forget(stream);
     free(stream);
 }
 
