@@ -1,16 +1,16 @@
 #!/bin/bash
-# Makes the checkpoints of datasets/reviews_bert and datasets/tiny_llama on one GPU, in calls of at most ten minutes.
+# Makes the checkpoints of datasets/reviews_bert, tiny_llama and tiny_neox on one GPU, in calls of at most ten minutes.
 # usage: recipe.sh BIN DATA OUT [STEP...]
 #   BIN   folder with train, train_vocab, evaluate, classify, generate, perplexity (their libraries in
 #         BIN or BIN/lib)
 #   DATA  folder with aclImdb_unsup.tar.xz, aclImdb_labelled.tar.xz, ag_news_test.csv
 #   OUT   folder for models, curves and logs; finished steps are not repeated, and an interrupted
 #         training is continued: call the script again until it says "all done"
-#   STEP  of: vocab speed_mlm mlm imdb agnews test_imdb test_agnews speed_lm lm test_lm ship; without: all, in order
+#   STEP  of: vocab speed_mlm mlm imdb agnews test_imdb test_agnews speed_lm lm test_lm neox ship; without: all, in order
 # Every figure below can be set in the environment: MLM_SECONDS=300 recipe.sh ...
 # TINY=1: a few steps of tiny models, for rehearsals on the CPU (DEVICE=gpu DTYPE=bf16 for simt).
 # STEPS_MLM, STEPS_LM: number of steps; without them as many as the time allows at the speed that speed_mlm and
-# speed_lm measured.
+# speed_lm measured. STEPS_NEOX: number of steps of tiny_neox.
 # Exit status: 0 all done; 3 time is over, call it again; 1 a step failed (the other steps were done).
 set -u
 BIN=${1:?BIN} DATA=${2:?DATA} OUT=${3:?OUT}
@@ -38,13 +38,16 @@ LENGTH=${LENGTH:-512}
 BERT=${BERT:---hidden 256 --layers 4 --heads 4 --intermediate 640}
 # With 3,072 pieces, tied: 7.95 MB.
 LLAMA=${LLAMA:---hidden 256 --layers 4 --heads 4 --intermediate 688}
+# With 3,072 pieces, tied: 4.08 MB in bf16, below 4 MiB.
+NEOX=${NEOX:---model gpt-neox --hidden 160 --layers 5 --heads 5 --tied}
 MLM_TRAIN=${MLM_TRAIN:---batch-size 64 --lr 1e-3 --warmup 0.02 --dropout 0 --weight-decay 0.01 --mlm-probability 0.15}
 IMDB_TRAIN=${IMDB_TRAIN:---batch-size 32 --epochs 4 --lr 1e-4 --warmup 0.1 --dropout 0.1 --weight-decay 0.01}
 # AG News: first masked-language training without labels. Both settings were chosen on rows held out of the training rows.
 AGNEWS_MLM=${AGNEWS_MLM:---batch-size 64 --max-steps 3000 --lr 5e-4 --warmup 0.05 --dropout 0.1 --weight-decay 0.01}
 AGNEWS_TRAIN=${AGNEWS_TRAIN:---batch-size 32 --epochs 4 --lr 4e-4 --warmup 0.1 --dropout 0.1 --weight-decay 0.01}
 LM_TRAIN=${LM_TRAIN:---batch-size 32 --lr 1.5e-3 --warmup 0.02 --schedule cosine --weight-decay 0.1 --beta2 0.99}
-STEPS_MLM=${STEPS_MLM:-0} STEPS_LM=${STEPS_LM:-0} SPEED_STEPS=${SPEED_STEPS:-300}
+NEOX_TRAIN=${NEOX_TRAIN:-${LM_TRAIN/1.5e-3/2e-3}}
+STEPS_MLM=${STEPS_MLM:-0} STEPS_LM=${STEPS_LM:-0} STEPS_NEOX=${STEPS_NEOX:-20000} SPEED_STEPS=${SPEED_STEPS:-300}
 EVERY=${EVERY:-1000} # steps between checkpoints and between evaluations
 HELD_OUT=${HELD_OUT:-1000} # texts held out of each training, for its curve and the choice of the best model
 ROWS=${ROWS:-0} VOCAB_ROWS=${VOCAB_ROWS:-0} TEST_ROWS=${TEST_ROWS:-0} # 0: all
@@ -52,9 +55,10 @@ AG_TRAIN=6000 AG_TEST=1600 # rows of the test file: the first for training, the 
 
 if [ "${TINY:-0}" = 1 ]; then
     [ "$DEVICE" = auto ] && DEVICE=cpu && DTYPE=fp32
-    WORDPIECE=400 BPE=400 LENGTH=32 STEPS_MLM=${TINY_STEPS:-12} STEPS_LM=${TINY_STEPS:-12} SPEED_STEPS=${TINY_SPEED:-3} EVERY=4 HELD_OUT=8
+    WORDPIECE=400 BPE=400 LENGTH=32 STEPS_MLM=${TINY_STEPS:-12} STEPS_LM=${TINY_STEPS:-12} STEPS_NEOX=${TINY_STEPS:-12} SPEED_STEPS=${TINY_SPEED:-3} EVERY=4 HELD_OUT=8
     ROWS=40 VOCAB_ROWS=200 TEST_ROWS=12 AG_TRAIN=60 AG_TEST=12
     BERT="--hidden 32 --layers 2 --heads 2" LLAMA="--hidden 32 --layers 2 --heads 2"
+    NEOX="--model gpt-neox --hidden 32 --layers 2 --heads 2 --tied" NEOX_TRAIN="$NEOX_TRAIN --batch-size 4"
     MLM_TRAIN="$MLM_TRAIN --batch-size 8 --accumulate 2" LM_TRAIN="$LM_TRAIN --batch-size 4"
     IMDB_TRAIN="$IMDB_TRAIN --epochs 2" AGNEWS_TRAIN="$AGNEWS_TRAIN --epochs 2"
     AGNEWS_MLM="$AGNEWS_MLM --batch-size 8 --max-steps 6"
@@ -187,6 +191,14 @@ step_lm() {
         --log-every 50 --resume
 }
 
+# The same task and texts for a GPT-NeoX.
+# shellcheck disable=SC2046
+step_neox() {
+    local LLAMA=$NEOX LM_TRAIN=$NEOX_TRAIN
+    lm neox 100000 "$OUT/neox" "$STEPS_NEOX" $(rows "$HELD_OUT") --save-every "$EVERY" --eval-every "$EVERY" \
+        --log-every 100 --resume
+}
+
 # The best model is chosen by reviews held out of the training half; the test half is used only once.
 # shellcheck disable=SC2086,SC2046
 step_imdb() {
@@ -247,9 +259,12 @@ step_test_lm() {
 # Collects the files for datasets/, and checks that each checkpoint has at most 8 MiB.
 step_ship() {
     local name from bytes
-    for name in reviews_bert tiny_llama; do
-        from=$OUT/imdb/best
-        [ $name = tiny_llama ] && from=$OUT/lm/best
+    for name in reviews_bert tiny_llama tiny_neox; do
+        case $name in
+            reviews_bert) from=$OUT/imdb/best ;;
+            tiny_llama) from=$OUT/lm/best ;;
+            tiny_neox) from=$OUT/neox/best ;;
+        esac
         rm -rf "${OUT:?}/ship/$name"
         mkdir -p "$OUT/ship" && cp -r "$from" "$OUT/ship/$name" || return
         bytes=$(cat "$OUT/ship/$name"/* | wc -c)
@@ -259,23 +274,24 @@ step_ship() {
     cp "$OUT"/imdb/log.jsonl "$OUT/ship/reviews_bert.jsonl"
     cp "$OUT"/mlm/log.jsonl "$OUT/ship/reviews_bert_mlm.jsonl"
     cp "$OUT"/lm/log.jsonl "$OUT/ship/tiny_llama.jsonl"
+    cp "$OUT"/neox/log.jsonl "$OUT/ship/tiny_neox.jsonl"
 }
 
 needs() {
     case $1 in
         speed_mlm) echo vocab.txt ;;
-        speed_lm) echo tokenizer.bin ;;
+        speed_lm | neox) echo tokenizer.bin ;;
         mlm) echo vocab.txt mlm.steps ;;
         lm) echo tokenizer.bin lm.steps ;;
         imdb | agnews) echo mlm/final ;;
         test_imdb) echo imdb.done ;;
         test_agnews) echo agnews.done ;;
         test_lm) echo lm/best tokenizer.bin ;;
-        ship) echo imdb.done lm.done ;;
+        ship) echo imdb.done lm.done neox.done ;;
     esac
 }
 
-[ $# -gt 0 ] || set -- vocab speed_mlm mlm imdb agnews test_imdb test_agnews speed_lm lm test_lm ship
+[ $# -gt 0 ] || set -- vocab speed_mlm mlm imdb agnews test_imdb test_agnews speed_lm lm test_lm neox ship
 missing=0
 for name in "$@"; do
     # shellcheck disable=SC2046
