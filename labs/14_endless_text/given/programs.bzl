@@ -14,7 +14,7 @@ def endless_programs():
         )
     stages_and_programs(
         lab = "14_endless_text",
-        data = ["//datasets:tiny_llama"],
+        data = ["//datasets:tiny_llama", "//datasets:tiny_neox"],
         deps = ["//common/programs/decoder:llama2_stages"],
         earlier = [],
         programs = {
@@ -27,5 +27,5 @@ def endless_programs():
         program_test(
             name = "endless_test",
             script = _LAB + "tests/endless_test.sh",
-            tools = [":generate", ":perplexity", "//common/programs/decoder:make_test_checkpoint"],
+            tools = [":generate", ":perplexity", "//common/programs/decoder:make_test_checkpoint", "//datasets:review_text.txt"],
         )

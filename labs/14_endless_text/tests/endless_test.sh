@@ -1,11 +1,11 @@
 #!/bin/bash
 # generate and perplexity without end: every stage writes the same text far beyond the model's
 # context, and bad flags get one clear line.
-# usage: endless_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT
+# usage: endless_test.sh PROGRAMS_SH GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT REVIEW_TEXT
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
-generate=$PWD/$2 perplexity=$PWD/$3
+generate=$PWD/$2 perplexity=$PWD/$3 review=$PWD/$5 neox=$PWD/datasets/tiny_neox
 "$PWD/$4" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
@@ -56,6 +56,14 @@ close "the window computed anew" dense.json anew.json
 accepts "$perplexity" "${tiny[@]}" -f text --window 1 --stage 1 --json one.json
 accepts "$perplexity" "${tiny[@]}" -f text --window 1 --recompute --stage 1 --json anew.json
 close "a window of one token" one.json anew.json
+
+# The GPT-NeoX that comes with the project: its card's figure, and its most likely text.
+accepts "$perplexity" "$neox" --file "$review" --stage 1 --dtype fp32 --json neox.json
+printf '"nats_per_token": 3.4247868\n' >card.json
+close "tiny_neox and its card" neox.json card.json
+accepts "$generate" "$neox" --stage 1 --dtype fp32 -t 0 -n 24 -i "This film"
+[ "$(cat out)" = "This film is a great example of how a movie can be made. The acting is great, the story is very good" ] ||
+    fail "tiny_neox writes '$(cat out)'"
 
 refuses "--sinks 4 without a window: give --window N, the last tokens that are kept beside them" \
     "$generate" "${tiny[@]}" --sinks 4
