@@ -219,11 +219,11 @@ void tile_encode(enum tile_format format, const double *values, size_t count, bo
 void tile_count(const struct simt_warp *warp, enum tile_format format,
                 const struct tile_shape *shape) {
     static const uint8_t counted[] = {
-        [TILE_F16] = SIMT_TENSOR_F16,  [TILE_BF16] = SIMT_TENSOR_BF16,
+        [TILE_F16] = SIMT_TENSOR_F16,   [TILE_BF16] = SIMT_TENSOR_BF16,
         [TILE_TF32] = SIMT_TENSOR_TF32, [TILE_F64] = SIMT_TENSOR_F64,
-        [TILE_E4M3] = SIMT_TENSOR_FP8, [TILE_E5M2] = SIMT_TENSOR_FP8,
-        [TILE_S8] = SIMT_TENSOR_INT8,  [TILE_U8] = SIMT_TENSOR_INT8,
-        [TILE_S4] = SIMT_TENSOR_INT4,  [TILE_U4] = SIMT_TENSOR_INT4};
+        [TILE_E4M3] = SIMT_TENSOR_FP8,  [TILE_E5M2] = SIMT_TENSOR_FP8,
+        [TILE_S8] = SIMT_TENSOR_INT8,   [TILE_U8] = SIMT_TENSOR_INT8,
+        [TILE_S4] = SIMT_TENSOR_INT4,   [TILE_U4] = SIMT_TENSOR_INT4};
     warp->block->counters->tensor_operations[counted[format]] +=
         2 * (uint64_t)shape->m * shape->n * shape->k;
 }
