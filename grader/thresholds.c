@@ -365,7 +365,7 @@ static const struct threshold thresholds[] = {
      "end_to_end",
      20,
      {0.3, 0, 0},
-     {0.16, 0, 0},
+     {0.2, 0, 0},
      "seven launches a layer and three more a token, the weights and the cache read once a token, "
      "a wait a token",
      "GPT-NeoX decode behind a full cache, 4 layers of 1024 channels, 4 sinks and 252 tokens (on "
