@@ -45,8 +45,9 @@ static pid_t start(const char *const test[2], const char *trick, int output) {
     return child;
 }
 
-/* A line of /proc/PID/status: whether the process keeps this signal waiting. */
-static bool blocks(pid_t process, int number) {
+/* A line of /proc/PID/status: the signals that the process keeps waiting, signal 1 in bit 0. They
+   are read once: between two readings a supervisor becomes a program that blocks none. */
+static unsigned long long blocked_by(pid_t process) {
     char path[64], line[256];
     unsigned long long mask = 0;
     snprintf(path, sizeof path, "/proc/%d/status", (int)process);
@@ -57,7 +58,13 @@ static bool blocks(pid_t process, int number) {
     if (file != NULL) {
         fclose(file);
     }
-    return (mask >> (number - 1) & 1) != 0;
+    return mask;
+}
+
+/* It blocks the signals by which it is handed all, and not SIGTERM. */
+static bool is_submission(pid_t process) {
+    const unsigned long long both = 1ULL << (HANDED_ALL - 1) | 1ULL << (SIGTERM - 1);
+    return (blocked_by(process) & both) == 1ULL << (HANDED_ALL - 1);
 }
 
 /* Supervisors block all signals, and are the test's children; the submission is one's child. */
@@ -65,8 +72,7 @@ static pid_t find_submission(pid_t test) {
     pid_t found[MOST];
     size_t count = children_below(test, found, MOST);
     for (size_t i = 0; i < count; i++) {
-        if (children_parent_of(found[i]) != test && blocks(found[i], HANDED_ALL) &&
-            !blocks(found[i], SIGTERM)) {
+        if (children_parent_of(found[i]) != test && is_submission(found[i])) {
             return found[i];
         }
     }
