@@ -307,7 +307,7 @@ int main(int argc, char **argv) {
          "of --op: ROWS,NH,KVH,HS, or C,NORMS"},
         {"model", 'm', FLAG_STRING, &o.model_text, "NAME",
          "only time per token: '70m', '160m', '2.8b', '6.9b', 'llama2-7b'"},
-        {"window", 'w', FLAG_INT, &o.window, "N",
+        {"window", 0, FLAG_INT, &o.window, "N",
          "only time per token: beside 4 sinks the last N tokens; 0: 1020"},
         {"step", 0, FLAG_STRING, &setup.step, "NAME", "only this step of the ladder"},
         LADDER_FLAG_ALL(&setup),
