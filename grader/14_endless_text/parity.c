@@ -280,7 +280,9 @@ NORMS_TEST(norms_with_odd_pointers, {.C = 64, .count = 2, .addends = 3, .skew = 
 
 /* mean(x^2) - mean^2 loses the variance here. */
 NORMS_TEST(far_from_zero,
-           {.C = 512, .count = 2, .layernorm = true, .bias = true, .addends = 3, .mean = 300.0f})
+           {.C = 512, .count = 2, .layernorm = true, .bias = true, .addends = 3, .mean = 300.0f},
+           {.C = 512, .count = 2, .layernorm = true, .bias = true, .addends = 3, .mean = 3000.0f},
+           {.C = 512, .count = 2, .layernorm = true, .bias = true, .addends = 3, .mean = 10000.0f})
 
 FIXTURE_TEST(parity, random_norms, 0) {
     for (int i = 0; i < 8 && !test_has_failed(); i++) {

@@ -143,8 +143,8 @@ static enum status check_output(struct endless_norms *n, size_t which, double me
         n->want[c] = y * (double)weight[c] + (n->spec.bias ? (double)bias[c] : 0.0);
     }
     double sums = tolerance_dot_f32(n->spec.C, 1.0).absolute + 0x1p-21;
-    /* What x and its mean are rounded by: the sums, and a tree of log2(C) more for the mean. */
-    double roundings = 3.0 + log2((double)n->spec.C);
+    /* Of x as large as its mean: the additions, and a sum that is rounded C times, by chance. */
+    double roundings = 3.0 + sqrt((double)n->spec.C);
     double absolute =
         heaviest * (normed * sums + roundings * 0x1p-24 * repeats_of(n) * largest * rstd) + 0x1p-22;
     TRY(device_buffer_get(&n->blocks[NORMS_OUT + which], n->got, &intact, &changed, error));

@@ -93,7 +93,7 @@ static void drop_lane(struct part *part) {
 
 static void add_lane(struct part *part, uint32_t lane, uint64_t address) {
     part->request.mask |= 1u << lane;
-    part->request.spread[lane] = (int32_t)(address - part->request.first);
+    part->request.offsets[lane] = (int32_t)(address - part->request.first);
     part->lanes[lane] = UINT32_MAX;
 }
 
@@ -137,8 +137,8 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     part->request.mask = 0;
     part->request.far = false;
     part->request.lanes = part->lanes;
-    memset(part->request.spread, 0, sizeof part->request.spread);
-    part->request.relative = part->request.spread;
+    memset(part->request.offsets, 0, sizeof part->request.offsets);
+    part->request.relative = part->request.offsets;
     memset(part->lanes, 0, sizeof part->lanes);
     add_lane(part, leader, first);
     if (home != whole->warp->block && !reach(&part->request, leader)) {
@@ -249,7 +249,7 @@ static void keep(const struct simt_request *request, const struct simt_pattern *
         simt_memory_extent(block->run->memory, request->first, &extent)) {
         kept.allocation = extent.begin;
     }
-    memcpy(kept.relative, request->spread, sizeof kept.relative);
+    memcpy(kept.relative, request->offsets, sizeof kept.relative);
     simt_xray_keep(block->xray, request->instruction->site, &kept);
 }
 
@@ -322,7 +322,7 @@ void simt_request_learn(const struct simt_request *request, size_t slot, uint64_
     }
     pattern->key = key;
     pattern->site = request->instruction->site;
-    memcpy(pattern->relative, request->spread, sizeof pattern->relative);
+    memcpy(pattern->relative, request->offsets, sizeof pattern->relative);
     pattern->serial = ++cache->serial;
     pattern->base_serial = 0;
     pattern->quick_count = 0;

@@ -72,7 +72,7 @@ struct simt_request {
     bool complete;           /**< no need to ask whether the bytes were written */
     bool dropped;            /**< a wild address with checks off: `host` is scratch memory */
     const int32_t *relative; /**< (SIMT_LANES) bytes from the first active lane; inactive ones: 0 */
-    int32_t spread[SIMT_LANES]; /**< these, where the pattern does not hold them */
+    int32_t offsets[SIMT_LANES]; /**< these, where the pattern does not hold them */
 };
 
 /** Moves the data of the lanes of a resolved request. */
@@ -176,9 +176,9 @@ SIMT_HOT uint32_t simt_first_lane(uint32_t mask) {
 /* Addresses from a row of 4-byte lanes: they wrap at 32 bits. */
 SIMT_HOT void simt_request_narrow(struct simt_request *request, const uint32_t base[SIMT_LANES]) {
     uint32_t first = base[simt_first_lane(request->mask)];
-    request->relative = request->spread;
+    request->relative = request->offsets;
     for (size_t n = 0; n < SIMT_LANES; n++) {
-        request->spread[n] = (int32_t)((base[n] - first) & request->lanes[n]);
+        request->offsets[n] = (int32_t)((base[n] - first) & request->lanes[n]);
     }
     request->first = first + (uint32_t)request->instruction->immediate;
     request->first &= UINT32_MAX;
@@ -188,10 +188,10 @@ SIMT_HOT void simt_request_wide(struct simt_request *request, const uint64_t bas
                                 int64_t offset) {
     uint64_t first = base[simt_first_lane(request->mask)];
     uint64_t far = 0;
-    request->relative = request->spread;
+    request->relative = request->offsets;
     for (size_t n = 0; n < SIMT_LANES; n++) {
         uint64_t relative = (base[n] - first) & (uint64_t)(int64_t)(int32_t)request->lanes[n];
-        request->spread[n] = (int32_t)relative;
+        request->offsets[n] = (int32_t)relative;
         far |= relative + ((uint64_t)1 << 31);
     }
     request->far = far >> 32 != 0;
@@ -283,7 +283,7 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
     uint32_t phase = simt_request_phase(request->first, cost);
     size_t slot = simt_request_pattern(request, cost);
     struct simt_pattern *pattern = &request->warp->block->cache->patterns[slot];
-    bool alike = simt_lanes_zero(request->spread);
+    bool alike = simt_lanes_zero(request->offsets);
     uint32_t width = request->bytes | request->instruction->joined;
     uint64_t key = simt_pattern_pack(&(struct simt_pattern_key){
         .mask = alike ? simt_pattern_mask(request->mask, cost, width) : request->mask,
@@ -295,7 +295,7 @@ SIMT_HOT void simt_request_match(struct simt_request *request, enum ptx_space sp
         .phase = phase,
         .joined = request->instruction->joined});
     bool known = pattern->key == key && pattern->site == request->instruction->site &&
-                 (alike || simt_lanes_equal(pattern->relative, request->spread));
+                 (alike || simt_lanes_equal(pattern->relative, request->offsets));
     if (!SIMT_LIKELY(known)) {
         simt_request_learn(request, slot, key);
     }
@@ -325,9 +325,9 @@ SIMT_HOT void simt_request_place_local(struct simt_request *request) {
     request->host = block->local + thread * block->local_bytes + request->first;
     for (int32_t n = 0; n < SIMT_LANES; n++) {
         int32_t apart = ((n - first) * stride) & (int32_t)request->lanes[n];
-        request->spread[n] = request->relative[n] + apart;
+        request->offsets[n] = request->relative[n] + apart;
     }
-    request->relative = request->spread;
+    request->relative = request->offsets;
 }
 
 /* Shared memory: the lanes stay inside the variable that the address comes from. */
