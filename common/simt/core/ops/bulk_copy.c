@@ -191,6 +191,21 @@ static bool store_row(const struct bulk_copy *copy, struct pieces *p, const int6
             move_elements(copy, p, place, buffer));
 }
 
+/* Who reads a row of a swizzled box with another swizzle is told. */
+static void note_swizzle(const struct bulk_copy *copy, uint32_t offset, uint32_t bytes) {
+    const struct simt_shadow *shadow = copy->home->shadow;
+    if (shadow == NULL || shadow->generic == NULL || copy->map.swizzle == TENSOR_SWIZZLE_NONE) {
+        return;
+    }
+    for (uint32_t at = 0; at < bytes; at += SIMT_GENERIC_BYTES) {
+        uint32_t place = tensor_swizzled(offset + at, (enum tensor_swizzle)copy->map.swizzle);
+        if (place / SIMT_GENERIC_BYTES <= shadow->shared_bytes / SIMT_GENERIC_BYTES) {
+            shadow->generic[place / SIMT_GENERIC_BYTES].box = copy->instruction;
+            shadow->generic[place / SIMT_GENERIC_BYTES].swizzle = copy->map.swizzle;
+        }
+    }
+}
+
 /* Goes through the rows of a box. */
 static bool move_box(const struct bulk_copy *copy) {
     const struct tensor_map *map = &copy->map;
@@ -220,6 +235,9 @@ static bool move_box(const struct bulk_copy *copy) {
                  : store_row(copy, &p, place, shared, buffer);
         if (!done) {
             return false;
+        }
+        if (load) {
+            note_swizzle(copy, copy->shared + n * row_bytes, row_bytes);
         }
     }
     return true;
