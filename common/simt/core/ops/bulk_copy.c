@@ -322,10 +322,34 @@ static bool read_map(struct simt_warp *warp, const struct simt_instruction *i, u
     return true;
 }
 
+/* Where the box lies in the tensor: an H100 stops with "illegal instruction" at any other place. */
+static bool check_place(struct simt_warp *warp, const struct bulk_copy *copy) {
+    const struct tensor_map *map = &copy->map;
+    int64_t first = (int64_t)copy->place[0] * map->element_bytes;
+    if (first % CHUNK != 0) {
+        simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
+                  "copies a box from element %d of dimension 0 on, which is byte %lld of a row: it "
+                  "must be a multiple of 16 bytes (on a GPU: an illegal instruction)",
+                  copy->place[0], (long long)first);
+        return false;
+    }
+    for (uint32_t d = 0; copy->direction == BULK_STORE && d < map->rank; d++) {
+        if (copy->place[d] < 0) {
+            simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_OUT_OF_BOUNDS, copy->shared,
+                      "stores a box from element %d of dimension %u on: a box that is stored may "
+                      "end outside its tensor, but not begin before it (on a GPU: an illegal "
+                      "instruction)",
+                      copy->place[d], d);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Where the box lies in shared memory. */
 static bool check_box(struct simt_warp *warp, const struct bulk_copy *copy) {
     if (copy->shared % 128 == 0) {
-        return true;
+        return check_place(warp, copy);
     }
     simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
               "copies a box at address %u of shared memory, which is no multiple of 128",

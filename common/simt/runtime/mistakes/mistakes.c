@@ -88,9 +88,9 @@ enum {
     X(bytes, two_copies, RING, 22, 0, "")                                                       \
     X(bytes, a_warp_copies, RING, 25, 0, "")                                                    \
     X(bytes, a_warp_arrives, RING, 27, 0, "")                                                   \
-    X(slot, filled_again_early, RING, 9, 2, "bulk copy of ")                                    \
-    X(slot, given_back_early, RING, 10, 2, "bulk copy of ")                                     \
-    X(slot, one_gives_nothing_back, RING, 18, 1, "lacks 1 of 128 arrivals")                     \
+    X(slot, filled_again_early, RING, 9, 2, "of shared memory that thread ")                    \
+    X(slot, given_back_early, RING, 10, 2, "of shared memory that thread ")                     \
+    X(slot, one_gives_nothing_back, RING, 18, 1, "lacks 1 of 1 arrivals")                       \
     X(slot, of_another_block, CLUSTER, 14, 1, "lacks 64 of 64 arrivals")                        \
     X(slot, one_thread_of_a_warp, RING, 24, 0, "")                                              \
     X(slot, one_thread_of_all, RING, 29, 0, "")                                                 \
@@ -142,6 +142,8 @@ enum {
     X(box, other_dimensions, BOX, 3, 1, "a box of 3 dimensions, but the tensor map has 2")      \
     X(box, no_map, BOX, 5, 1, "was not made by cuTensorMapEncodeTiled")                         \
     X(box, beyond_shared_memory_box, BOX, 13, 1, "out of bounds")                               \
+    X(box, begins_between, BOX, 15, 1, "which is byte 6 of a row")                              \
+    X(box, stored_from_before, BOX, 16, 1, "from element -8 of dimension 0 on")                 \
     X(box, row_beyond_input, RING, 17, 1, "out of bounds")                                      \
     X(box, row_beyond_shared, RING, 19, 1, "out of bounds")                                     \
     X(box, store_beyond_output, STORE, 9, 1, "out of bounds")                                   \

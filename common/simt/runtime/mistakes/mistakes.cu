@@ -14,7 +14,7 @@ namespace {
 enum { ROWS = 64, COLUMNS = 8, DEPTH = 16, SUMS = ROWS * COLUMNS };
 enum { STEPS = 6, ROW = 128, OUT_WORDS = 4096, IN_WORDS = 4096 };
 
-#if !defined(__CUDA_ARCH__) || defined(__CUDA_ARCH_FEAT_SM90_ALL) /* there is no other code */
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 __device__ __forceinline__ unsigned address_of(const void *p) {
     return (unsigned)__cvta_generic_to_shared(p);
@@ -161,6 +161,8 @@ __device__ void fill_registers(unsigned *a) {
     }
 }
 
+#endif
+
 /*
  * Wrong: 1 no wgmma.fence; 2 sums are stored before the wait; 3 the wait leaves the youngest group
  * alone; 4 no commit; 5 sums change between fence and wgmma; 6 sums are read between two wgmma; 7 B
@@ -174,6 +176,7 @@ __device__ void fill_registers(unsigned *a) {
  * that change behind the wait; 27 B is loaded again behind the wait; 28 another warpgroup works on.
  */
 template <int WAY> __global__ void __launch_bounds__(256) product(const int *in, int *out) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     __shared__ __align__(128) struct operands o;
     __shared__ __align__(8) uint64_t full;
     float d[4] = {0.0f, 0.0f, 0.0f, 0.0f}, e[4] = {0.0f, 0.0f, 0.0f, 0.0f};
@@ -285,6 +288,7 @@ template <int WAY> __global__ void __launch_bounds__(256) product(const int *in,
     if (WAY == 26 && e[0] == -1.0f) {
         out[0] = 0;
     }
+#endif
 }
 
 /* ---- A ring of two stages ---- */
@@ -305,6 +309,7 @@ template <int WAY> __global__ void __launch_bounds__(256) product(const int *in,
  * threads; 29 consumers meet at a barrier of their own before one of them gives back.
  */
 __global__ void __launch_bounds__(160) ring(const int *in, int *out, int way) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     __shared__ __align__(128) int stage[2][ROW];
     __shared__ __align__(8) uint64_t full[2], empty[2];
     int t = threadIdx.x, lane = t % 32;
@@ -372,14 +377,14 @@ __global__ void __launch_bounds__(160) ring(const int *in, int *out, int way) {
                 }
             }
         } else {
-            if (way == 10) {
-                arrive(&empty[s]);
-            }
             if (way == 23) {
                 while (!is_over(&full[s], round & 1)) {
                 }
             } else if (way != 14) {
                 wait(&full[way == 11 ? 1 - s : s], way == 1 ? 0 : (round & 1) ^ (way == 2));
+            }
+            if (way == 10) {
+                arrive(&empty[s]);
             }
             out[ROW * n + t] = stage[s][ROW - 1 - t];
             if (way == 24) {
@@ -412,6 +417,7 @@ __global__ void __launch_bounds__(160) ring(const int *in, int *out, int way) {
             out[t] = -1;
         }
     }
+#endif
 }
 
 /* ---- Stores ---- */
@@ -426,6 +432,7 @@ __global__ void __launch_bounds__(160) ring(const int *in, int *out, int way) {
  * barrier; 22 added to what is there; 23 two stores in a group; 24 all groups at the end.
  */
 __global__ void __launch_bounds__(128) store_rows(const int *in, int *out, int way) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     __shared__ __align__(128) int row[2][ROW];
     __shared__ __align__(8) uint64_t full;
     int t = threadIdx.x;
@@ -489,9 +496,12 @@ __global__ void __launch_bounds__(128) store_rows(const int *in, int *out, int w
     if (t == 0) {
         asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
     }
+#endif
 }
 
 /* ---- Boxes of tensors ---- */
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 __device__ __forceinline__ void load_box(unsigned to, const CUtensorMap *map, int column, int row,
                                          const void *barrier) {
@@ -500,6 +510,8 @@ __device__ __forceinline__ void load_box(unsigned to, const CUtensorMap *map, in
                  "l"(map), "r"(column), "r"(row), "r"(address_of(barrier))
                  : "memory");
 }
+
+#endif
 
 enum { BOX_ROWS = 64, BOX_COLUMNS = 64, BOX_BYTES = BOX_ROWS * BOX_COLUMNS * 2 };
 
@@ -511,7 +523,8 @@ enum { BOX_ROWS = 64, BOX_COLUMNS = 64, BOX_BYTES = BOX_ROWS * BOX_COLUMNS * 2 }
  * the wgmma has a swizzle of 64 and 7 none; 8 the box is read before it is waited for; 9 the wgmma
  * does not wait; 10 a box is stored without a proxy fence, 11 written again before its store has
  * read it; 12 the map's address is no multiple of 64; 13 the box ends beyond shared memory; 14 the
- * descriptor points beyond it.
+ * descriptor points beyond it; 15 the box begins between two multiples of 16 bytes; 16 one begins
+ * before its tensor and is stored.
  * Right: 20 a box half outside, 21 wholly; 22 the product; 23 of a box with a swizzle of 64 bytes
  * and its descriptor; 24 stored as a box; 25 the box's bytes are written by threads, whose layout
  * is their own, and multiplied.
@@ -519,6 +532,7 @@ enum { BOX_ROWS = 64, BOX_COLUMNS = 64, BOX_BYTES = BOX_ROWS * BOX_COLUMNS * 2 }
 __global__ void __launch_bounds__(128)
     boxes(const __grid_constant__ CUtensorMap map, const __grid_constant__ CUtensorMap narrow,
           const char *other, int *out, int way) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ unsigned char bytes[];
     __shared__ __align__(8) uint64_t full;
     int t = threadIdx.x;
@@ -542,7 +556,11 @@ __global__ void __launch_bounds__(128)
             load_box(address_of(box) + (way == 4    ? 64
                                         : way == 13 ? 4096
                                                     : 0),
-                     (const CUtensorMap *)named, way == 20 ? -32 : 0, way == 21 ? 64 : 0, &full);
+                     (const CUtensorMap *)named,
+                     way == 20   ? -32
+                     : way == 15 ? 3
+                                 : 0,
+                     way == 21 ? 64 : 0, &full);
         }
     }
     if (way != 8 && way != 9) {
@@ -571,7 +589,7 @@ __global__ void __launch_bounds__(128)
         store_sums(out, d);
         return;
     }
-    if (way == 10 || way == 11 || way == 24) {
+    if (way == 10 || way == 11 || way == 16 || way == 24) {
         __syncthreads();
         for (int n = t; n < BOX_BYTES / 4; n += 128) {
             ((int *)box)[n] = 0x3c003c00;
@@ -583,7 +601,7 @@ __global__ void __launch_bounds__(128)
         if (t == 0) {
             asm volatile("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%0, {%1, %1}], "
                          "[%2];" ::"l"(&map),
-                         "r"(0), "r"(address_of(box))
+                         "r"(way == 16 ? -8 : 0), "r"(address_of(box))
                          : "memory");
             commit_stores();
             if (way != 11) {
@@ -604,9 +622,12 @@ __global__ void __launch_bounds__(128)
         uint4 v = *(const uint4 *)(box + row * 128 + ((chunk ^ row % 8) * 16));
         ((uint4 *)out)[n] = v;
     }
+#endif
 }
 
 /* ---- Clusters ---- */
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 __device__ __forceinline__ unsigned rank_of_block() {
     unsigned r;
@@ -654,6 +675,8 @@ __device__ __forceinline__ void wait_cluster(const void *barrier, unsigned parit
                  : "memory");
 }
 
+#endif
+
 /*
  * Two blocks of 64 threads; each brings its number and its thread's to the other one.
  * Wrong: 1 a block returns while the other one may still read from it, 2 write to it, 3 send to it
@@ -667,6 +690,7 @@ __device__ __forceinline__ void wait_cluster(const void *barrier, unsigned parit
  * is given back; 28 the sender returns first, the receiver has all bytes.
  */
 __global__ void __launch_bounds__(64) blocks(const int *in, int *out, int way) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     __shared__ __align__(128) int here[64], got[64];
     __shared__ __align__(8) uint64_t full, back;
     int t = threadIdx.x;
@@ -808,6 +832,7 @@ __global__ void __launch_bounds__(64) blocks(const int *in, int *out, int way) {
             out[64 * own + t] = got[t];
         }
     }
+#endif
 }
 
 /* ---- Registers ---- */
@@ -820,6 +845,7 @@ __global__ void __launch_bounds__(64) blocks(const int *in, int *out, int way) {
  * .dec to more. Right: 20 nobody gives back what it has not; 21 twice; 22 one warpgroup alone.
  */
 __global__ void __launch_bounds__(384, 1) registers(int *out, int way) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     int warp = threadIdx.x / 32;
     if (way == 22) {
         if (warp < 4) {
@@ -848,14 +874,17 @@ __global__ void __launch_bounds__(384, 1) registers(int *out, int way) {
         REGISTERS("inc", 240);
     }
     out[threadIdx.x] = (int)threadIdx.x;
+#endif
 }
 
 /* ---- Dependent launches ---- */
 
 __global__ void produce(const int *in, int *out) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
     int n = blockIdx.x * blockDim.x + threadIdx.x;
     out[n] = in[n] + 1;
+#endif
 }
 
 /*
@@ -864,6 +893,7 @@ __global__ void produce(const int *in, int *out) {
  * then all meet; 21 the input of its own is read first; 22 the wait is in a branch that all take.
  */
 __global__ void consume(int *in, const int *from, int *out, int way) {
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     int n = blockIdx.x * blockDim.x + threadIdx.x, x = 0;
     if (way == 4) {
         in[n] = 7;
@@ -886,9 +916,8 @@ __global__ void consume(int *in, const int *from, int *out, int way) {
         __syncthreads();
     }
     out[n] = (way == 2 ? x : from[n] + x) * 2;
-}
-
 #endif
+}
 
 /* ---- Launches ---- */
 
@@ -945,11 +974,15 @@ cudaError_t allocate(struct buffers *b, enum kernel kernel) {
     return error == cudaSuccess ? cudaMemset(b->middle, 0, OUT_WORDS * 4) : error;
 }
 
-#define MISTAKES_WAYS(X)                                                                          \
-    X(0)                                                                                          \
-    X(1)                                                                                          \
-    X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(13) X(14) X(15) X(20) X(21) X(22) X(23) \
-        X(24) X(25) X(26) X(27) X(28)
+#define MISTAKES_WAYS(X)                                                                        \
+    X(0)                                                                                        \
+    X(1)                                                                                        \
+    X(2)                                                                                        \
+    X(3)                                                                                        \
+    X(4)                                                                                        \
+    X(5)                                                                                        \
+    X(6) X(7) X(8) X(9) X(10) X(11) X(13) X(14) X(15) X(20) X(21) X(22) X(23) X(24) X(25) X(26) \
+        X(27) X(28)
 
 cudaError_t launch_product(const struct buffers *b, int way) {
     unsigned threads = way == 28 ? 256 : 128;
