@@ -37,6 +37,7 @@
     X(no_max)           /* does not subtract the largest score */                               \
     X(half)             /* rounds the query to fp16 */                                          \
     X(counter_stays)    /* leaves a counter in the workspace that is not 0 */                   \
+    X(past_workspace)   /* counts behind its end */                                             \
     X(early)            /* attention starts early and does not wait */                          \
     X(early_norms)      /* so do additions */                                                   \
     X(waits)            /* copies the position to the host: nothing that can be recorded */     \
@@ -231,8 +232,9 @@ enum status endless_attention(const struct endless_attention *attention, void *w
         store_kernel<<<blocks_for(a.KVH * a.HS), THREADS, 0, stream>>>(a, mistake);
     }
     attention_kernel<<<blocks_for(a.NH * a.HS), THREADS, 0, stream>>>(a, mistake);
-    if (mistake == MISTAKE_counter_stays) {
-        count_kernel<<<1, 1, 0, stream>>>(a, (unsigned *)workspace);
+    if (mistake == MISTAKE_counter_stays || mistake == MISTAKE_past_workspace) {
+        size_t at = mistake == MISTAKE_past_workspace ? ENDLESS_WORKSPACE_BYTES : 0;
+        count_kernel<<<1, 1, 0, stream>>>(a, (unsigned *)((char *)workspace + at));
     }
     return device_launched("attention", error);
 }
