@@ -383,3 +383,39 @@ LAUNCH_TEST(hopper, a_box_is_added_but_for_what_is_outside, HOPPER_PTX) {
         EXPECT_NEAR(n + (inside ? 2.0 * (1000 + y * SIDE + x) : 0.0), got[n], 0.0);
     }
 }
+
+LAUNCH_TEST(hopper, hints_and_prefetches_change_nothing, HOPPER_PTX) {
+    enum { ROWS = 8, COLUMNS = 16, INT32 = 4 };
+    int tensor[ROWS * COLUMNS], in[64], before[64 + ROWS * COLUMNS];
+    for (int n = 0; n < ROWS * COLUMNS; n++) {
+        tensor[n] = 3 * n + 1;
+    }
+    for (int n = 0; n < 64; n++) {
+        in[n] = n * n;
+        before[n] = 1000 + n;
+    }
+    struct {
+        struct tensor_map map;
+        uint64_t in, out;
+    } arguments = {{.magic = TENSOR_MAP_MAGIC,
+                    .type = INT32,
+                    .element_bytes = 4,
+                    .rank = 2,
+                    .address = launch_testing_upload(t, tensor, sizeof tensor),
+                    .last = {COLUMNS - 1, ROWS - 1},
+                    .box = {COLUMNS, ROWS},
+                    .steps = {1, 1},
+                    .strides = {4 * COLUMNS}},
+                   launch_testing_upload(t, in, sizeof in),
+                   launch_testing_upload(t, before, sizeof before)};
+    if (!launch_testing_block_clean(t, "hinted", 64, &arguments)) {
+        return;
+    }
+    const int *got = launch_testing_result(t, arguments.out);
+    for (int n = 0; n < 64; n++) {
+        EXPECT_INT_EQ(in[n] + (n < 32 ? before[n] : 0), got[n]);
+    }
+    for (int n = 0; n < ROWS * COLUMNS; n++) {
+        EXPECT_INT_EQ(tensor[n], got[64 + n]);
+    }
+}
