@@ -7,7 +7,7 @@
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/stream.h"
 
-enum { ALIGNMENT = 256 };
+enum { ALIGNMENT = 256, PIECE = 32 << 20 };
 
 static const char by_node[] = "cudaGraphAddMemAllocNode";
 static const char by_capture[] = "cudaMallocAsync in a graph";
@@ -16,14 +16,16 @@ static uint64_t address_of(const void *pointer) {
     return (uint64_t)(uintptr_t)pointer;
 }
 
-/** @return bytes that graphs have allocated on a device. */
-static size_t used(const struct runtime *runtime, int device) {
+/** @return bytes that graphs have allocated on a device, in the pieces in which an H100 gives them.
+ */
+static size_t allocated(const struct runtime *runtime, int device) {
     size_t bytes = 0;
     for (size_t n = 0; n < runtime->graph_memory.count; n++) {
         struct simt_allocation allocation;
         bool found = simt_memory_find(runtime->memory,
                                       address_of(runtime->graph_memory.pointers[n]), &allocation);
-        bytes += found && !allocation.freed && allocation.device == device ? allocation.bytes : 0;
+        bool counts = found && !allocation.freed && allocation.device == device;
+        bytes += counts ? (allocation.bytes + PIECE - 1) / PIECE * PIECE : 0;
     }
     return bytes;
 }
@@ -150,10 +152,9 @@ static cudaError_t allocate(struct runtime *runtime, const struct work *work) {
         return status == STATUS_OUT_OF_MEMORY ? cudaErrorMemoryAllocation : cudaErrorInvalidValue;
     }
     struct graph_memory_use *use = &runtime->graph_memory.use[work->memory.device];
-    size_t now = used(runtime, work->memory.device);
-    use->high = now > use->high ? now : use->high;
-    use->reserved = now > use->reserved ? now : use->reserved;
-    use->reserved_high = use->reserved > use->reserved_high ? use->reserved : use->reserved_high;
+    size_t now = allocated(runtime, work->memory.device);
+    use->bytes = now > use->bytes ? now : use->bytes;
+    use->high = use->bytes > use->high ? use->bytes : use->high;
     runtime->report.allocations++;
     return cudaSuccess;
 }
@@ -288,15 +289,13 @@ static cudaError_t ask_use(const struct runtime *runtime, int device, int attrib
     if (value == NULL || !is_device(runtime, device)) {
         return value == NULL ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
     }
-    const struct graph_memory_use *use = &runtime->graph_memory.use[device];
-    const size_t values[] = {[cudaGraphMemAttrUsedMemCurrent] = used(runtime, device),
-                             [cudaGraphMemAttrUsedMemHigh] = use->high,
-                             [cudaGraphMemAttrReservedMemCurrent] = use->reserved,
-                             [cudaGraphMemAttrReservedMemHigh] = use->reserved_high};
     if (attribute < 0 || attribute > cudaGraphMemAttrReservedMemHigh) {
         return cudaErrorInvalidValue;
     }
-    *value = values[attribute];
+    bool high =
+        attribute == cudaGraphMemAttrUsedMemHigh || attribute == cudaGraphMemAttrReservedMemHigh;
+    const struct graph_memory_use *use = &runtime->graph_memory.use[device];
+    *value = high ? use->high : use->bytes;
     return cudaSuccess;
 }
 
@@ -310,20 +309,13 @@ static cudaError_t set_use(struct runtime *runtime, int device, int attribute,
     if (!is_device(runtime, device)) {
         return cudaErrorInvalidDevice;
     }
+    if (value != 0 || (attribute != cudaGraphMemAttrUsedMemHigh &&
+                       attribute != cudaGraphMemAttrReservedMemHigh)) {
+        return cudaErrorInvalidValue;
+    }
     struct graph_memory_use *use = &runtime->graph_memory.use[device];
-    if (value != 0) {
-        return cudaErrorInvalidValue;
-    }
-    switch (attribute) {
-    case cudaGraphMemAttrUsedMemHigh:
-        use->high = used(runtime, device);
-        return cudaSuccess;
-    case cudaGraphMemAttrReservedMemHigh:
-        use->reserved_high = use->reserved;
-        return cudaSuccess;
-    default:
-        return cudaErrorInvalidValue;
-    }
+    use->high = use->bytes;
+    return cudaSuccess;
 }
 
 cudaError_t simt_set_graph_memory(int device, int attribute, unsigned long long value) {
@@ -334,7 +326,7 @@ static cudaError_t trim(struct runtime *runtime, int device) {
     if (!is_device(runtime, device)) {
         return cudaErrorInvalidDevice;
     }
-    runtime->graph_memory.use[device].reserved = used(runtime, device);
+    runtime->graph_memory.use[device].bytes = allocated(runtime, device);
     return cudaSuccess;
 }
 

@@ -27,9 +27,8 @@ struct graph_memory {
     void **pointers; /**< (count) whose addresses are kept for nodes */
     size_t count, capacity;
     struct graph_memory_use {
-        size_t high;          /**< most bytes at a time */
-        size_t reserved;      /**< the same since cudaDeviceGraphMemTrim() */
-        size_t reserved_high; /**< the largest that `reserved` was */
+        size_t bytes; /**< most at a time since cudaDeviceGraphMemTrim(): graphs keep them */
+        size_t high;  /**< the largest that `bytes` was */
     } use[SIMT_MOST_DEVICES];
 };
 
