@@ -185,11 +185,11 @@ static enum status create_decoder(struct llama2 *m, const struct llama2_stored_w
     return m->engine->decoder_create(m->engine->context, &model, &m->decoder, error);
 }
 
-static enum status view_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status view_tensor(void *context, const struct decoder_tensor *tensor) {
     (void)context;
     bool vector = tensor->rank == 1;
-    *tensor->stored = (struct llama2_stored_tensor){
-        .data = *tensor->plain,
+    *tensor->stored = (struct decoder_stored_tensor){
+        .data = *tensor->plain[0],
         .dtype = NN_F32,
         .rows = vector ? 1 : tensor->shape[0],
         .columns = tensor->shape[vector ? 0 : 1],
