@@ -299,12 +299,14 @@ def main():
     parser.add_argument("shapes", nargs="+", choices=SHAPES)
     parser.add_argument("--runs", type=int, default=60, help="timed tokens of each way")
     parser.add_argument("--model", type=pathlib.Path, default=here.parent.parent / "datasets" / "tiny_neox")
+    parser.add_argument("--times", action="store_true", help="times alone, no texts")
     options = parser.parse_args()
     kernels = compiled()
     registered = torch.library.custom_op("warpbook::add", add, mutates_args=(),
                                          schema="(Tensor x, Tensor a, Tensor m) -> Tensor")
     with torch.no_grad():
-        compare_texts(options.model, 32, 300)
+        if not options.times:
+            compare_texts(options.model, 32, 300)
         for shape in options.shapes:
             time_alone(SHAPES[shape][0])
             time_tokens(shape, options.runs)
