@@ -24,9 +24,9 @@ static float value_of(size_t tensor, size_t i) {
     return (float)tensor + (float)i * 0x1p-10f;
 }
 
-static enum status make(void *context, const struct decoder_tensor *tensor) {
+static enum status make(void *context, const struct decoder_weight *tensor) {
     struct stored *s = context;
-    size_t count = decoder_tensor_count(tensor);
+    size_t count = decoder_weight_count(tensor);
     float plain[MOST];
     unsigned char *values = malloc(count * nn_dtype_bytes(s->dtype));
     if (count > MOST || values == NULL) {

@@ -76,7 +76,7 @@ static enum status place_all(void *context, struct device_matrices *to) {
 }
 
 /* Bytes of the tensors, which all fit into memory. */
-static enum status add_bytes(void *context, const struct decoder_tensor *tensor) {
+static enum status add_bytes(void *context, const struct decoder_weight *tensor) {
     struct llama2_device *device = context;
     const struct decoder_stored_tensor *t = tensor->stored;
     enum nn_dtype dtype = tensor->rank == 1 ? NN_F32 : device->dtype;

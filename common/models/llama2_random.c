@@ -149,7 +149,7 @@ struct views {
     size_t visited;
 };
 
-static enum status measure_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct views *v = context;
     size_t count;
     if (!checked_multiply(tensor->shape[0], tensor->rank == 1 ? 1 : tensor->shape[1], &count)) {
@@ -159,7 +159,7 @@ static enum status measure_tensor(void *context, const struct decoder_tensor *te
     return STATUS_OK;
 }
 
-static enum status view_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status view_tensor(void *context, const struct decoder_weight *tensor) {
     struct views *v = context;
     bool vector = tensor->rank == 1;
     size_t from = v->visited++;

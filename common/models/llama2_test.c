@@ -580,7 +580,7 @@ C_TEST(llama2_random, shapes_have_names) {
 }
 
 /* Uses stored fp32 tensors without a copy. */
-static enum status plain_view(void *context, const struct decoder_tensor *tensor) {
+static enum status plain_view(void *context, const struct decoder_weight *tensor) {
     (void)context;
     EXPECT_INT_EQ(NN_F32, tensor->stored->dtype);
     *tensor->plain[0] = tensor->stored->data;
@@ -614,7 +614,7 @@ C_TEST(llama2_random, stored_weights_keep_activations_in_range) {
 }
 
 /* The last element of every tensor is within its block: the sanitized run reads it. */
-static enum status touch(void *context, const struct decoder_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct decoder_stored_tensor *s = tensor->stored;
     size_t wide = nn_dtype_bytes(s->dtype), last = s->rows * s->columns - 1;
     float value;

@@ -17,7 +17,7 @@ static enum status round_matrix(const float *matrix, size_t count, enum nn_dtype
     return STATUS_OK;
 }
 
-static enum status round_and_store(void *dtype, const struct decoder_tensor *tensor) {
+static enum status round_and_store(void *dtype, const struct decoder_weight *tensor) {
     size_t columns = tensor->rank == 2 ? tensor->shape[1] : tensor->shape[0];
     size_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
     *tensor->stored = (struct decoder_stored_tensor){

@@ -4,13 +4,13 @@
 
 enum { CONFIG_LIMIT = 16 << 20 };
 
-enum status decoder_check_tensor(void *context, const struct decoder_tensor *tensor) {
+enum status decoder_check_tensor(void *context, const struct decoder_weight *tensor) {
     const struct decoder_loader *loader = context;
     return decoder_shards_check(loader->shards, tensor->name, tensor->shape, tensor->rank,
                                 loader->error);
 }
 
-struct decoder_stored_tensor decoder_stored_at(const struct decoder_tensor *tensor,
+struct decoder_stored_tensor decoder_stored_at(const struct decoder_weight *tensor,
                                                const void *data, enum nn_dtype dtype) {
     bool vector = tensor->rank == 1;
     return (struct decoder_stored_tensor){.data = data,
@@ -19,7 +19,7 @@ struct decoder_stored_tensor decoder_stored_at(const struct decoder_tensor *tens
                                           .columns = tensor->shape[vector ? 0 : 1]};
 }
 
-enum status decoder_point_tensor(void *context, const struct decoder_tensor *tensor) {
+enum status decoder_point_tensor(void *context, const struct decoder_weight *tensor) {
     static const enum nn_dtype dtypes[] = {
         [SAFETENSORS_F32] = NN_F32, [SAFETENSORS_F16] = NN_F16, [SAFETENSORS_BF16] = NN_BF16};
     const struct decoder_loader *loader = context;

@@ -17,13 +17,13 @@ struct decoder_loader {
 };
 
 /** Visitor, @p loader a struct decoder_loader. @return as decoder_shards_check() */
-enum status decoder_check_tensor(void *loader, const struct decoder_tensor *tensor);
+enum status decoder_check_tensor(void *loader, const struct decoder_weight *tensor);
 
 /** Visitor, behind decoder_check_tensor(): points the stored weights at the tensor. */
-enum status decoder_point_tensor(void *loader, const struct decoder_tensor *tensor);
+enum status decoder_point_tensor(void *loader, const struct decoder_weight *tensor);
 
 /** @return a tensor as stored at @p data; a vector is one row. */
-struct decoder_stored_tensor decoder_stored_at(const struct decoder_tensor *tensor,
+struct decoder_stored_tensor decoder_stored_at(const struct decoder_weight *tensor,
                                                const void *data, enum nn_dtype dtype);
 
 /**

@@ -13,13 +13,13 @@ union scratch {
 struct walk {
     const struct decoder_family *family;
     const void *config;
-    decoder_tensor_visitor *visit;
+    decoder_weight_visitor *visit;
     void *context;
     enum status status;
     char scope[64]; /* "model.layers.3." */
 };
 
-size_t decoder_tensor_count(const struct decoder_tensor *tensor) {
+size_t decoder_weight_count(const struct decoder_weight *tensor) {
     return tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
 }
 
@@ -39,7 +39,7 @@ static void visit_entry(struct walk *walk, const struct decoder_entry *entry, vo
     }
     char name[128];
     snprintf(name, sizeof name, "%s%s", walk->scope, entry->name);
-    struct decoder_tensor tensor = {
+    struct decoder_weight tensor = {
         .name = name,
         .rank = entry->columns != 0 ? 2 : 1,
         .shape = {f->extent(walk->config, entry->rows),
@@ -64,7 +64,7 @@ static void *layer_of(void *weights, size_t offset, size_t bytes, size_t l,
 
 enum status decoder_tensors_visit(const struct decoder_family *f, const void *config, size_t L,
                                   bool shared_classifier, void *stored, void *plain,
-                                  decoder_tensor_visitor *visit, void *context) {
+                                  decoder_weight_visitor *visit, void *context) {
     struct walk walk = {.family = f, .config = config, .visit = visit, .context = context};
     union scratch stored_scratch = {0}, plain_scratch = {0}, stored_layer = {0}, plain_layer = {0};
     stored = stored != NULL ? stored : &stored_scratch;

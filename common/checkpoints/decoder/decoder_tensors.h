@@ -26,7 +26,7 @@ struct decoder_stored_tensor {
     size_t columns;
 };
 
-struct decoder_tensor {
+struct decoder_weight {
     const char *name;  /**< "model.layers.3.mlp.up_proj.weight"; valid during the visit only */
     size_t rank;       /**< 1 or 2 */
     size_t shape[2];   /**< products of sizes up to INT32_MAX, and 3 times that: they fit */
@@ -38,10 +38,10 @@ struct decoder_tensor {
 };
 
 /** Called for each tensor, until it returns a status that is not STATUS_OK. */
-typedef enum status decoder_tensor_visitor(void *context, const struct decoder_tensor *tensor);
+typedef enum status decoder_weight_visitor(void *context, const struct decoder_weight *tensor);
 
 /** @return the elements of a tensor. */
-size_t decoder_tensor_count(const struct decoder_tensor *tensor);
+size_t decoder_weight_count(const struct decoder_weight *tensor);
 
 /** A row of a family's table. What kinds and extents mean is the family's. */
 struct decoder_entry {
@@ -87,7 +87,7 @@ size_t decoder_layer_tensors(const struct decoder_family *family, const void *co
 MUST_CHECK enum status decoder_tensors_visit(const struct decoder_family *family,
                                              const void *config, size_t L, bool shared_classifier,
                                              void *stored, void *plain,
-                                             decoder_tensor_visitor *visit, void *context);
+                                             decoder_weight_visitor *visit, void *context);
 
 #ifdef __cplusplus
 }

@@ -6,7 +6,7 @@
 
 #include "common/base/checked.h"
 
-enum status decoder_writer_measure(struct decoder_writer *w, const struct decoder_tensor *tensor) {
+enum status decoder_writer_measure(struct decoder_writer *w, const struct decoder_weight *tensor) {
     size_t count = tensor->shape[0];
     if ((tensor->rank == 2 && !checked_multiply(count, tensor->shape[1], &count)) ||
         !checked_add(w->bytes, arena_footprint(count, nn_dtype_bytes(w->dtype)), &w->bytes)) {
@@ -28,11 +28,11 @@ enum status decoder_writer_allocate(struct decoder_writer *w) {
                : error_set(w->error, status, "no memory for %zu bytes of weights", w->bytes);
 }
 
-enum status decoder_writer_keep(struct decoder_writer *w, const struct decoder_tensor *tensor,
+enum status decoder_writer_keep(struct decoder_writer *w, const struct decoder_weight *tensor,
                                 void **kept) {
     static const enum safetensors_dtype dtypes[] = {
         [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
-    size_t count = decoder_tensor_count(tensor), element = nn_dtype_bytes(w->dtype);
+    size_t count = decoder_weight_count(tensor), element = nn_dtype_bytes(w->dtype);
     *kept = arena_alloc(&w->arena, count, element);
     struct safetensors_tensor entry = {
         .name = strdup(tensor->name),

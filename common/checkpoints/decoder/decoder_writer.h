@@ -23,14 +23,14 @@ struct decoder_writer {
 
 /** Counts and measures a tensor. */
 MUST_CHECK enum status decoder_writer_measure(struct decoder_writer *writer,
-                                              const struct decoder_tensor *tensor);
+                                              const struct decoder_weight *tensor);
 
 /** Makes memory for what has been measured. */
 MUST_CHECK enum status decoder_writer_allocate(struct decoder_writer *writer);
 
 /** Enters a tensor. @param kept receives the memory of its values, which the caller fills */
 MUST_CHECK enum status decoder_writer_keep(struct decoder_writer *writer,
-                                           const struct decoder_tensor *tensor, void **kept);
+                                           const struct decoder_weight *tensor, void **kept);
 
 /** @param data receives a file of @p size bytes, which the caller frees */
 MUST_CHECK enum status decoder_writer_serialize(const struct decoder_writer *writer,

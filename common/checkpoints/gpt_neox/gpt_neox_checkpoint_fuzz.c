@@ -12,11 +12,11 @@
 #include "common/testing/fuzz.h"
 
 /* Reads both ends of a tensor, which lies inside the input. */
-static enum status touch(void *context, const struct decoder_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct fuzz_input *all = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
     const uint8_t *first = stored->data;
-    size_t count = decoder_tensor_count(tensor), bytes = count * nn_dtype_bytes(stored->dtype);
+    size_t count = decoder_weight_count(tensor), bytes = count * nn_dtype_bytes(stored->dtype);
     fuzz_require(stored->rows * stored->columns == count && first >= all->data &&
                  bytes <= (size_t)(all->data + all->size - first));
     volatile uint8_t ends[2] = {first[0], first[bytes - 1]};
@@ -24,8 +24,8 @@ static enum status touch(void *context, const struct decoder_tensor *tensor) {
     return STATUS_OK;
 }
 
-static enum status touch_fp32(void *context, const struct decoder_tensor *tensor) {
-    size_t count = decoder_tensor_count(tensor) / tensor->parts;
+static enum status touch_fp32(void *context, const struct decoder_weight *tensor) {
+    size_t count = decoder_weight_count(tensor) / tensor->parts;
     (void)context;
     for (size_t part = 0; part < tensor->parts; part++) {
         volatile float ends[2] = {(*tensor->plain[part])[0], (*tensor->plain[part])[count - 1]};

@@ -12,13 +12,13 @@ struct converter {
 };
 
 /* query_key_value is always copied, as its rows are separated. */
-static bool used_in_place(const struct decoder_tensor *tensor) {
+static bool used_in_place(const struct decoder_weight *tensor) {
     return tensor->parts == 1 && decoder_stored_is_fp32(tensor->stored);
 }
 
-static enum status measure_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
-    size_t part = decoder_tensor_count(tensor) / tensor->parts;
+    size_t part = decoder_weight_count(tensor) / tensor->parts;
     size_t bytes = used_in_place(tensor) ? 0 : arena_footprint(part, sizeof(float));
     for (size_t i = 0; i < tensor->parts; i++) {
         if (!checked_add(converter->bytes, bytes, &converter->bytes)) {
@@ -30,7 +30,7 @@ static enum status measure_tensor(void *context, const struct decoder_tensor *te
 }
 
 /* One part of query_key_value, row by row. A bias has rows of one element. */
-static enum status separate(const struct converter *converter, const struct decoder_tensor *tensor,
+static enum status separate(const struct converter *converter, const struct decoder_weight *tensor,
                             size_t part, float *values) {
     const struct decoder_stored_tensor *stored = tensor->stored;
     size_t rows = converter->config->C, columns = tensor->rank == 2 ? tensor->shape[1] : 1;
@@ -43,10 +43,10 @@ static enum status separate(const struct converter *converter, const struct deco
     return STATUS_OK;
 }
 
-static enum status convert_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status convert_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
-    size_t count = decoder_tensor_count(tensor) / tensor->parts;
+    size_t count = decoder_weight_count(tensor) / tensor->parts;
     if (used_in_place(tensor)) {
         *tensor->plain[0] = stored->data;
         return STATUS_OK;

@@ -94,7 +94,7 @@ static_assert(sizeof(struct gpt_neox_stored_layer) <= DECODER_SCRATCH_BYTES, "a 
 
 enum status gpt_neox_tensors_visit(const struct gpt_neox_config *config, bool shared_classifier,
                                    struct gpt_neox_stored_weights *stored,
-                                   struct gpt_neox_weights *plain, decoder_tensor_visitor *visit,
+                                   struct gpt_neox_weights *plain, decoder_weight_visitor *visit,
                                    void *context) {
     return decoder_tensors_visit(&family, config, config->L, shared_classifier, stored, plain,
                                  visit, context);

@@ -44,7 +44,7 @@ MUST_CHECK enum status gpt_neox_tensors_visit(const struct gpt_neox_config *conf
                                               bool shared_classifier,
                                               struct gpt_neox_stored_weights *stored,
                                               struct gpt_neox_weights *plain,
-                                              decoder_tensor_visitor *visit, void *context);
+                                              decoder_weight_visitor *visit, void *context);
 
 #ifdef __cplusplus
 }

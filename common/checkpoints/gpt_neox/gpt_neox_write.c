@@ -14,13 +14,13 @@ struct writer {
     struct decoder_writer kept;
 };
 
-static enum status measure_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     return decoder_writer_measure(&w->kept, tensor);
 }
 
 /* Puts the rows of q, k and v where query_key_value has them. A bias has rows of one element. */
-static void join(const struct writer *w, const struct decoder_tensor *tensor, unsigned char *kept) {
+static void join(const struct writer *w, const struct decoder_weight *tensor, unsigned char *kept) {
     size_t columns = tensor->rank == 2 ? tensor->shape[1] : 1;
     for (size_t part = 0; part < tensor->parts; part++) {
         for (size_t row = 0; row < w->config->C; row++) {
@@ -31,14 +31,14 @@ static void join(const struct writer *w, const struct decoder_tensor *tensor, un
     }
 }
 
-static enum status add_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status add_tensor(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     void *kept;
     TRY(decoder_writer_keep(&w->kept, tensor, &kept));
     if (tensor->parts > 1) {
         join(w, tensor, kept);
     } else {
-        nn_dtype_store(kept, *tensor->plain[0], decoder_tensor_count(tensor), w->kept.dtype);
+        nn_dtype_store(kept, *tensor->plain[0], decoder_weight_count(tensor), w->kept.dtype);
     }
     return STATUS_OK;
 }

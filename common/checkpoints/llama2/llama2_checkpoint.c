@@ -8,7 +8,7 @@
 
 /* Allocates the layers' structs and sets the weights' pointers with `visit`. */
 static enum status point_weights(struct llama2_checkpoint *checkpoint, struct llama2_weights *plain,
-                                 decoder_tensor_visitor *visit, void *context,
+                                 decoder_weight_visitor *visit, void *context,
                                  struct error *error) {
     struct llama2_stored_weights *weights = &checkpoint->weights;
     size_t L = checkpoint->config.L;
@@ -101,7 +101,7 @@ static enum status open_folder(struct llama2_checkpoint *checkpoint, const char 
 }
 
 /* llama2.c's tensors are all fp32; llama2c_open() has set their pointers. */
-static enum status point_llama2c(void *context, const struct decoder_tensor *tensor) {
+static enum status point_llama2c(void *context, const struct decoder_weight *tensor) {
     (void)context;
     *tensor->stored = decoder_stored_at(tensor, *tensor->plain[0], NN_F32);
     return STATUS_OK;

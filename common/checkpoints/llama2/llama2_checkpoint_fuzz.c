@@ -12,7 +12,7 @@
 #include "common/testing/fuzz.h"
 
 /* Reads both ends of a tensor, which lies inside the input. */
-static enum status touch(void *context, const struct decoder_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct fuzz_input *all = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
     const uint8_t *first = stored->data;
@@ -25,7 +25,7 @@ static enum status touch(void *context, const struct decoder_tensor *tensor) {
     return STATUS_OK;
 }
 
-static enum status touch_fp32(void *context, const struct decoder_tensor *tensor) {
+static enum status touch_fp32(void *context, const struct decoder_weight *tensor) {
     (void)context;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     volatile float ends[2] = {(*tensor->plain[0])[0], (*tensor->plain[0])[count - 1]};

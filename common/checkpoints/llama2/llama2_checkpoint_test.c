@@ -380,7 +380,7 @@ struct sparse {
     size_t offset;
 };
 
-static enum status add_sparse_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status add_sparse_tensor(void *context, const struct decoder_weight *tensor) {
     struct sparse *sparse = context;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     fprintf(sparse->header, "%c\"%s\":{\"dtype\":\"BF16\",\"shape\":[%zu",

@@ -10,7 +10,7 @@ struct converter {
     struct error *error;
 };
 
-static enum status measure_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
     size_t bytes = decoder_stored_is_fp32(stored)
@@ -22,7 +22,7 @@ static enum status measure_tensor(void *context, const struct decoder_tensor *te
     return STATUS_OK;
 }
 
-static enum status convert_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status convert_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
     if (decoder_stored_is_fp32(stored)) {

@@ -103,7 +103,7 @@ size_t llama2_layer_tensors(const struct llama2_config *config) {
 
 enum status llama2_tensors_visit(const struct llama2_config *config, bool shared_classifier,
                                  struct llama2_stored_weights *stored, struct llama2_weights *plain,
-                                 decoder_tensor_visitor *visit, void *context) {
+                                 decoder_weight_visitor *visit, void *context) {
     return decoder_tensors_visit(&family, config, config->L, shared_classifier, stored, plain,
                                  visit, context);
 }

@@ -49,7 +49,7 @@ MUST_CHECK enum status llama2_tensors_visit(const struct llama2_config *config,
                                             bool shared_classifier,
                                             struct llama2_stored_weights *stored,
                                             struct llama2_weights *plain,
-                                            decoder_tensor_visitor *visit, void *context);
+                                            decoder_weight_visitor *visit, void *context);
 
 #ifdef __cplusplus
 }

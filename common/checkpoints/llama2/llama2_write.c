@@ -53,17 +53,17 @@ const char *llama2_shard_name(size_t shard, size_t shards, char name[LLAMA2_SHAR
 /* ---- One file ---- */
 
 /* wq and wk in the interleaved layout: their rows are written in another order. */
-static bool needs_permutation(const struct writer *w, const struct decoder_tensor *tensor) {
+static bool needs_permutation(const struct writer *w, const struct decoder_weight *tensor) {
     return tensor->rope_heads > 0 && w->config->rope_layout == NN_ROPE_INTERLEAVED;
 }
 
-static enum status measure_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     if (next_shard(w) != w->shard) {
         return STATUS_OK;
     }
     TRY(decoder_writer_measure(&w->kept, tensor));
-    size_t count = decoder_tensor_count(tensor);
+    size_t count = decoder_weight_count(tensor);
     if (needs_permutation(w, tensor) && count > w->most_permuted) {
         w->most_permuted = count;
     }
@@ -79,7 +79,7 @@ static void permute_rows(float *out, const float *in, size_t heads, size_t HS, s
     }
 }
 
-static enum status add_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status add_tensor(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     if (next_shard(w) != w->shard) {
         return STATUS_OK;
@@ -91,7 +91,7 @@ static enum status add_tensor(void *context, const struct decoder_tensor *tensor
         permute_rows(w->permuted, values, tensor->rope_heads, w->config->HS, tensor->shape[1]);
         values = w->permuted;
     }
-    nn_dtype_store(kept, values, decoder_tensor_count(tensor), w->options->dtype);
+    nn_dtype_store(kept, values, decoder_weight_count(tensor), w->options->dtype);
     return STATUS_OK;
 }
 
@@ -137,11 +137,11 @@ enum status llama2_shard_serialize(const struct llama2_config *config,
 
 /* ---- The index ---- */
 
-static enum status add_to_map(void *context, const struct decoder_tensor *tensor) {
+static enum status add_to_map(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     char name[LLAMA2_SHARD_NAME_BYTES];
     llama2_shard_name(next_shard(w), w->options->shards, name);
-    w->bytes += decoder_tensor_count(tensor) * nn_dtype_bytes(w->options->dtype);
+    w->bytes += decoder_weight_count(tensor) * nn_dtype_bytes(w->options->dtype);
     return cJSON_AddStringToObject(w->map, tensor->name, name) != NULL ? STATUS_OK
                                                                        : STATUS_OUT_OF_MEMORY;
 }

@@ -5,7 +5,7 @@
 #include "common/testing/fuzz.h"
 
 /* Reads both ends of a tensor, which lies inside the input. */
-static enum status touch(void *context, const struct decoder_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct fuzz_input *input = context;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     const float *values = *tensor->plain[0];

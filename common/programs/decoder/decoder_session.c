@@ -250,7 +250,7 @@ static enum status compare_stored(struct matrices *matrices,
     return STATUS_OK;
 }
 
-static enum status compare_dtype(void *context, const struct decoder_tensor *tensor) {
+static enum status compare_dtype(void *context, const struct decoder_weight *tensor) {
     return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
 }
 
@@ -262,7 +262,7 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
-static enum status compare_gpt_neox_dtype(void *context, const struct decoder_tensor *tensor) {
+static enum status compare_gpt_neox_dtype(void *context, const struct decoder_weight *tensor) {
     return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
 }
 

@@ -47,13 +47,13 @@ struct decoder {
     float *logits, *scratch; /* (V): after the last token fed; a copy for the sampler */
 };
 
-static enum status count_values(void *context, const struct decoder_tensor *tensor) {
+static enum status count_values(void *context, const struct decoder_weight *tensor) {
     *(size_t *)context += tensor->stored->rows * tensor->stored->columns;
     return STATUS_OK;
 }
 
 /* Converts a tensor to fp32; matrices are first rounded to the decoder's dtype. */
-static enum status take_tensor(void *context, const struct decoder_tensor *tensor) {
+static enum status take_tensor(void *context, const struct decoder_weight *tensor) {
     struct decoder *d = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
     size_t count = stored->rows * stored->columns;
