@@ -95,7 +95,7 @@ static enum status share_board(struct ranks *r, struct error *error) {
     }
     return sent && r->board != NULL
                ? STATUS_OK
-               : error_set(error, STATUS_IO, "the ranks cannot share memory of the host");
+               : error_set(error, STATUS_IO, "the ranks of this host cannot share memory");
 }
 
 static enum status check_count(int gpus, const struct started *s, struct error *error) {
@@ -114,7 +114,8 @@ static enum status check_count(int gpus, const struct started *s, struct error *
 static enum status meet(struct ranks *r, const struct started *s, struct error *error) {
     r->rank = s->rank;
     r->local = s->local;
-    snprintf(r->job, sizeof r->job, "%s", s->job);
+    const char *place = getenv("WARPBOOK_RENDEZVOUS"); /* where they meet is their name, too */
+    snprintf(r->job, sizeof r->job, "%s", place != NULL && place[0] != '\0' ? place : s->job);
     TRY(rendezvous_meet(&r->sockets, r->rank, r->count, r->job, error));
     return share_board(r, error);
 }
@@ -372,7 +373,8 @@ int ranks_end(struct ranks *r, const char *program, const struct error *error, e
     if (!well && r != NULL) {
         fail(r, program, error, status);
     }
-    enum status met = ranks_all_gather(r, NULL, 0, NULL, NULL);
+    uint32_t signal_ = (uint32_t)number; /* only some ranks have seen it */
+    enum status met = ranks_largest(r, &signal_, NULL);
     if (r != NULL) {
         part(r, met);
     }
@@ -383,5 +385,5 @@ int ranks_end(struct ranks *r, const char *program, const struct error *error, e
     if (r != NULL) {
         ranks_free(r);
     }
-    return status == STATUS_OK ? 0 : status == STATUS_INTERRUPTED ? 128 + number : 1;
+    return status == STATUS_OK ? 0 : status == STATUS_INTERRUPTED ? 128 + (int)signal_ : 1;
 }
