@@ -29,7 +29,7 @@ extern "C" {
 #define MANY_MAX_COUNT ((size_t)1 << 30)
 
 /** Largest N of many_linear(). */
-#define MANY_MAX_N ((size_t)1 << 16)
+#define MANY_MAX_N ((size_t)1 << 14)
 
 /**
  * Symmetric scratch memory of a rank, 16 MiB. It is zeros before the first call; later a call finds
