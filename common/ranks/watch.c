@@ -8,6 +8,7 @@
  * shared memory, which has no name.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -110,7 +111,7 @@ static void *watch(void *context) {
 
 enum status ranks_watch(struct ranks *r, struct error *error) {
     sigset_t all, before;
-    if (pipe(r->wake) != 0) {
+    if (pipe2(r->wake, O_CLOEXEC) != 0) {
         r->wake[0] = r->wake[1] = -1;
         return error_set(error, STATUS_IO, "cannot make a pipe: %s", strerror(errno));
     }
