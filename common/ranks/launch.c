@@ -244,12 +244,16 @@ static int exit_status(const struct ranks *r, const struct supervision *s) {
     return 0;
 }
 
-/* A rank that failed has said why, unless somebody ended it without a word: a library's exit(). */
+/* A rank that failed has said why, unless a library ended it; or it left while others needed it. */
 static void report_silence(struct ranks *r, const struct supervision *s) {
-    int status = r->statuses[s->first];
+    int who = s->first;
+    for (int i = 0; i < r->count && s->broken; i++) {
+        who = r->statuses[i] == 0 ? i : who;
+    }
+    int status = r->statuses[who];
     if (s->broken && WIFEXITED(status) && ranks_claim(r)) {
-        fprintf(stderr, "%s: rank %d of %d has ended with exit status %d\n", r->program, s->first,
-                r->count, WEXITSTATUS(status));
+        fprintf(stderr, "%s: rank %d of %d has ended with exit status %d, before the others\n",
+                r->program, who, r->count, WEXITSTATUS(status));
     }
 }
 
