@@ -60,8 +60,6 @@ accepts "${two[@]}" --zero 1 -o zero
 same zero
 accepts "${common[@]}" --gpus 4 -o four
 near one four
-accepts "${common[@]}" --gpus 4 --zero 1 -o four_zero
-cmp four/final/model.safetensors four_zero/final/model.safetensors || fail "ZeRO-1 of 4 has other bits"
 
 # ---- Wrong ----
 
@@ -101,7 +99,6 @@ ranks "-o differ" "-o differ --data others.txt"
 [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $(cat err)"
 says "the training data must be the same on all ranks: " err
 rm -rf differ
-sed 's/"step": 2/"step": 2/' /dev/null # nothing yet has the other checkpoint
 accepts "${common[@]}" --seed 2 -o other
 ranks "-o differ --load-checkpoint one/final" "-o differ --load-checkpoint other/final"
 [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $(cat err)"
@@ -127,6 +124,7 @@ ended() {
     [ "$code" -ne 0 ] || return 0
     [ "$(grep -c '^train: ' err)" -eq 1 ] || fail "not one line: $(cat err)"
     grep -qE "$1" err || fail "want '$1': $(cat err)"
+    [ -z "${VERBOSE:-}" ] || cat err
     sed -n 's/.* while \(.*\): the other.*/\1/p' err >>phases
 }
 
@@ -134,7 +132,7 @@ ended() {
 kill_rank() {
     start "${two[@]}" -o killed --resume
     while kill -0 "$pid" 2>/dev/null; do
-        if eval "$2"; then
+        if eval "$2" && [ "$(ranks_of | wc -l)" -eq 2 ]; then
             ranks_of | sed -n "$(($1 + 1))p" | xargs -r kill -9 2>/dev/null
             break
         fi
@@ -144,9 +142,11 @@ kill_rank() {
 
 : >phases
 for rank in 0 1; do
-    kill_rank $rank '[ -n "$(ranks_of)" ]'
+    rm -rf killed
+    kill_rank $rank true
+    rm -f killed/log.jsonl
     kill_rank $rank '[ -e killed/log.jsonl ]'
-    kill_rank $rank 'grep -q "step [12]/" out'
+    kill_rank $rank 'grep -q "step 1/" out'
     kill_rank $rank '[ -e killed/checkpoint-2.partial ] || [ -e killed/checkpoint-4.partial ]'
 done
 for ((i = 0; i < kills; i++)); do
@@ -155,6 +155,9 @@ for ((i = 0; i < kills; i++)); do
 done
 accepts "${two[@]}" -o killed --resume
 same killed
+for phase in training "writing a checkpoint"; do
+    says "$phase" phases
+done
 echo "killed while: $(sort phases | uniq -c | tr -s ' \n' ' ')"
 
 # Ctrl-C and SIGTERM of one rank: a checkpoint of all, and it goes on.
