@@ -125,6 +125,20 @@ static enum status take_all(struct loader *l, struct many_parts *parts, struct e
     return take(l, &m->classifier, l->whole->dtype, &classifier, 1, error);
 }
 
+/* The kernels read 16 bytes at a time. */
+static enum status check_width(const struct loader *l, const struct decoder_model *m,
+                               struct error *error) {
+    size_t element = nn_dtype_bytes(l->whole->dtype);
+    if (m->NH * m->HS * element % 16 == 0 && m->hidden * element % 16 == 0) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT,
+                     "a model cut into %d parts has %zu channels of heads and %zu hidden channels "
+                     "on a rank: in %s both must be multiples of %zu",
+                     l->ranks, m->NH * m->HS, m->hidden, nn_dtype_name(l->whole->dtype),
+                     16 / element);
+}
+
 static void describe(const struct loader *l, struct many_parts *parts) {
     const struct llama2_config *c = l->whole->config;
     struct many_part k, gate;
@@ -158,6 +172,7 @@ static enum status load(struct loader *l, struct many_parts *parts, struct error
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", c->L);
     }
     describe(l, parts);
+    TRY(check_width(l, &parts->model, error));
     TRY(take_all(l, parts, error));
     parts->bytes = l->bytes;
     l->staging = malloc(l->largest + 1);
