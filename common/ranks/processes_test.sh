@@ -11,7 +11,7 @@ unset SLURM_STEP_ID OMPI_COMM_WORLD_RANK PMI_RANK WARPBOOK_RENDEZVOUS
 
 # left: processes of this test that still run.
 left() {
-    pgrep -f "^$case " | grep -vx "${1:-none}"
+    pgrep -f "^$case "
 }
 
 # one_line TEXT: all that was said.
@@ -66,7 +66,9 @@ for who in launcher pid other; do
         rm -f pid other
         start "$case" --gpus 2 --case signal
         await [ -s pid ] && await [ -s other ]
-        [ $who = launcher ] && kill -$signal "$pid" || kill -$signal "$(cat $who)"
+        target=$pid
+        [ $who = launcher ] || target=$(cat $who)
+        kill -$signal "$target"
         ends $((128 + $(kill -l $signal)))
         one_line "case: interrupted"
     done
