@@ -101,7 +101,7 @@ as() {
     srun) set -- SLURM_PROCID="$rank" SLURM_STEP_NUM_TASKS="$count" SLURM_LOCALID="$rank" \
         SLURM_STEP_ID=0 SLURM_JOB_ID="$$" "$case" "$@" ;;
     tcp) set -- PMI_RANK="$rank" PMI_SIZE="$count" WARPBOOK_RENDEZVOUS="127.0.0.1:$port" "$case" "$@" ;;
-    path) set -- PMI_RANK="$rank" PMI_SIZE="$count" WARPBOOK_RENDEZVOUS="$PWD/socket" "$case" "$@" ;;
+    path) set -- PMI_RANK="$rank" PMI_SIZE="$count" WARPBOOK_RENDEZVOUS=/proc/self/cwd/socket "$case" "$@" ;;
     esac
     exec env "$@"
 }
