@@ -3,8 +3,8 @@
  * @brief Random weights made on the GPU, each by its place in the whole matrix: ranks' parts and a
  *        whole model have the same numbers.
  */
-#ifndef WARPBOOK_SOLUTIONS_15_MANY_GPUS_STEPS_RANDOM_WEIGHTS_H_
-#define WARPBOOK_SOLUTIONS_15_MANY_GPUS_STEPS_RANDOM_WEIGHTS_H_
+#ifndef WARPBOOK_LABS_15_MANY_GPUS_GIVEN_RANDOM_WEIGHTS_H_
+#define WARPBOOK_LABS_15_MANY_GPUS_GIVEN_RANDOM_WEIGHTS_H_
 
 #include <stdint.h>
 

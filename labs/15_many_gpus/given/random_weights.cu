@@ -2,7 +2,7 @@
  * @file random_weights.cu
  * @brief A hash of seed, row and column; a thread a weight.
  */
-#include "solutions/15_many_gpus/steps/random_weights.h"
+#include "labs/15_many_gpus/given/random_weights.h"
 
 #include "common/base/checked.h"
 #include "common/cuda/convert.cuh"
