@@ -296,7 +296,9 @@ static void run_model(int ranks, const struct decoder_size *size, const char *na
     }
     enum status status = decoder_net_create(&net, size, rng_u64(&rng), false, &error);
     if (status == STATUS_OK) {
-        llama2_forward(net.llama2, tokens, TOKENS, 0, want);
+        status = llama2_forward(net.llama2, tokens, TOKENS, 0, want);
+    }
+    if (status == STATUS_OK) {
         status = feed(&net, ranks, tokens, got, &error);
     }
     if (status == STATUS_OK) {

@@ -28,9 +28,11 @@ static enum status check(void *argument, struct error *error) {
                            s->model);
 }
 
-static bool finds_nccl(void) {
+/* NVIDIA's own does not run on simt. */
+static bool finds_nccl(bool modelled) {
     const char *file = getenv("WARPBOOK_NCCL");
-    void *library = dlopen(file != NULL && file[0] != '\0' ? file : "libnccl.so.2", RTLD_NOW);
+    bool named = file != NULL && file[0] != '\0';
+    void *library = named || !modelled ? dlopen(named ? file : "libnccl.so.2", RTLD_NOW) : NULL;
     return library != NULL && dlclose(library) == 0;
 }
 
@@ -40,7 +42,7 @@ static enum status open(struct many_setup *s, struct error *error) {
     setenv("SIMT_DEVICES", devices, 0); /* on simt there are as many GPUs as ranks */
     TRY(device_open(error));
     TRY(device_properties(&s->gpu, error));
-    s->nccl = finds_nccl();
+    s->nccl = finds_nccl(s->gpu.modelled);
     if (s->gpu.modelled && s->model != NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--model: simt takes hours for it; leave it out");

@@ -91,10 +91,6 @@ static size_t bytes_of(const struct many_sums *s) {
     return s->count * nn_dtype_bytes(s->dtype);
 }
 
-size_t many_sums_bytes(const struct many_sums *sums) {
-    return sums->calls * bytes_of(sums);
-}
-
 static enum status load(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
     const struct many_seat *seat = &c->rig->seats[comm->rank];

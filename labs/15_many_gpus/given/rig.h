@@ -49,7 +49,9 @@ struct many_sums {
 };
 
 /** @return bytes of data that a rank needs for them. */
-size_t many_sums_bytes(const struct many_sums *sums);
+static inline size_t many_sums_bytes(const struct many_sums *sums) {
+    return sums->calls * sums->count * nn_dtype_bytes(sums->dtype);
+}
 
 /** Each rank's data = its own. @param in (calls, ranks, count) */
 MUST_CHECK enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums,
