@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "common/base/checked.h"
-#include "common/gemm16/gemm16.h"
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/07_attention/attention.h"
 #include "labs/09_kv_cache/kv_cache.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
 /* ---- Memory ---- */

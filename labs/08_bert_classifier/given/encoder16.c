@@ -19,9 +19,9 @@
 #include <string.h>
 
 #include "common/base/checked.h"
-#include "common/gemm16/gemm16.h"
 #include "labs/07_attention/attention.h"
 #include "labs/08_bert_classifier/given/encoder16_kernels.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 
 /* Weight and bias in 16 bits, device. */
 struct linear16 {

@@ -2,7 +2,7 @@
  * @file encoder16.h
  * @brief BERT's encoder with fp16 or bf16 weights and activations: encoder.h's calls, given.
  *
- * Matrices are multiplied on tensor cores (common/gemm16), sums are fp32, and what goes from one
+ * Matrices are multiplied on tensor cores (lab 12), sums are fp32, and what goes from one
  * kernel to the next is 16 bits wide. The model it is made from is fp32 and stays; so do the
  * embedding tables, of which a batch reads a few rows, and the parameters of the norms.
  */

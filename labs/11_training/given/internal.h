@@ -5,10 +5,10 @@
 #ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 #define WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 
-#include "common/gemm16/gemm16.h"
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/11_training/given/engine.h"
 #include "labs/11_training/given/given.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 
 /** Of sgemm() and gemm16(), which never run side by side. */
 #define PRODUCT_BYTES                                                       \

@@ -14,10 +14,10 @@
 #include <cuda_runtime_api.h>
 #include <math.h>
 
-#include "common/gemm16/gemm16.h"
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/05_layernorm_softmax/layernorm_softmax.h"
 #include "labs/07_attention/attention.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
 /* out (count, N) of E = in (count, K) * weight (N, K)^T. */

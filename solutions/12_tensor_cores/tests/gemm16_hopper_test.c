@@ -3,8 +3,9 @@
 #include <string.h>
 
 #include "common/device/device.h"
-#include "common/gemm16/gemm16_testing.h"
 #include "common/testing/testing.h"
+#include "labs/12_tensor_cores/problem/problem.h"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 

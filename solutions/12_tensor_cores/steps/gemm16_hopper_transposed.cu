@@ -2,7 +2,7 @@
  * @file gemm16_hopper_transposed.cu
  * @brief gemm16_hopper(): the kernels where a factor is transposed, and the choice between them.
  */
-#include "common/gemm16/gemm16_hopper.cuh"
+#include "solutions/12_tensor_cores/steps/gemm16_hopper.cuh"
 
 #include <math.h>
 

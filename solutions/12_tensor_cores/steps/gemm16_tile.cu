@@ -24,8 +24,8 @@
 
 #include "common/cuda/async_copy.cuh"
 #include "common/cuda/mma.cuh"
-#include "common/gemm16/gemm16_epilogue.cuh"
-#include "common/gemm16/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 namespace {
 

@@ -1,4 +1,4 @@
-#include "common/gemm16/gemm16_testing.h"
+#include "labs/12_tensor_cores/problem/problem.h"
 
 #include <math.h>
 #include <stdint.h>

@@ -24,14 +24,14 @@
  * Without code for sm_90a (so on simt) the kernel is empty and has no static shared memory, by
  * which gemm16_hopper_can() tells.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_HOPPER_CUH_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_HOPPER_CUH_
+#ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_HOPPER_CUH_
+#define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_HOPPER_CUH_
 
 #include <cuda_runtime.h>
 #include <stdint.h>
 
-#include "common/gemm16/gemm16_epilogue.cuh"
-#include "common/gemm16/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 #include "common/cuda/cluster.cuh"

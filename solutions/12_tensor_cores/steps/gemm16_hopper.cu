@@ -3,7 +3,7 @@
  * @brief gemm16_hopper(): the kernels for factors that are not transposed, and the choice between
  * them.
  */
-#include "common/gemm16/gemm16_hopper.cuh"
+#include "solutions/12_tensor_cores/steps/gemm16_hopper.cuh"
 
 #include <math.h>
 

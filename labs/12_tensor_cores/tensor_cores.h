@@ -1,13 +1,13 @@
 /**
- * @file gemm16.h
+ * @file tensor_cores.h
  * @brief Matrix multiplication of 16-bit matrices on tensor cores, with a fused epilogue.
  *
  * Given to the labs whose models run in fp16 or bf16 (08, 10, 11). Products and
  * sums are fp32, and so is the epilogue (bias, activation, residual); the result is
  * rounded once, when it is stored.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_H_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_H_
+#ifndef WARPBOOK_LABS_12_TENSOR_CORES_TENSOR_CORES_H_
+#define WARPBOOK_LABS_12_TENSOR_CORES_TENSOR_CORES_H_
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -69,6 +69,21 @@ struct gemm16_problem {
  */
 MUST_CHECK enum status gemm16(const struct gemm16_problem *problem, void *workspace,
                               device_stream stream, struct error *error);
+
+typedef enum status gemm16_function(const struct gemm16_problem *problem, void *workspace,
+                                    device_stream stream, struct error *error);
+
+/** One version of gemm16(), for the bench's table. */
+struct gemm16_step {
+    const char *name; /**< "v3_mma" */
+    gemm16_function *run;
+};
+
+/**
+ * @brief The versions worth comparing, in the order they were written.
+ * @param count receives how many; the last one is what gemm16() calls
+ */
+const struct gemm16_step *gemm16_ladder(size_t *count);
 
 #ifdef __cplusplus
 }

@@ -2,10 +2,10 @@
  * @file gemm16_internal.h
  * @brief What the files of gemm16 share: the epilogue's parameters, and the kernels' launchers.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_INTERNAL_H_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_INTERNAL_H_
+#ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_INTERNAL_H_
+#define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_INTERNAL_H_
 
-#include "common/gemm16/gemm16.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -27,6 +27,9 @@ struct gemm16_gpu {
     int multiprocessors; /**< SMs */
     size_t shared_bytes; /**< of a block */
 };
+
+/** @return the GPU in use, as this thread's calls see it. */
+struct gemm16_gpu gemm16_gpu_of_this_thread(void);
 
 /** @return the epilogue of a checked problem. */
 struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *problem);

@@ -1,14 +1,14 @@
 /**
- * @file gemm16.cu
- * @brief gemm16(): what a problem may be, and which kernel it gets.
+ * @file ladder.cu
+ * @brief What the hosts of all steps share: what a problem may be, and the parameters of an
+ * epilogue.
  */
-#include "common/gemm16/gemm16.h"
+#include "solutions/12_tensor_cores/steps/ladder.h"
 
-#include <cuda_runtime.h>
 #include <stdint.h>
 
 #include "common/cuda/gpu_limits.cuh"
-#include "common/gemm16/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 static bool is_16_bits(enum nn_dtype dtype) {
     return dtype == NN_F16 || dtype == NN_BF16;
@@ -25,7 +25,7 @@ static enum status check_sizes(const struct gemm16_problem *p, struct error *err
     return STATUS_OK;
 }
 
-static enum status check(const struct gemm16_problem *p, struct error *error) {
+enum status gemm16_check(const struct gemm16_problem *p, struct error *error) {
     if (!is_16_bits(p->dtype)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "gemm16: dtype is fp16 or bf16, not %d (enum nn_dtype)", (int)p->dtype);
@@ -46,7 +46,7 @@ static enum status check(const struct gemm16_problem *p, struct error *error) {
     return check_sizes(p, error);
 }
 
-static struct gemm16_gpu gpu_of_this_thread(void) {
+struct gemm16_gpu gemm16_gpu_of_this_thread(void) {
     const struct gpu_limits limits = gpu_limits();
     return {limits.major, limits.multiprocessors, limits.shared_bytes};
 }
@@ -72,23 +72,4 @@ bool gemm16_has_whole_pieces(const struct gemm16_problem *p) {
     size_t weight_row = p->weight_is_transposed ? p->N : p->K;
     return ((uintptr_t)p->in | (uintptr_t)p->weight) % 16 == 0 && in_row % 8 == 0 &&
            weight_row % 8 == 0;
-}
-
-enum status gemm16(const struct gemm16_problem *problem, void *workspace, device_stream stream,
-                   struct error *error) {
-    enum status status = check(problem, error);
-    if (status != STATUS_OK || problem->M == 0 || problem->N == 0) {
-        return status;
-    }
-    const struct gemm16_gpu gpu = gpu_of_this_thread();
-    if (gpu.major < 8) {
-        return error_set(error, STATUS_UNSUPPORTED,
-                         "gemm16: code for compute capability 8.0 or more is needed, this GPU runs "
-                         "code for %d.x",
-                         gpu.major);
-    }
-    if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
-        return gemm16_hopper(problem, &gpu, -1, 0, workspace, stream, error);
-    }
-    return gemm16_tile(problem, &gpu, workspace, stream, error);
 }

@@ -1,7 +1,7 @@
 /* What gemm16() says on simt's T4, which has neither bf16's products nor cp.async. */
 #include "common/device/device.h"
-#include "common/gemm16/gemm16.h"
 #include "common/testing/testing.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 
 C_TEST(gemm16, says_that_the_GPU_is_too_old) {
     struct device_properties gpu;

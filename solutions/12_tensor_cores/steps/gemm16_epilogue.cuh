@@ -2,13 +2,13 @@
  * @file gemm16_epilogue.cuh
  * @brief The epilogue: bias, activation and residual in fp32, then one rounding.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_EPILOGUE_CUH_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_EPILOGUE_CUH_
+#ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_EPILOGUE_CUH_
+#define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_EPILOGUE_CUH_
 
 #include <stdint.h>
 
 #include "common/cuda/convert.cuh"
-#include "common/gemm16/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 /* Sixteen bytes of 16-bit elements. */
 struct __align__(16) eight {

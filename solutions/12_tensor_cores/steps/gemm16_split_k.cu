@@ -8,8 +8,8 @@
  */
 #include <cuda_runtime.h>
 
-#include "common/gemm16/gemm16_epilogue.cuh"
-#include "common/gemm16/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 namespace {
 

@@ -1,5 +1,5 @@
 /**
- * @file bench.c
+ * @file kernels_bench.c
  * @brief gemm16's bench: the sizes of models beside cuBLAS and the roofs.
  *
  * Every result is checked against sums in double before it is timed. Each row is
@@ -13,7 +13,8 @@
 #include "common/bench/device/device_bench.h"
 #include "common/bench/device/device_peaks.h"
 #include "common/device/cublas.h"
-#include "common/gemm16/gemm16_testing.h"
+#include "labs/12_tensor_cores/problem/problem.h"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 /* The epilogue of a forward product; or a product of a backward pass: DIN, an input's gradient,
    whose weight is transposed, or DWEIGHT, a weight's, where both factors are and dW is added to in

@@ -1,12 +1,12 @@
 /**
- * @file gemm16_testing.h
+ * @file problem.h
  * @brief A problem with random operands, its reference in double, and the comparison of a result.
  */
-#ifndef WARPBOOK_COMMON_GEMM16_GEMM16_TESTING_H_
-#define WARPBOOK_COMMON_GEMM16_GEMM16_TESTING_H_
+#ifndef WARPBOOK_LABS_12_TENSOR_CORES_PROBLEM_PROBLEM_H_
+#define WARPBOOK_LABS_12_TENSOR_CORES_PROBLEM_PROBLEM_H_
 
-#include "common/gemm16/gemm16_internal.h"
 #include "common/testing/compare.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,25 @@
+/**
+ * @file gemm16_v10_shapes.cu
+ * @brief The last step: the kernel that suits the GPU and the problem.
+ */
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/ladder.h"
+
+enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *workspace,
+                              device_stream stream, struct error *error) {
+    enum status status = gemm16_check(problem, error);
+    if (status != STATUS_OK || problem->M == 0 || problem->N == 0) {
+        return status;
+    }
+    const struct gemm16_gpu gpu = gemm16_gpu_of_this_thread();
+    if (gpu.major < 8) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "gemm16: code for compute capability 8.0 or more is needed, this GPU runs "
+                         "code for %d.x",
+                         gpu.major);
+    }
+    if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
+        return gemm16_hopper(problem, &gpu, -1, 0, workspace, stream, error);
+    }
+    return gemm16_tile(problem, &gpu, workspace, stream, error);
+}

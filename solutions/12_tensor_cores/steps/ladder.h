@@ -1,0 +1,23 @@
+/**
+ * @file ladder.h
+ * @brief The steps of solution 12, each with the signature of gemm16(), and what their hosts share.
+ */
+#ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_LADDER_H_
+#define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_LADDER_H_
+
+#include "labs/12_tensor_cores/tensor_cores.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+gemm16_function gemm16_v10_shapes;
+
+/** @return STATUS_INVALID_ARGUMENT, with a line that names it, for what gemm16() does not take. */
+MUST_CHECK enum status gemm16_check(const struct gemm16_problem *problem, struct error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
