@@ -96,7 +96,7 @@ static void run_step(const struct many_step *step, int ranks) {
     static const struct many_products products[] = {
         {.N = 8, .K = 96, .dtype = NN_F32, .bias = true, .calls = 3},
         {.N = 100, .K = 480, .dtype = NN_BF16, .bias = true, .calls = 4, .delays = 6},
-        {.N = 516, .K = 96, .dtype = NN_F16, .calls = 2},
+        {.N = 132, .K = 96, .dtype = NN_F16, .calls = 2},
     };
     for (size_t i = 0; i < COUNT(sums); i++) {
         run_sums(step, ranks, &sums[i]);
