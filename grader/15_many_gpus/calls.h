@@ -20,7 +20,8 @@ struct many_open_call {
     void *rig;    /**< receives it */
 };
 
-/** "many_load", "many_sum", "many_store" */
+/** "many_load", "many_record" (in a graph, where the ladder says that it can be), "many_sum",
+ *  "many_store" */
 struct many_sums_call {
     void *rig;
     struct many_sums sums;

@@ -33,6 +33,11 @@ void remote_many_close(void *rig) {
     }
 }
 
+enum status remote_many_record(void *rig, const struct many_sums *sums, struct error *error) {
+    struct many_sums_call call = {.rig = rig, .sums = *sums};
+    return remote_call("many_record", &call, sizeof call, error);
+}
+
 static enum status run_sums(struct many_sums_call *call, double *ms, struct error *error) {
     struct many_sums_call copy = *call;
     TRY(remote_call("many_load", &copy, sizeof copy, error));

@@ -18,6 +18,11 @@ int remote_many_devices(struct error *error);
 MUST_CHECK enum status remote_many_open(void **rig, int ranks, size_t bytes, struct error *error);
 void remote_many_close(void *rig);
 
+/** The problem's calls become a CUDA graph, if the worker's ladder says that they can be recorded.
+ */
+MUST_CHECK enum status remote_many_record(void *rig, const struct many_sums *sums,
+                                          struct error *error);
+
 /** The problem's calls in the worker: loads, runs `times` times (*ms: the fastest; NULL: not
  * timed), reads back. With times above 1 each run adds up what the one before it left. */
 MUST_CHECK enum status remote_many_sums(void *rig, struct many_sums_problem *p, double *ms,

@@ -55,7 +55,7 @@ static enum status open_and_sum(struct many_sums_problem *p, enum remote_side wh
     TRY(remote_open_side(which, error));
     TRY(remote_many_open(&rig, RANKS, many_sums_bytes(&p->sums), error));
     grader_watch(p->name, PATIENCE);
-    enum status status = STATUS_OK;
+    enum status status = remote_many_record(rig, &p->sums, error);
     for (int i = 0; i < times && status == STATUS_OK && text[0] == '\0'; i++) {
         double one = INFINITY;
         status = remote_many_sums(rig, p, &one, error);
@@ -94,7 +94,8 @@ static struct work work_of(const struct many_sums *sums) {
                          .written_bytes = bytes,
                          .warm = true,
                          .launches = 1,
-                         .times = (int)sums->calls};
+                         .times = (int)sums->calls,
+                         .graph = true};
 }
 
 static void compare_sums(const struct grader_gpu *gpu, const char *measure,

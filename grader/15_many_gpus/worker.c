@@ -62,6 +62,15 @@ static enum status sum(void *arguments, struct error *error) {
     return many_rig_sum(c->rig, &c->sums, &functions, error);
 }
 
+static enum status record(void *arguments, struct error *error) {
+    const struct many_sums_call *c = arguments;
+    size_t count;
+    const struct many_step *steps = many_ladder(&count);
+    return count > 0 && steps[count - 1].recordable
+               ? many_rig_record(c->rig, &c->sums, &functions, error)
+               : STATUS_OK;
+}
+
 static enum status store(void *arguments, struct error *error) {
     const struct many_sums_call *c = arguments;
     return many_rig_store(c->rig, &c->sums, c->out, error);
@@ -156,6 +165,7 @@ static const struct worker_entry entries[] = {
     {"many_open", sizeof(struct many_open_call), open_rig},
     {"many_close", sizeof(struct many_open_call), close_rig},
     {"many_load", sizeof(struct many_sums_call), load},
+    {"many_record", sizeof(struct many_sums_call), record},
     {"many_sum", sizeof(struct many_sums_call), sum},
     {"many_store", sizeof(struct many_sums_call), store},
     {"many_multiply", sizeof(struct many_products_call), multiply},
