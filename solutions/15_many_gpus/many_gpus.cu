@@ -33,12 +33,13 @@ void many_cut(enum many_matrix matrix, const struct many_shape *shape, int rank,
 
 const struct many_step *many_ladder(size_t *count) {
     static const struct many_step steps[] = {
-        {"v1_host", {many_v1_host, many_v1_linear}, false},
-        {"v2_peer_copies", {many_v2_peer_copies, many_v2_linear}, false},
-        {"v3_ring", {many_v3_ring, many_v3_linear}, true},
-        {"v5_one_shot", {many_v5_one_shot, many_v5_linear}, true},
-        {"v6_two_shot", {many_v6_two_shot, many_v5_linear}, true},
-        {"v7_fused", {many_v6_two_shot, many_v7_linear}, true},
+        {"v1_host", {many_v1_host, many_v1_linear, NULL}, false},
+        {"v2_peer_copies", {many_v2_peer_copies, many_v2_linear, NULL}, false},
+        {"v3_ring", {many_v3_ring, many_v3_linear, NULL}, true},
+        {"v5_one_shot", {many_v5_one_shot, many_v5_linear, NULL}, true},
+        {"v6_two_shot", {many_v6_two_shot, many_v5_linear, NULL}, true},
+        {"v7_fused", {many_v6_two_shot, many_v7_linear, NULL}, true},
+        {"v8_one_kernel", {many_v6_two_shot, many_v7_linear, many_v8_token}, true},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

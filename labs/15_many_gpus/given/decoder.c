@@ -106,6 +106,11 @@ enum status many_decoder_feed(struct many_decoder *d, int32_t token, size_t posi
                          "token %d at position %zu: a token is below %zu, a position below %zu",
                          (int)token, position, d->model.V, d->model.T);
     }
+    if (d->step.functions.token != NULL) { /* the write waits for the stream, so for all ranks */
+        TRY(comm_synchronize(d->comm, d->decoder->stream, error));
+        TRY(device_write(d->decoder->io.token, &token, sizeof token, d->decoder->stream, error));
+        return d->step.functions.token(d->comm, d->decoder, &d->workspace, position, error);
+    }
     TRY(decoder_embed(d->decoder, token, position, error));
     return run(d, position, error);
 }
@@ -118,6 +123,9 @@ enum status many_decoder_step(struct many_decoder *d, size_t position, struct er
     }
     TRY(sample_token(one->io.sampling, one->io.logits, d->model.V, one->io.token,
                      one->draw_workspace, one->stream, error));
+    if (d->step.functions.token != NULL) {
+        return d->step.functions.token(d->comm, one, &d->workspace, position, error);
+    }
     TRY(decoder_embed_drawn(one, position, error));
     return run(d, position, error);
 }

@@ -40,6 +40,9 @@ static enum status free_seat(struct comm *comm, void *context, struct error *err
     struct many_rig *rig = context;
     struct many_seat *seat = &rig->seats[comm->rank];
     (void)error;
+    if (seat->graph != NULL) {
+        (void)cudaGraphExecDestroy(seat->graph);
+    }
     comm_free(comm, &seat->data);
     comm_free(comm, &seat->workspace);
     device_stream_destroy(seat->stream);
@@ -91,10 +94,6 @@ static size_t bytes_of(const struct many_sums *s) {
     return s->count * nn_dtype_bytes(s->dtype);
 }
 
-size_t many_sums_bytes(const struct many_sums *sums) {
-    return sums->calls * bytes_of(sums);
-}
-
 static enum status load(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
     const struct many_seat *seat = &c->rig->seats[comm->rank];
@@ -113,8 +112,7 @@ enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums, co
     return comm_group_run(rig->group, load, &call, error);
 }
 
-static enum status sum(struct comm *comm, void *context, struct error *error) {
-    const struct sums_call *c = context;
+static enum status submit(struct comm *comm, const struct sums_call *c, struct error *error) {
     const struct many_seat *seat = &c->rig->seats[comm->rank];
     struct rng rng = delays_of(c->sums->delays, comm);
     for (size_t i = 0; i < c->sums->calls; i++) {
@@ -126,6 +124,45 @@ static enum status sum(struct comm *comm, void *context, struct error *error) {
         TRY(come_late(&rng, c->sums->delays != 0, seat->stream, error));
         TRY(c->functions->all_reduce(comm, &reduce, seat->stream, error));
     }
+    return STATUS_OK;
+}
+
+static enum status check(cudaError_t code, struct error *error) {
+    return code == cudaSuccess ? STATUS_OK
+                               : error_set(error, STATUS_DEVICE, "a graph of the calls: %s",
+                                           cudaGetErrorString(code));
+}
+
+static enum status record(struct comm *comm, void *context, struct error *error) {
+    const struct sums_call *c = context;
+    struct many_seat *seat = &c->rig->seats[comm->rank];
+    cudaGraph_t graph = NULL;
+    cudaGraphExec_t executable = NULL;
+    TRY(check(cudaStreamBeginCapture(seat->stream, cudaStreamCaptureModeRelaxed), error));
+    enum status status = submit(comm, c, error);
+    cudaError_t code = cudaStreamEndCapture(seat->stream, &graph);
+    status = status == STATUS_OK ? check(code, error) : status;
+    if (status == STATUS_OK) {
+        status = check(cudaGraphInstantiate(&executable, graph, 0), error);
+    }
+    if (graph != NULL) {
+        (void)cudaGraphDestroy(graph);
+    }
+    seat->graph = executable;
+    return status;
+}
+
+enum status many_rig_record(struct many_rig *rig, const struct many_sums *sums,
+                            const struct many_functions *functions, struct error *error) {
+    struct sums_call call = {.rig = rig, .sums = sums, .functions = functions};
+    return comm_group_run(rig->group, record, &call, error);
+}
+
+static enum status sum(struct comm *comm, void *context, struct error *error) {
+    const struct sums_call *c = context;
+    const struct many_seat *seat = &c->rig->seats[comm->rank];
+    TRY(seat->graph != NULL ? check(cudaGraphLaunch(seat->graph, seat->stream), error)
+                            : submit(comm, c, error));
     return comm_synchronize(comm, seat->stream, error);
 }
 

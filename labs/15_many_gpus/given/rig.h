@@ -22,6 +22,7 @@ struct many_seat {
     device_stream stream;
     struct comm_memory workspace;
     struct comm_memory data;
+    void *graph; /**< cudaGraphExec_t of many_rig_record(), or NULL */
 };
 
 struct many_rig {
@@ -49,11 +50,16 @@ struct many_sums {
 };
 
 /** @return bytes of data that a rank needs for them. */
-size_t many_sums_bytes(const struct many_sums *sums);
+static inline size_t many_sums_bytes(const struct many_sums *sums) {
+    return sums->calls * sums->count * nn_dtype_bytes(sums->dtype);
+}
 
 /** Each rank's data = its own. @param in (calls, ranks, count) */
 MUST_CHECK enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums,
                                      const void *in, struct error *error);
+/** Records the calls in a CUDA graph on each rank: many_rig_sum() launches it from now on. */
+MUST_CHECK enum status many_rig_record(struct many_rig *rig, const struct many_sums *sums,
+                                       const struct many_functions *functions, struct error *error);
 /** Runs the calls on all ranks, and waits for all. */
 MUST_CHECK enum status many_rig_sum(struct many_rig *rig, const struct many_sums *sums,
                                     const struct many_functions *functions, struct error *error);

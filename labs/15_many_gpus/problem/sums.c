@@ -19,7 +19,7 @@ static enum status no_memory(size_t bytes, struct error *error) {
     return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu bytes", bytes);
 }
 
-/* Draws `count` numbers, rounded to the type. */
+/* Draws `count` numbers with all their digits in use, so that sums round; then to the type. */
 static enum status draw(void *to, size_t count, enum nn_dtype dtype, float scale, struct rng *rng,
                         struct error *error) {
     float *numbers = malloc(count * sizeof *numbers);
@@ -27,7 +27,7 @@ static enum status draw(void *to, size_t count, enum nn_dtype dtype, float scale
         return no_memory(count * sizeof *numbers, error);
     }
     for (size_t i = 0; i < count; i++) {
-        numbers[i] = scale * (2.0f * rng_uniform(rng) - 1.0f);
+        numbers[i] = scale * (2.0f * rng_uniform(rng) - 1.0f) * (0.25f + rng_uniform(rng));
     }
     nn_dtype_store(to, numbers, count, dtype);
     free(numbers);

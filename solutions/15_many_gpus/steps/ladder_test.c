@@ -89,17 +89,18 @@ static void run_products(const struct many_step *step, int ranks,
 static void run_step(const struct many_step *step, int ranks) {
     static const struct many_sums sums[] = {
         {.count = 4, .dtype = NN_F32, .calls = 3},
-        {.count = 2052, .dtype = NN_F32, .calls = 4, .delays = 3},
-        {.count = 7 * 256 * 8 + 24, .dtype = NN_BF16, .calls = 3, .delays = 4},
-        {.count = 150004, .dtype = NN_F32, .calls = 2, .delays = 5},
+        {.count = 1028, .dtype = NN_F32, .calls = 3, .delays = 3},
+        {.count = 7 * 256 * 4 + 24, .dtype = NN_BF16, .calls = 2},
+        {.count = 150004, .dtype = NN_F32, .calls = 1},
     };
     static const struct many_products products[] = {
         {.N = 8, .K = 96, .dtype = NN_F32, .bias = true, .calls = 3},
-        {.N = 100, .K = 480, .dtype = NN_BF16, .bias = true, .calls = 4, .delays = 6},
-        {.N = 516, .K = 96, .dtype = NN_F16, .calls = 2},
+        {.N = 100, .K = 480, .dtype = NN_BF16, .bias = true, .calls = 2, .delays = 6},
     };
     for (size_t i = 0; i < COUNT(sums); i++) {
-        run_sums(step, ranks, &sums[i]);
+        if (ranks == 2 || sums[i].count < 100000) { /* large data takes the same paths */
+            run_sums(step, ranks, &sums[i]);
+        }
     }
     for (size_t i = 0; i < COUNT(products); i++) {
         run_products(step, ranks, &products[i]);
@@ -111,7 +112,9 @@ static void run_ladder(int ranks) {
     const struct many_step *steps = many_ladder(&count);
     if (gpus_open(ranks)) {
         for (size_t i = 0; i < count; i++) {
-            run_step(&steps[i], ranks);
+            if (steps[i].functions.token == NULL) { /* its sums and products are the last step's */
+                run_step(&steps[i], ranks);
+            }
         }
     }
 }

@@ -50,5 +50,4 @@ enum status many_linear_by(many_all_reduce_function *all_reduce, struct comm *co
 LINEAR(many_v1_linear, many_v1_host)
 LINEAR(many_v2_linear, many_v2_peer_copies)
 LINEAR(many_v3_linear, many_v3_ring)
-LINEAR(many_v4_linear, many_v4_nccl)
 LINEAR(many_v5_linear, many_v5_one_shot)
