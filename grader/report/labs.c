@@ -20,6 +20,7 @@ static const struct lab course[LAB_COUNT] = {
     {"10_llama2_decoder", "Llama2 decoder", "decoder.cu"},
     {"11_training", "Training", "training.cu"},
     {"14_endless_text", "Text without end", "endless_text.cu"},
+    {"15_many_gpus", "Many GPUs", "many_gpus.cu"},
 };
 
 static const struct lab warmups = {"00_warmups", "Warm-ups", NULL};
