@@ -28,7 +28,7 @@ cmp -s out want || fail "bf16: two GPUs write other text: $(cat out)"
 refuses "generate: --gpus 0: from 1 to 8" "${tiny[@]}" --gpus 0
 refuses "generate: --gpus 9: from 1 to 8" "${tiny[@]}" --gpus 9
 refuses "--gpus 8: there are 4 here" "${tiny[@]}" --gpus 8
-refuses "are no multiple" "${tiny[@]}" --gpus 3
+refuses "cannot be cut into 3 parts" "${tiny[@]}" --gpus 3
 refuses "--gpus 2: for one prompt, --prompt TEXT; not for --mode chat" "${tiny[@]}" --gpus 2 -m chat
 refuses "--gpus 2 and --window: the cut decoder keeps the whole text" "${tiny[@]}" --gpus 2 -w 8
 refuses "only a plain Llama2 can be cut; this model has " "$generate" qwen2 --gpus 2

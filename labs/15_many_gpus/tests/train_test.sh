@@ -69,8 +69,9 @@ refuses "train: --zero 1 has no effect without --gpus above 1" "${common[@]}" -o
 refuses "train: --zero 3: from 0 to 1" "${common[@]}" -o no --gpus 2 --zero 3
 refuses "train: --gpus 2: --device cpu is no GPU" "${common[@]}" -o no --gpus 2 --device cpu
 SIMT_DEVICES=2 refuses "--gpus 4: there are 2 here" "${common[@]}" -o few --gpus 4
-refuses "--accumulate: 1 on each of 2 GPUs here, 2 on each of 2 GPUs in the run that --resume would" \
-    "${common[@]}" --gpus 2 --save-every 2 --resume -o two
+run "${common[@]}" --gpus 2 --save-every 2 --resume -o two
+[ "$code $(wc -l <err)" = "1 1" ] || fail "not one line: $code: $(cat err)"
+says "--accumulate: 1 on each of 2 GPUs here, 2 on each of 2 GPUs in the run that --resume would" err
 refuses "nowhere: " "${two[@]}" -o /proc/nowhere/run
 [ ! -e no ] || fail "a run was begun: $(ls no)"
 
