@@ -19,6 +19,7 @@ static const struct lab course[LAB_COUNT] = {
     {"09_kv_cache", "KV cache", "kv_cache.cu"},
     {"10_llama2_decoder", "Llama2 decoder", "decoder.cu"},
     {"11_training", "Training", "training.cu"},
+    {"12_tensor_cores", "Tensor cores", "tensor_cores.cu"},
     {"14_endless_text", "Text without end", "endless_text.cu"},
 };
 
