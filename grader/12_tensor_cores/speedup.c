@@ -25,7 +25,7 @@ enum { PATIENCE = 60 /* seconds */, CALLS = 7, CHECKED_ROWS = 32 /* on a GPU */ 
 
 /* On simt the plain product has a tile of 128 x 128 for each multiprocessor of an H200. */
 #ifndef GRADER_SMALL
-enum { SIMT_M = 1536, SIMT_N = 1408, SIMT_K = 256, SIMT_C = 256, SIMT_T = 16 };
+enum { SIMT_M = 1536, SIMT_N = 1408, SIMT_K = 256, SIMT_C = 256, SIMT_T = 32 };
 #else /* the grader's own tests, of submissions that are not about how fast they are */
 enum { SIMT_M = 128, SIMT_N = 128, SIMT_K = 64, SIMT_C = 64, SIMT_T = 8 };
 #endif
