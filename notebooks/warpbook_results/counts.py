@@ -40,6 +40,11 @@ def _tiles(M, N, tile=128):
     return -(-M // tile) * -(-N // tile)
 
 
+def _endless_bytes(rows):
+    """Rows of k and of v: 32 heads of 80 channels in bf16."""
+    return rows * 2 * 32 * 80 * 2
+
+
 _NORM_BYTES = 3 * 8192 * 768 * 2 + 8192 * 2 * FLOAT + 768 * 5 * FLOAT
 
 COUNTS = [
@@ -81,4 +86,9 @@ COUNTS = [
     Count("11_training", "Products of S x S x HS", "products", (2, 5, 7), "2; S, dP, dV, dQ, dK; 4 and 3"),
     Count("11_training", "Bytes that AdamW must move", "bytes", (30, 54),
           "w, m and v twice, g, and 2 for the copy; see training.cu for the starter's"),
+    Count("14_endless_text", "Bytes of keys and values that one layer of Pythia-2.8B", "bytes", (_endless_bytes(1024),),
+          "1024 rows x 2 x 32 x 80 x 2 bytes"),
+    Count("14_endless_text", "Bytes that the starter moves for the same layer", "bytes",
+          (_endless_bytes(1024 + 2 * 1019 + 1),),
+          "1024 rows read, 1019 read and written when the window moves, the new one written"),
 ]  # fmt: skip
