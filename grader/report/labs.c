@@ -51,7 +51,7 @@ static enum status find(const char *text, size_t length, const struct lab **lab,
         }
     }
     return error_set(
-        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 11",
+        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 14",
         (int)(length < 60 ? length : 60), text, course[0].name, course[LAB_COUNT - 1].name);
 }
 
