@@ -156,7 +156,7 @@ C_TEST(thresholds, steps_of_a_speedup) {
 C_TEST(labs, found_by_name_and_number) {
     const struct lab *lab;
     static const char *const good[] = {"04_sgemm", "04", "4"};
-    static const char *const bad[] = {"", "0", "12", "004", "sgemm", "04_sgem", "04_sgemm2", "-4"};
+    static const char *const bad[] = {"", "0", "16", "004", "sgemm", "04_sgem", "04_sgemm2", "-4"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         EXPECT_OK(lab_find(good[i], &lab, NULL));
         EXPECT_STR_EQ("04_sgemm", lab->name);
@@ -266,6 +266,7 @@ C_TEST(score, states_and_points) {
         {STATE_PASSED, 82, "gold from 40x on", ""},
         {STATE_NOT_RUN, 0, "--labs 10_llama2_decoder", ""},
         {STATE_NOT_RUN, 0, "--labs 11_training", ""},
+        {STATE_NOT_RUN, 0, "--labs 12_tensor_cores", ""},
         {STATE_NOT_RUN, 0, "--labs 14_endless_text", ""},
         {STATE_NOT_RUN, 0, "--labs 15_many_gpus", ""},
     };

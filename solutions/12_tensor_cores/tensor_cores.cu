@@ -13,6 +13,7 @@ enum status gemm16(const struct gemm16_problem *problem, void *workspace, device
 
 const struct gemm16_step *gemm16_ladder(size_t *count) {
     static const struct gemm16_step steps[] = {
+        {"v4_ring", gemm16_v4_ring},
         {"v10_shapes", gemm16_v10_shapes},
     };
     *count = sizeof steps / sizeof *steps;

@@ -94,7 +94,7 @@ static bool has_code(void) {
     typedef hopper_tile<__half, 256, 1, false> any;
     cudaError_t code = cudaFuncGetAttributes(&attributes, gemm16_wgmma<any>);
     (void)cudaGetLastError();
-    return code == cudaSuccess && attributes.sharedSizeBytes > 0 && find_encode() != NULL;
+    return code == cudaSuccess && attributes.sharedSizeBytes > 0 && tensor_map_available();
 }
 
 bool gemm16_hopper_can(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {

@@ -30,6 +30,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "labs/12_tensor_cores/given/tensor_map.h"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
@@ -41,7 +42,6 @@
 #include "common/cuda/wgmma.cuh"
 #define CLUSTER_OF_TWO __cluster_dims__(2, 1, 1)
 #else
-#include <cuda.h>
 #define CLUSTER_OF_TWO
 #endif
 
@@ -537,39 +537,11 @@ __global__ void CLUSTER_OF_TWO __launch_bounds__(THREADS, 1)
 }
 
 /* The driver's, found at run time. */
-typedef CUresult encode_function(CUtensorMap *map, CUtensorMapDataType type, cuuint32_t rank,
-                                 void *address, const cuuint64_t *sizes, const cuuint64_t *strides,
-                                 const cuuint32_t *box, const cuuint32_t *steps,
-                                 CUtensorMapInterleave interleave, CUtensorMapSwizzle swizzle,
-                                 CUtensorMapL2promotion promotion, CUtensorMapFloatOOBfill fill);
-
-encode_function *find_encode(void) {
-    void *function = NULL;
-    cudaDriverEntryPointQueryResult found = cudaDriverEntryPointSymbolNotFound;
-    cudaError_t code = cudaGetDriverEntryPointByVersion("cuTensorMapEncodeTiled", &function, 12000,
-                                                        cudaEnableDefault, &found);
-    (void)cudaGetLastError();
-    return code == cudaSuccess && found == cudaDriverEntryPointSuccess ? (encode_function *)function
-                                                                       : NULL;
-}
-
 /* Describes a matrix (rows, columns) of 16-bit elements that is moved in boxes of 64 columns. */
 enum status describe(CUtensorMap *map, enum nn_dtype dtype, const void *matrix, size_t rows,
                      size_t columns, unsigned box_rows, struct error *error) {
-    static encode_function *const encode = find_encode();
-    const cuuint64_t sizes[2] = {columns, rows}, strides[1] = {columns * 2};
-    const cuuint32_t box[2] = {BK, box_rows}, steps[2] = {1, 1};
-    CUresult code = encode(
-        map, dtype == NN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16 : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-        2, (void *)matrix, sizes, strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE,
-        CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    return code == CUDA_SUCCESS
-               ? STATUS_OK
-               : error_set(
-                     error, STATUS_DEVICE,
-                     "gemm16: cuTensorMapEncodeTiled refuses a matrix of %zu x %zu (CUresult %d)",
-                     rows, columns, (int)code);
+    const struct tensor_map_matrix m = {dtype, matrix, rows, columns, box_rows, BK, 128};
+    return tensor_map_create(map, &m, error);
 }
 
 size_t ceil_div(size_t a, size_t b) {

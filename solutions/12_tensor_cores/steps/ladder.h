@@ -11,6 +11,7 @@
 extern "C" {
 #endif
 
+gemm16_function gemm16_v4_ring;
 gemm16_function gemm16_v10_shapes;
 
 /** @return STATUS_INVALID_ARGUMENT, with a line that names it, for what gemm16() does not take. */
