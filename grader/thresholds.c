@@ -355,7 +355,7 @@ static const struct threshold thresholds[] = {
      {0.15, 0.3, 0.5},
      {0.04, 0.07, 0.1},
      "2 M N K FLOPs at the speed of the tensor cores' mma.sync",
-     "8192x3072x768 (on simt 768x1408x256) with bias, GELU (tanh) and residual, against the "
+     "8192x3072x768 (on simt 1536x1408x256) with bias, GELU (tanh) and residual, against the "
      "starter's",
      "the same kernel with its epilogue, of a layer whose K is short",
      "an epilogue that loads and stores 16 bytes at once, and does not keep the next tile waiting"},

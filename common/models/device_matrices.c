@@ -100,7 +100,7 @@ static enum status convert(struct device_matrices *l, unsigned char *to, const v
 
 /* Adds up the bytes of a tensor while there is no device memory; then copies it there. */
 static enum status place_tensor(struct device_matrices *l,
-                                const struct llama2_stored_tensor *tensor, enum nn_dtype dtype) {
+                                const struct decoder_stored_tensor *tensor, enum nn_dtype dtype) {
     size_t count, bytes, end;
     if (!checked_multiply(tensor->rows, tensor->columns, &count) ||
         !checked_multiply(count, nn_dtype_bytes(dtype), &bytes) ||
@@ -120,9 +120,9 @@ static enum status place_tensor(struct device_matrices *l,
 /* Places the rows of q, k and v one after the other: parts (head, q k v, row) become (q k v, head,
    row). A vector is one row, whose elements are the rows. */
 static enum status place_separated(struct device_matrices *l, const struct device_matrix *matrix) {
-    const struct llama2_stored_tensor *all = matrix->tensors[0];
+    const struct decoder_stored_tensor *all = matrix->tensors[0];
     size_t heads = matrix->heads, elements = all->rows * all->columns / (3 * heads);
-    struct llama2_stored_tensor some = {.dtype = all->dtype, .rows = 1, .columns = elements};
+    struct decoder_stored_tensor some = {.dtype = all->dtype, .rows = 1, .columns = elements};
     for (size_t i = 0; i < 3 * heads; i++) {
         size_t part = i / heads, head = i % heads, from = (3 * head + part) * elements;
         some.data = (const unsigned char *)all->data + from * nn_dtype_bytes(all->dtype);

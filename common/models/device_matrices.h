@@ -19,7 +19,7 @@ struct device_matrices; /**< opaque: the state of a load */
 /** A matrix on the device, 256-byte aligned: the rows of one to three stored tensors. */
 struct device_matrix {
     /** NULL behind the last; the first NULL: the model has no such matrix. */
-    const struct llama2_stored_tensor *tensors[DEVICE_MATRIX_TENSORS];
+    const struct decoder_stored_tensor *tensors[DEVICE_MATRIX_TENSORS];
     enum nn_dtype dtype;  /**< on the device */
     const void **address; /**< receives the device address */
     size_t heads;         /**< not 0: one tensor, whose rows are q, k and v of each head in turn; on

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/models/decoder_core.h"
 #include "common/models/fused.h"
 #include "common/models/resident.h"
 #include "common/models/streaming_cache.h"
@@ -14,8 +15,7 @@ enum { LAYER_TENSORS = 16, OTHER_TENSORS = 5, BUFFERS = 11 };
 
 struct gpt_neox {
     struct gpt_neox_config config;
-    const struct engine *engine;
-    size_t batch;
+    struct decoder_core core;        /* with the engine's decoder nothing else is resident */
     struct gpt_neox_weights weights; /* resident pointers; NULL for a shared classifier */
     float *host_frequencies;         /* (HS/2) of rotary embedding */
     const float *frequencies;        /* the same, resident */
@@ -33,8 +33,6 @@ struct gpt_neox {
 
     /* With sinks alone: keys of a layer rotated by their places, and zeros to copy them with. */
     float *placed, *zeros; /* (config.T, C) */
-
-    void *decoder; /* the engine's, if it runs the whole decoder; then nothing else is resident */
 };
 
 /* ---- Creation ---- */
@@ -110,12 +108,12 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct gpt_neox *
     const struct gpt_neox_config *c = &m->config;
     size_t placed = c->recent > 0 ? c->T : 0;
     const struct resident_buffer buffers[BUFFERS] = {
-        {&m->x, m->batch, c->C},
-        {&m->normed, m->batch, c->C},
-        {&m->q, m->batch, c->C},
-        {&m->attended, m->batch, c->C},
-        {&m->projected, m->batch, c->C},
-        {&m->expanded, m->batch, c->hidden},
+        {&m->x, m->core.batch, c->C},
+        {&m->normed, m->core.batch, c->C},
+        {&m->q, m->core.batch, c->C},
+        {&m->attended, m->core.batch, c->C},
+        {&m->projected, m->core.batch, c->C},
+        {&m->expanded, m->core.batch, c->hidden},
         {&m->logits, 1, c->V},
         {&m->k_cache, c->L * c->T, c->C},
         {&m->v_cache, c->L * c->T, c->C},
@@ -136,14 +134,14 @@ static enum status make_resident(struct gpt_neox *m, const struct gpt_neox_weigh
     gpt_neox_rope_frequencies(m->host_frequencies, &m->config);
     list_others(others, m, host);
     list_buffers(buffers, m);
-    TRY(resident_tensors_load(m->engine, others, OTHER_TENSORS));
+    TRY(resident_tensors_load(m->core.engine, others, OTHER_TENSORS));
     for (size_t l = 0; l < m->config.L; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
-        TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
+        TRY(resident_tensors_load(m->core.engine, layer, LAYER_TENSORS));
     }
-    TRY(resident_buffers_alloc(m->engine, buffers, BUFFERS));
-    return resident_zeros(m->engine, m->zeros,
+    TRY(resident_buffers_alloc(m->core.engine, buffers, BUFFERS));
+    return resident_zeros(m->core.engine, m->zeros,
                           m->config.recent > 0 ? m->config.T * m->config.C : 0);
 }
 
@@ -156,8 +154,14 @@ static enum status new_model(struct gpt_neox **model, const struct gpt_neox_conf
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
     }
     m->config = *config;
-    m->engine = engine;
-    m->batch = batch;
+    m->core = (struct decoder_core){.engine = engine,
+                                    .batch = batch,
+                                    .C = config->C,
+                                    .L = config->L,
+                                    .V = config->V,
+                                    .T = config->T,
+                                    .sinks = config->sinks,
+                                    .recent = config->recent};
     *model = m;
     return STATUS_OK;
 }
@@ -165,7 +169,8 @@ static enum status new_model(struct gpt_neox **model, const struct gpt_neox_conf
 /* Frees a model that could not be made; the engine's error message gets a prefix. */
 static enum status give_up(struct gpt_neox *m, enum status status, struct error *error) {
     char prefix[160];
-    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s", m->engine->name);
+    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s",
+             m->core.engine->name);
     gpt_neox_free(m);
     return error_prefix(error, status, prefix);
 }
@@ -198,12 +203,12 @@ enum status gpt_neox_create_stored(struct gpt_neox **model, const struct gpt_neo
     const struct gpt_neox_decoder_model stored = {&m->config, weights, dtype, batch};
     enum status status =
         engine->gpt_neox_decoder_create != NULL
-            ? engine->gpt_neox_decoder_create(engine->context, &stored, &m->decoder, error)
+            ? engine->gpt_neox_decoder_create(engine->context, &stored, &m->core.decoder, error)
             : STATUS_OK;
     if (status != STATUS_OK) {
         return give_up(m, status, error);
     }
-    if (m->decoder == NULL) {
+    if (m->core.decoder == NULL) {
         gpt_neox_free(m);
         return error_set(error, STATUS_UNSUPPORTED,
                          "engine %s has no decoder for this GPT-NeoX; it runs operator by operator "
@@ -220,22 +225,22 @@ static void unload(struct gpt_neox *m) {
     struct resident_buffer buffers[BUFFERS];
     struct resident_tensor others[OTHER_TENSORS];
     list_buffers(buffers, m);
-    resident_buffers_release(m->engine, buffers, BUFFERS);
+    resident_buffers_release(m->core.engine, buffers, BUFFERS);
     for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &no_layer, &m->weights.layers[l]);
-        resident_tensors_unload(m->engine, layer, LAYER_TENSORS);
+        resident_tensors_unload(m->core.engine, layer, LAYER_TENSORS);
     }
     list_others(others, m, &none);
-    resident_tensors_unload(m->engine, others, OTHER_TENSORS);
+    resident_tensors_unload(m->core.engine, others, OTHER_TENSORS);
 }
 
 void gpt_neox_free(struct gpt_neox *m) {
     if (m == NULL) {
         return;
     }
-    if (m->decoder != NULL) {
-        m->engine->decoder_free(m->engine->context, m->decoder);
+    if (m->core.decoder != NULL) {
+        m->core.engine->decoder_free(m->core.engine->context, m->core.decoder);
     }
     unload(m);
     free(m->weights.layers);
@@ -252,15 +257,14 @@ const struct gpt_neox_config *gpt_neox_config(const struct gpt_neox *m) {
 /* out (T, N) = in (T, K) * weight (N, K)^T, plus bias (N) if there is one. */
 static enum status project(const struct gpt_neox *m, float *out, const float *in,
                            const float *weight, const float *bias, size_t T, size_t N, size_t K) {
-    const struct engine *e = m->engine;
-    return bias != NULL ? engine_linear(e, out, in, weight, bias, T, N, K)
-                        : e->matmul(e->context, out, in, weight, T, N, K);
+    return decoder_core_project(&m->core, out, in, weight, bias, T, N, K);
 }
 
-static enum status rotate(const struct gpt_neox *m, float *x, size_t T, size_t position) {
+static enum status rotate(const void *model, float *x, size_t T, size_t heads, size_t position) {
+    const struct gpt_neox *m = model;
     const struct gpt_neox_config *c = &m->config;
-    return m->engine->rope_table(m->engine->context, x, T, c->NH, c->HS, c->C, position,
-                                 m->frequencies, NN_ROPE_HALVES);
+    return m->core.engine->rope_table(m->core.engine->context, x, T, heads, c->HS, heads * c->HS,
+                                      position, m->frequencies, NN_ROPE_HALVES);
 }
 
 /* projected = attention of the T new tokens, whose norm is in `normed`, over the layer's cache. */
@@ -287,41 +291,34 @@ static enum status attend(struct gpt_neox *m, size_t l, size_t T, size_t positio
     TRY(project(m, m->q, m->normed, w->wq, w->bq, T, c->C, c->C));
     TRY(project(m, k_new, m->normed, w->wk, w->bk, T, c->C, c->C));
     TRY(project(m, v_new, m->normed, w->wv, w->bv, T, c->C, c->C));
-    TRY(rotate(m, m->q, T, position));
-    TRY(rotate(m, k_new, T, position));
-    TRY(m->engine->attention(m->engine->context, m->attended, &attention));
+    TRY(rotate(m, m->q, T, c->NH, position));
+    TRY(rotate(m, k_new, T, c->NH, position));
+    TRY(m->core.engine->attention(m->core.engine->context, m->attended, &attention));
     return project(m, m->projected, m->attended, w->wo, w->bo, T, c->C, c->C);
 }
+
+static const struct decoder_family_steps steps;
 
 /* The same for one token of a text without end. */
 static enum status attend_places(struct gpt_neox *m, size_t l, size_t position) {
     const struct gpt_neox_config *c = &m->config;
     const struct gpt_neox_layer *w = &m->weights.layers[l];
-    const struct engine *e = m->engine;
     const struct streaming_cache cache = streaming_cache_at(c->sinks, c->recent, position);
     float *k = m->k_cache + l * c->T * c->C, *v = m->v_cache + l * c->T * c->C;
     TRY(project(m, m->q, m->normed, w->wq, w->bq, 1, c->C, c->C));
     TRY(project(m, k + cache.row * c->C, m->normed, w->wk, w->bk, 1, c->C, c->C));
     TRY(project(m, v + cache.row * c->C, m->normed, w->wv, w->bv, 1, c->C, c->C));
-    TRY(rotate(m, m->q, 1, cache.seen - 1));
-    TRY(e->residual(e->context, m->placed, k, m->zeros, cache.seen * c->C)); /* a copy */
-    for (size_t i = 0; i < cache.count; i++) {
-        const struct streaming_run *run = &cache.runs[i];
-        TRY(rotate(m, m->placed + run->row * c->C, run->rows, run->place));
-    }
-    const struct nn_attention attention = {.q = m->q,
-                                           .k = m->placed,
-                                           .v = v,
-                                           .B = 1,
-                                           .T = 1,
-                                           .S = cache.seen,
-                                           .NH = c->NH,
-                                           .KVH = c->NH,
-                                           .HS = c->HS,
-                                           .q_stride = c->C,
-                                           .kv_stride = c->C,
-                                           .scale = 1.0f / sqrtf((float)c->HS)};
-    TRY(e->attention(e->context, m->attended, &attention));
+    const struct decoder_places places = {.NH = c->NH,
+                                          .KVH = c->NH,
+                                          .HS = c->HS,
+                                          .scale = 1.0f / sqrtf((float)c->HS),
+                                          .q = m->q,
+                                          .k = k,
+                                          .v = v,
+                                          .placed = m->placed,
+                                          .zeros = m->zeros,
+                                          .attended = m->attended};
+    TRY(decoder_core_attend_places(&m->core, &steps, m, &cache, &places));
     return project(m, m->projected, m->attended, w->wo, w->bo, 1, c->C, c->C);
 }
 
@@ -329,17 +326,18 @@ static enum status attend_places(struct gpt_neox *m, size_t l, size_t position) 
 static enum status feed_forward(struct gpt_neox *m, size_t l, size_t T) {
     const struct gpt_neox_config *c = &m->config;
     const struct gpt_neox_layer *w = &m->weights.layers[l];
-    TRY(engine_linear_activation(m->engine, m->expanded, m->normed, w->up, w->up_bias, T, c->hidden,
-                                 c->C, c->activation));
-    return engine_linear(m->engine, m->projected, m->expanded, w->down, w->down_bias, T, c->C,
+    TRY(engine_linear_activation(m->core.engine, m->expanded, m->normed, w->up, w->up_bias, T,
+                                 c->hidden, c->C, c->activation));
+    return engine_linear(m->core.engine, m->projected, m->expanded, w->down, w->down_bias, T, c->C,
                          c->hidden);
 }
 
 /* In parallel, both sublayers read x as it was: the second norm is taken before the first sum. */
-static enum status forward_layer(struct gpt_neox *m, size_t l, size_t T, size_t position) {
+static enum status forward_layer(void *model, size_t l, size_t T, size_t position) {
+    struct gpt_neox *m = model;
     const struct gpt_neox_config *c = &m->config;
     const struct gpt_neox_layer *w = &m->weights.layers[l];
-    const struct engine *e = m->engine;
+    const struct engine *e = m->core.engine;
     void *context = e->context;
     size_t count = T * c->C;
     TRY(e->layernorm(context, m->normed, m->x, w->attention_norm, w->attention_norm_bias, T, c->C,
@@ -360,10 +358,11 @@ static enum status forward_layer(struct gpt_neox *m, size_t l, size_t T, size_t 
 }
 
 /* Logits of the last of T tokens, copied to the host. */
-static enum status classify_last(struct gpt_neox *m, size_t T, float *logits) {
+static enum status classify_last(void *model, size_t T, float *logits) {
+    struct gpt_neox *m = model;
     const struct gpt_neox_config *c = &m->config;
     const struct gpt_neox_weights *w = &m->weights;
-    const struct engine *e = m->engine;
+    const struct engine *e = m->core.engine;
     const float *last = m->x + (T - 1) * c->C;
     const float *classifier = w->classifier != NULL ? w->classifier : w->embedding;
     TRY(e->layernorm(e->context, m->normed, last, w->final_norm, w->final_norm_bias, 1, c->C,
@@ -372,62 +371,22 @@ static enum status classify_last(struct gpt_neox *m, size_t T, float *logits) {
     return e->read(e->context, logits, m->logits, c->V * sizeof(float));
 }
 
-static enum status check_call(const struct gpt_neox *m, const int32_t *tokens, size_t count,
-                              size_t position) {
-    const struct gpt_neox_config *c = &m->config;
-    if (count == 0 || count > m->batch) {
-        return STATUS_INVALID_ARGUMENT;
-    }
-    if (c->recent == 0 && (position > c->T || count > c->T - position)) {
-        return STATUS_TOO_LONG;
-    }
-    for (size_t t = 0; t < count; t++) {
-        if (tokens[t] < 0 || (size_t)tokens[t] >= c->V) {
-            return STATUS_INVALID_ARGUMENT;
-        }
-    }
-    return STATUS_OK;
-}
+static const struct decoder_family_steps steps = {forward_layer, classify_last, rotate};
 
 enum status gpt_neox_forward(struct gpt_neox *m, const int32_t *tokens, size_t count,
                              size_t position, float *logits) {
-    const struct gpt_neox_config *c = &m->config;
-    const struct engine *e = m->engine;
-    TRY(check_call(m, tokens, count, position));
-    if (m->decoder != NULL) {
-        const struct llama2_decoder_call call = {tokens, count, position, logits};
-        return e->decoder_run(e->context, m->decoder, &call);
-    }
-    /* With sinks each token has a window of its own. */
-    size_t step = c->recent > 0 ? 1 : count;
-    for (size_t t = 0; t < count; t += step) {
-        TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens + t, step, c->C, false));
-        for (size_t l = 0; l < c->L; l++) {
-            TRY(forward_layer(m, l, step, position + t));
-        }
-    }
-    return logits != NULL ? classify_last(m, step, logits) : STATUS_OK;
+    return decoder_core_forward(&m->core, &steps, m, m->x, m->weights.embedding, tokens, count,
+                                position, logits);
 }
 
 bool gpt_neox_draws(const struct gpt_neox *m) {
-    return m->decoder != NULL && m->engine->decoder_begin != NULL;
+    return decoder_core_draws(&m->core);
 }
 
 enum status gpt_neox_begin(struct gpt_neox *m, const struct llama2_sampling *sampling) {
-    const struct engine *e = m->engine;
-    return gpt_neox_draws(m) ? e->decoder_begin(e->context, m->decoder, sampling)
-                             : STATUS_UNSUPPORTED;
+    return decoder_core_begin(&m->core, sampling);
 }
 
 enum status gpt_neox_next(struct gpt_neox *m, size_t position, int32_t *token) {
-    const struct engine *e = m->engine;
-    if (!gpt_neox_draws(m)) {
-        return STATUS_UNSUPPORTED;
-    }
-    if (position == 0) { /* there are no logits to draw from */
-        return STATUS_INVALID_ARGUMENT;
-    }
-    return m->config.recent > 0 || position < m->config.T
-               ? e->decoder_next(e->context, m->decoder, position, token)
-               : STATUS_TOO_LONG;
+    return decoder_core_next(&m->core, position, token);
 }

@@ -11,7 +11,7 @@ struct loading {
 };
 
 /* One stored tensor; none, if the model has no such bias. */
-static enum status place(struct device_matrices *to, const struct llama2_stored_tensor *tensor,
+static enum status place(struct device_matrices *to, const struct decoder_stored_tensor *tensor,
                          enum nn_dtype dtype, const void *address, size_t heads) {
     const struct device_matrix matrix = {
         {tensor->data != NULL ? tensor : NULL}, dtype, (const void **)(uintptr_t)address, heads};

@@ -24,9 +24,9 @@ static float value_of(size_t tensor, size_t i) {
     return (float)tensor + (float)i * 0x1p-10f;
 }
 
-static enum status make(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status make(void *context, const struct decoder_weight *tensor) {
     struct stored *s = context;
-    size_t count = gpt_neox_tensor_count(tensor);
+    size_t count = decoder_weight_count(tensor);
     float plain[MOST];
     unsigned char *values = malloc(count * nn_dtype_bytes(s->dtype));
     if (count > MOST || values == NULL) {
@@ -38,8 +38,8 @@ static enum status make(void *context, const struct gpt_neox_tensor *tensor) {
     nn_dtype_store(values, plain, count, s->dtype);
     s->values[s->count++] = values;
     bool vector = tensor->rank == 1;
-    *tensor->stored = (struct llama2_stored_tensor){values, s->dtype, vector ? 1 : tensor->shape[0],
-                                                    tensor->shape[vector ? 0 : 1]};
+    *tensor->stored = (struct decoder_stored_tensor){
+        values, s->dtype, vector ? 1 : tensor->shape[0], tensor->shape[vector ? 0 : 1]};
     return STATUS_OK;
 }
 

@@ -64,7 +64,7 @@ struct filler {
     size_t bytes;
 };
 
-static enum status measure(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status measure(void *context, const struct decoder_weight *tensor) {
     struct filler *filler = context;
     size_t count = tensor->shape[0] / tensor->parts;
     if (tensor->rank == 2 && !checked_multiply(count, tensor->shape[1], &count)) {
@@ -78,9 +78,9 @@ static enum status measure(void *context, const struct gpt_neox_tensor *tensor) 
     return STATUS_OK;
 }
 
-static enum status fill(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status fill(void *context, const struct decoder_weight *tensor) {
     struct filler *filler = context;
-    size_t count = gpt_neox_tensor_count(tensor) / tensor->parts;
+    size_t count = decoder_weight_count(tensor) / tensor->parts;
     bool matrix = tensor->rank == 2;
     bool norm = !matrix && strstr(tensor->name, "norm.weight") != NULL;
     for (size_t part = 0; part < tensor->parts; part++) {

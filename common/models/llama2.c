@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/models/decoder_core.h"
 #include "common/models/fused.h"
 #include "common/models/llama2_rope.h"
 #include "common/models/resident.h"
@@ -15,8 +16,7 @@ enum { LAYER_TENSORS = 16, OTHER_TENSORS = 4, BUFFERS = 12 };
 
 struct llama2 {
     struct llama2_config config;
-    const struct engine *engine;
-    size_t batch;
+    struct decoder_core core;      /* with the engine's decoder nothing else is resident */
     struct llama2_weights weights; /* resident pointers; NULL for a shared classifier */
     float *scaled;            /* host, (HS/2): frequencies of scaled rotary embedding; else NULL */
     const float *frequencies; /* the same, resident */
@@ -35,9 +35,7 @@ struct llama2 {
     /* With sinks alone: keys of a layer rotated by their places, and zeros to copy them with. */
     float *placed, *zeros; /* (config.T, KVH*HS) */
 
-    /* Set if the engine runs the whole decoder; then none of the above is resident. */
-    void *decoder;                      /* the engine's */
-    struct llama2_stored_weights views; /* of fp32 weights, for the decoder */
+    struct llama2_stored_weights views; /* of fp32 weights, for the engine's decoder */
 };
 
 static enum status check_config(const struct llama2_config *c, size_t batch, struct error *error) {
@@ -107,13 +105,13 @@ static void list_buffers(struct resident_buffer list[BUFFERS], struct llama2 *m)
     const struct llama2_config *c = &m->config;
     size_t placed = c->recent > 0 ? c->T : 0;
     const struct resident_buffer buffers[BUFFERS] = {
-        {&m->x, m->batch, c->C},
-        {&m->normed, m->batch, c->C},
-        {&m->q, m->batch, c->NH * c->HS},
-        {&m->attended, m->batch, c->NH * c->HS},
-        {&m->projected, m->batch, c->C},
-        {&m->gate, m->batch, c->hidden},
-        {&m->up, m->batch, c->hidden},
+        {&m->x, m->core.batch, c->C},
+        {&m->normed, m->core.batch, c->C},
+        {&m->q, m->core.batch, c->NH * c->HS},
+        {&m->attended, m->core.batch, c->NH * c->HS},
+        {&m->projected, m->core.batch, c->C},
+        {&m->gate, m->core.batch, c->hidden},
+        {&m->up, m->core.batch, c->hidden},
         {&m->logits, 1, c->V},
         {&m->k_cache, c->L * c->T, c->KVH * c->HS},
         {&m->v_cache, c->L * c->T, c->KVH * c->HS},
@@ -145,15 +143,15 @@ static enum status make_resident(struct llama2 *m, const struct llama2_weights *
     if (m->weights.layers == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    TRY(resident_tensors_load(m->engine, others, OTHER_TENSORS));
+    TRY(resident_tensors_load(m->core.engine, others, OTHER_TENSORS));
     for (size_t l = 0; l < m->config.L; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &host->layers[l], &m->weights.layers[l]);
-        TRY(resident_tensors_load(m->engine, layer, LAYER_TENSORS));
+        TRY(resident_tensors_load(m->core.engine, layer, LAYER_TENSORS));
     }
-    TRY(resident_buffers_alloc(m->engine, buffers, BUFFERS));
+    TRY(resident_buffers_alloc(m->core.engine, buffers, BUFFERS));
     size_t kept = m->config.T * m->config.KVH * m->config.HS;
-    return resident_zeros(m->engine, m->zeros, m->config.recent > 0 ? kept : 0);
+    return resident_zeros(m->core.engine, m->zeros, m->config.recent > 0 ? kept : 0);
 }
 
 /* Makes an empty model. */
@@ -165,8 +163,14 @@ static enum status new_model(struct llama2 **model, const struct llama2_config *
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the model");
     }
     m->config = *config;
-    m->engine = engine;
-    m->batch = batch;
+    m->core = (struct decoder_core){.engine = engine,
+                                    .batch = batch,
+                                    .C = config->C,
+                                    .L = config->L,
+                                    .V = config->V,
+                                    .T = config->T,
+                                    .sinks = config->sinks,
+                                    .recent = config->recent};
     *model = m;
     return STATUS_OK;
 }
@@ -174,22 +178,23 @@ static enum status new_model(struct llama2 **model, const struct llama2_config *
 /* Frees a model that could not be made; the engine's error message gets a prefix. */
 static enum status give_up(struct llama2 *m, enum status status, struct error *error) {
     char prefix[160];
-    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s", m->engine->name);
+    snprintf(prefix, sizeof prefix, "cannot make the model resident on engine %s",
+             m->core.engine->name);
     llama2_free(m);
     return error_prefix(error, status, prefix);
 }
 
 static enum status create_decoder(struct llama2 *m, const struct llama2_stored_weights *weights,
                                   enum nn_dtype dtype, struct error *error) {
-    const struct llama2_decoder_model model = {&m->config, weights, dtype, m->batch};
-    return m->engine->decoder_create(m->engine->context, &model, &m->decoder, error);
+    const struct llama2_decoder_model model = {&m->config, weights, dtype, m->core.batch};
+    return m->core.engine->decoder_create(m->core.engine->context, &model, &m->core.decoder, error);
 }
 
-static enum status view_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status view_tensor(void *context, const struct decoder_weight *tensor) {
     (void)context;
     bool vector = tensor->rank == 1;
-    *tensor->stored = (struct llama2_stored_tensor){
-        .data = *tensor->plain,
+    *tensor->stored = (struct decoder_stored_tensor){
+        .data = *tensor->plain[0],
         .dtype = NN_F32,
         .rows = vector ? 1 : tensor->shape[0],
         .columns = tensor->shape[vector ? 0 : 1],
@@ -200,7 +205,7 @@ static enum status view_tensor(void *context, const struct llama2_tensor *tensor
 /* Creates a decoder with fp32 weights, if the engine has one that supports this model. */
 static enum status try_decoder(struct llama2 *m, const struct llama2_weights *weights,
                                struct error *error) {
-    if (m->engine->decoder_create == NULL) {
+    if (m->core.engine->decoder_create == NULL) {
         return STATUS_OK;
     }
     struct llama2_weights plain = *weights;
@@ -218,11 +223,11 @@ static enum status try_decoder(struct llama2 *m, const struct llama2_weights *we
 
 static enum status load(struct llama2 *m, const struct llama2_weights *weights,
                         struct error *error) {
-    if (m->config.rope.scaling != LLAMA2_ROPE_PLAIN && m->engine->rope_table == NULL) {
+    if (m->config.rope.scaling != LLAMA2_ROPE_PLAIN && m->core.engine->rope_table == NULL) {
         return error_set(error, STATUS_UNSUPPORTED, "it has no scaled rotary embedding");
     }
     TRY(try_decoder(m, weights, error));
-    return m->decoder == NULL ? make_resident(m, weights) : STATUS_OK;
+    return m->core.decoder == NULL ? make_resident(m, weights) : STATUS_OK;
 }
 
 enum status llama2_create(struct llama2 **model, const struct llama2_config *config,
@@ -255,7 +260,7 @@ enum status llama2_create_stored(struct llama2 **model, const struct llama2_conf
     if (status != STATUS_OK) {
         return give_up(m, status, error);
     }
-    if (m->decoder == NULL) {
+    if (m->core.decoder == NULL) {
         const char *extra = llama2_extra(config);
         llama2_free(m);
         return error_set(error, STATUS_UNSUPPORTED,
@@ -274,14 +279,14 @@ static void unload(struct llama2 *m) {
     struct resident_buffer buffers[BUFFERS];
     struct resident_tensor others[OTHER_TENSORS];
     list_buffers(buffers, m);
-    resident_buffers_release(m->engine, buffers, BUFFERS);
+    resident_buffers_release(m->core.engine, buffers, BUFFERS);
     for (size_t l = 0; l < m->config.L && m->weights.layers != NULL; l++) {
         struct resident_tensor layer[LAYER_TENSORS];
         list_layer(layer, &m->config, &no_layer, &m->weights.layers[l]);
-        resident_tensors_unload(m->engine, layer, LAYER_TENSORS);
+        resident_tensors_unload(m->core.engine, layer, LAYER_TENSORS);
     }
     list_others(others, m, &none);
-    resident_tensors_unload(m->engine, others, OTHER_TENSORS);
+    resident_tensors_unload(m->core.engine, others, OTHER_TENSORS);
     free(m->weights.layers);
 }
 
@@ -289,8 +294,8 @@ void llama2_free(struct llama2 *m) {
     if (m == NULL) {
         return;
     }
-    if (m->decoder != NULL) {
-        m->engine->decoder_free(m->engine->context, m->decoder);
+    if (m->core.decoder != NULL) {
+        m->core.engine->decoder_free(m->core.engine->context, m->core.decoder);
     }
     unload(m);
     free(m->views.layers);
@@ -305,15 +310,13 @@ const struct llama2_config *llama2_config(const struct llama2 *m) {
 /* out (T, N) = in (T, K) * weight (N, K)^T, plus bias (N) if there is one. */
 static enum status project(const struct llama2 *m, float *out, const float *in, const float *weight,
                            const float *bias, size_t T, size_t N, size_t K) {
-    const struct engine *e = m->engine;
-    return bias != NULL ? engine_linear(e, out, in, weight, bias, T, N, K)
-                        : e->matmul(e->context, out, in, weight, T, N, K);
+    return decoder_core_project(&m->core, out, in, weight, bias, T, N, K);
 }
 
-static enum status rotate(const struct llama2 *m, float *x, size_t T, size_t heads,
-                          size_t position) {
+static enum status rotate(const void *model, float *x, size_t T, size_t heads, size_t position) {
+    const struct llama2 *m = model;
     const struct llama2_config *c = &m->config;
-    const struct engine *e = m->engine;
+    const struct engine *e = m->core.engine;
     size_t stride = heads * c->HS;
     return m->frequencies != NULL ? e->rope_table(e->context, x, T, heads, c->HS, stride, position,
                                                   m->frequencies, c->rope_layout)
@@ -324,7 +327,7 @@ static enum status rotate(const struct llama2 *m, float *x, size_t T, size_t hea
 /* Attention of one query at a time to the last `window` keys; earlier queries have not so many. */
 static enum status attend_window(const struct llama2 *m, const struct nn_attention *all,
                                  size_t window) {
-    const struct engine *e = m->engine;
+    const struct engine *e = m->core.engine;
     size_t position = all->S - all->T, q_width = all->NH * all->HS;
     size_t early = window <= position ? 0 : window - position < all->T ? window - position : all->T;
     struct nn_attention part = *all;
@@ -367,40 +370,33 @@ static enum status attend_cache(const struct llama2 *m, size_t l, size_t T, size
     };
     return c->window > 0 && l >= c->full_layers
                ? attend_window(m, &attention, c->window)
-               : m->engine->attention(m->engine->context, m->attended, &attention);
+               : m->core.engine->attention(m->core.engine->context, m->attended, &attention);
 }
+
+static const struct decoder_family_steps steps;
 
 /* attended = attention of one new token of a text without end over the cache of layer l. */
 static enum status attend_places(struct llama2 *m, size_t l, size_t position) {
     const struct llama2_config *c = &m->config;
     const struct llama2_layer *w = &m->weights.layers[l];
-    const struct engine *e = m->engine;
     const struct streaming_cache cache = streaming_cache_at(c->sinks, c->recent, position);
     size_t q_width = c->NH * c->HS, width = c->KVH * c->HS;
     float *k = m->k_cache + l * c->T * width, *v = m->v_cache + l * c->T * width;
     TRY(project(m, m->q, m->normed, w->wq, w->bq, 1, q_width, c->C));
     TRY(project(m, k + cache.row * width, m->normed, w->wk, w->bk, 1, width, c->C));
     TRY(project(m, v + cache.row * width, m->normed, w->wv, w->bv, 1, width, c->C));
-    TRY(rotate(m, m->q, 1, c->NH, cache.seen - 1));
-    TRY(e->residual(e->context, m->placed, k, m->zeros, cache.seen * width)); /* a copy */
-    for (size_t i = 0; i < cache.count; i++) {
-        const struct streaming_run *run = &cache.runs[i];
-        TRY(rotate(m, m->placed + run->row * width, run->rows, c->KVH, run->place));
-    }
     float factor = c->rope.attention_scale > 0.0f ? c->rope.attention_scale : 1.0f;
-    const struct nn_attention attention = {.q = m->q,
-                                           .k = m->placed,
-                                           .v = v,
-                                           .B = 1,
-                                           .T = 1,
-                                           .S = cache.seen,
-                                           .NH = c->NH,
-                                           .KVH = c->KVH,
-                                           .HS = c->HS,
-                                           .q_stride = q_width,
-                                           .kv_stride = width,
-                                           .scale = factor / sqrtf((float)c->HS)};
-    return e->attention(e->context, m->attended, &attention);
+    const struct decoder_places places = {.NH = c->NH,
+                                          .KVH = c->KVH,
+                                          .HS = c->HS,
+                                          .scale = factor / sqrtf((float)c->HS),
+                                          .q = m->q,
+                                          .k = k,
+                                          .v = v,
+                                          .placed = m->placed,
+                                          .zeros = m->zeros,
+                                          .attended = m->attended};
+    return decoder_core_attend_places(&m->core, &steps, m, &cache, &places);
 }
 
 /* attended = attention(rope(q), rope(k), v) of the T new tokens over the cache of layer l. */
@@ -420,10 +416,11 @@ static enum status attend(struct llama2 *m, size_t l, size_t T, size_t position)
     return attend_cache(m, l, T, position);
 }
 
-static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t position) {
+static enum status forward_layer(void *model, size_t l, size_t T, size_t position) {
+    struct llama2 *m = model;
     const struct llama2_config *c = &m->config;
     const struct llama2_layer *w = &m->weights.layers[l];
-    const struct engine *e = m->engine;
+    const struct engine *e = m->core.engine;
     void *x = e->context;
 
     TRY(e->rmsnorm(x, m->normed, m->x, w->attention_norm, T, c->C, c->norm_eps));
@@ -440,9 +437,10 @@ static enum status forward_layer(struct llama2 *m, size_t l, size_t T, size_t po
 }
 
 /* Logits of the last of T tokens, copied to the host. */
-static enum status classify_last(struct llama2 *m, size_t T, float *logits) {
+static enum status classify_last(void *model, size_t T, float *logits) {
+    struct llama2 *m = model;
     const struct llama2_config *c = &m->config;
-    const struct engine *e = m->engine;
+    const struct engine *e = m->core.engine;
     const float *last = m->x + (T - 1) * c->C;
     TRY(e->rmsnorm(e->context, m->normed, last, m->weights.final_norm, 1, c->C, c->norm_eps));
     const float *classifier =
@@ -451,63 +449,22 @@ static enum status classify_last(struct llama2 *m, size_t T, float *logits) {
     return e->read(e->context, logits, m->logits, c->V * sizeof(float));
 }
 
-static enum status check_call(const struct llama2 *m, const int32_t *tokens, size_t count,
-                              size_t position) {
-    const struct llama2_config *c = &m->config;
-    if (count == 0 || count > m->batch) {
-        return STATUS_INVALID_ARGUMENT;
-    }
-    if (c->recent == 0 && (position > c->T || count > c->T - position)) {
-        return STATUS_TOO_LONG;
-    }
-    for (size_t t = 0; t < count; t++) {
-        if (tokens[t] < 0 || (size_t)tokens[t] >= c->V) {
-            return STATUS_INVALID_ARGUMENT;
-        }
-    }
-    return STATUS_OK;
-}
+static const struct decoder_family_steps steps = {forward_layer, classify_last, rotate};
 
 enum status llama2_forward(struct llama2 *m, const int32_t *tokens, size_t count, size_t position,
                            float *logits) {
-    const struct llama2_config *c = &m->config;
-    const struct engine *e = m->engine;
-    TRY(check_call(m, tokens, count, position));
-    if (m->decoder != NULL) {
-        const struct llama2_decoder_call call = {tokens, count, position, logits};
-        return e->decoder_run(e->context, m->decoder, &call);
-    }
-    /* With sinks each token has a window of its own. */
-    size_t step = c->recent > 0 ? 1 : count;
-    for (size_t t = 0; t < count; t += step) {
-        TRY(e->embedding(e->context, m->x, m->weights.embedding, tokens + t, step, c->C, false));
-        for (size_t l = 0; l < c->L; l++) {
-            TRY(forward_layer(m, l, step, position + t));
-        }
-    }
-    return logits != NULL ? classify_last(m, step, logits) : STATUS_OK;
+    return decoder_core_forward(&m->core, &steps, m, m->x, m->weights.embedding, tokens, count,
+                                position, logits);
 }
 
 bool llama2_draws(const struct llama2 *m) {
-    return m->decoder != NULL && m->engine->decoder_begin != NULL;
+    return decoder_core_draws(&m->core);
 }
 
 enum status llama2_begin(struct llama2 *m, const struct llama2_sampling *sampling) {
-    const struct engine *e = m->engine;
-    return llama2_draws(m) ? e->decoder_begin(e->context, m->decoder, sampling)
-                           : STATUS_UNSUPPORTED;
+    return decoder_core_begin(&m->core, sampling);
 }
 
 enum status llama2_next(struct llama2 *m, size_t position, int32_t *token) {
-    const struct engine *e = m->engine;
-    if (!llama2_draws(m)) {
-        return STATUS_UNSUPPORTED;
-    }
-    if (position == 0) { /* there are no logits to draw from */
-        return STATUS_INVALID_ARGUMENT;
-    }
-    if (m->config.recent == 0 && position >= m->config.T) {
-        return STATUS_TOO_LONG;
-    }
-    return e->decoder_next(e->context, m->decoder, position, token);
+    return decoder_core_next(&m->core, position, token);
 }

@@ -18,7 +18,7 @@ static bool is_shared(const struct llama2_stored_weights *w) {
 }
 
 /* A tensor that may be absent. */
-static const struct llama2_stored_tensor *present(const struct llama2_stored_tensor *tensor) {
+static const struct decoder_stored_tensor *present(const struct decoder_stored_tensor *tensor) {
     return tensor->data != NULL ? tensor : NULL;
 }
 
@@ -43,7 +43,7 @@ static void list_layer(struct device_matrix matrices[LAYER_MATRICES],
 /* The embedding comes first, so that its address is the address of the whole memory. */
 static void list_others(struct device_matrix matrices[OTHER_MATRICES],
                         const struct llama2_stored_weights *w, struct llama2_device *device) {
-    const struct llama2_stored_tensor *classifier = is_shared(w) ? NULL : &w->classifier;
+    const struct decoder_stored_tensor *classifier = is_shared(w) ? NULL : &w->classifier;
     const struct device_matrix list[OTHER_MATRICES] = {
         {{&w->embedding}, device->dtype, &device->embedding, 0},
         {{&w->final_norm}, NN_F32, (const void **)&device->final_norm, 0},
@@ -76,9 +76,9 @@ static enum status place_all(void *context, struct device_matrices *to) {
 }
 
 /* Bytes of the tensors, which all fit into memory. */
-static enum status add_bytes(void *context, const struct llama2_tensor *tensor) {
+static enum status add_bytes(void *context, const struct decoder_weight *tensor) {
     struct llama2_device *device = context;
-    const struct llama2_stored_tensor *t = tensor->stored;
+    const struct decoder_stored_tensor *t = tensor->stored;
     enum nn_dtype dtype = tensor->rank == 1 ? NN_F32 : device->dtype;
     device->decode_bytes += t->rows * t->columns * nn_dtype_bytes(dtype);
     return STATUS_OK;
@@ -87,7 +87,7 @@ static enum status add_bytes(void *context, const struct llama2_tensor *tensor) 
 static enum status load(struct loading *l, device_stream stream, struct error *error) {
     struct llama2_device *device = l->device;
     struct llama2_stored_weights w = *l->model->weights; /* visitors get writable pointers */
-    const struct llama2_stored_tensor *embedding = &w.embedding;
+    const struct decoder_stored_tensor *embedding = &w.embedding;
     bool shared = is_shared(&w);
     void *memory;
     TRY(device_matrices_load(place_all, l, stream, &memory, &device->bytes, error));

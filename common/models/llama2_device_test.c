@@ -21,9 +21,9 @@ struct stored {
     enum nn_dtype dtype;
 };
 
-static struct llama2_stored_tensor tensor_of(struct stored *s, size_t rows, size_t columns) {
+static struct decoder_stored_tensor tensor_of(struct stored *s, size_t rows, size_t columns) {
     s->used |= 1;
-    struct llama2_stored_tensor tensor = {s->block + s->used, s->dtype, rows, columns};
+    struct decoder_stored_tensor tensor = {s->block + s->used, s->dtype, rows, columns};
     for (size_t i = 0; i < rows * columns; i++) {
         s->state = s->state * 1664525u + 1013904223u;
         float value = (float)(int32_t)s->state * 0x1p-31f; /* more digits than 16 bits hold */
@@ -67,7 +67,7 @@ static struct llama2_decoder_model model_of(const struct stored *s, enum nn_dtyp
 }
 
 /* Appends the bytes that the device must hold for a tensor. @return bytes so far */
-static size_t expect(unsigned char *want, size_t at, const struct llama2_stored_tensor *tensor,
+static size_t expect(unsigned char *want, size_t at, const struct decoder_stored_tensor *tensor,
                      enum nn_dtype dtype) {
     size_t wide = nn_dtype_bytes(tensor->dtype);
     for (size_t i = 0; i < tensor->rows * tensor->columns; i++) {
@@ -85,8 +85,8 @@ static size_t expect(unsigned char *want, size_t at, const struct llama2_stored_
 }
 
 /* Expects that the device's memory holds the tensors, one after the other. */
-static size_t check(const void *device, enum nn_dtype dtype, const struct llama2_stored_tensor *a,
-                    const struct llama2_stored_tensor *b, const struct llama2_stored_tensor *c) {
+static size_t check(const void *device, enum nn_dtype dtype, const struct decoder_stored_tensor *a,
+                    const struct decoder_stored_tensor *b, const struct decoder_stored_tensor *c) {
     static unsigned char want[MOST], got[MOST];
     size_t bytes = expect(want, 0, a, dtype);
     bytes = b != NULL ? expect(want, bytes, b, dtype) : bytes;
@@ -162,7 +162,7 @@ C_TEST(llama2_device, converts_tensors_larger_than_the_staging_buffer) {
     for (size_t i = 0; i < count; i++) {
         halves[i] = (uint16_t)(0x3f00u + i % 251);
     }
-    stored.layers[1].w2 = (struct llama2_stored_tensor){halves, NN_BF16, ROWS, COLUMNS};
+    stored.layers[1].w2 = (struct decoder_stored_tensor){halves, NN_BF16, ROWS, COLUMNS};
     struct llama2_decoder_model model = model_of(&stored, NN_F32);
     ASSERT_OK(llama2_device_load(&device, &model, NULL, NULL));
     size_t first = ((size_t)16 << 20) - COLUMNS; /* around where a chunk ends, and the last rows */

@@ -149,7 +149,7 @@ struct views {
     size_t visited;
 };
 
-static enum status measure_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct views *v = context;
     size_t count;
     if (!checked_multiply(tensor->shape[0], tensor->rank == 1 ? 1 : tensor->shape[1], &count)) {
@@ -159,13 +159,13 @@ static enum status measure_tensor(void *context, const struct llama2_tensor *ten
     return STATUS_OK;
 }
 
-static enum status view_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status view_tensor(void *context, const struct decoder_weight *tensor) {
     struct views *v = context;
     bool vector = tensor->rank == 1;
     size_t from = v->visited++;
     from = vector ? from % NORM_OFFSETS : from * OFFSET % PERIOD;
     const char *values = vector ? v->model->norms : v->model->block;
-    *tensor->stored = (struct llama2_stored_tensor){
+    *tensor->stored = (struct decoder_stored_tensor){
         .data = values + from * nn_dtype_bytes(v->dtype),
         .dtype = v->dtype,
         .rows = vector ? 1 : tensor->shape[0],

@@ -580,10 +580,10 @@ C_TEST(llama2_random, shapes_have_names) {
 }
 
 /* Uses stored fp32 tensors without a copy. */
-static enum status plain_view(void *context, const struct llama2_tensor *tensor) {
+static enum status plain_view(void *context, const struct decoder_weight *tensor) {
     (void)context;
     EXPECT_INT_EQ(NN_F32, tensor->stored->dtype);
-    *tensor->plain = tensor->stored->data;
+    *tensor->plain[0] = tensor->stored->data;
     return STATUS_OK;
 }
 
@@ -614,8 +614,8 @@ C_TEST(llama2_random, stored_weights_keep_activations_in_range) {
 }
 
 /* The last element of every tensor is within its block: the sanitized run reads it. */
-static enum status touch(void *context, const struct llama2_tensor *tensor) {
-    const struct llama2_stored_tensor *s = tensor->stored;
+static enum status touch(void *context, const struct decoder_weight *tensor) {
+    const struct decoder_stored_tensor *s = tensor->stored;
     size_t wide = nn_dtype_bytes(s->dtype), last = s->rows * s->columns - 1;
     float value;
     EXPECT_INT_EQ(tensor->rank == 1 ? 1 : tensor->shape[0], s->rows);

@@ -17,13 +17,13 @@ static enum status round_matrix(const float *matrix, size_t count, enum nn_dtype
     return STATUS_OK;
 }
 
-static enum status round_and_store(void *dtype, const struct llama2_tensor *tensor) {
+static enum status round_and_store(void *dtype, const struct decoder_weight *tensor) {
     size_t columns = tensor->rank == 2 ? tensor->shape[1] : tensor->shape[0];
     size_t rows = tensor->rank == 2 ? tensor->shape[0] : 1;
-    *tensor->stored = (struct llama2_stored_tensor){
-        .data = *tensor->plain, .dtype = NN_F32, .rows = rows, .columns = columns};
+    *tensor->stored = (struct decoder_stored_tensor){
+        .data = *tensor->plain[0], .dtype = NN_F32, .rows = rows, .columns = columns};
     return tensor->rank == 2
-               ? round_matrix(*tensor->plain, rows * columns, *(const enum nn_dtype *)dtype)
+               ? round_matrix(*tensor->plain[0], rows * columns, *(const enum nn_dtype *)dtype)
                : STATUS_OK;
 }
 

@@ -1,5 +1,8 @@
 #include "grader/selftest/lesser.h"
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <math.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -12,12 +15,33 @@ static __device__ float round_bits(float x) {
     return __uint_as_float(bits >> BITS_LEFT_OUT << BITS_LEFT_OUT);
 }
 
+static __device__ float flush(float x) {
+    return fabsf(x) < 0x1p-126f ? -0.0f : x;
+}
+
+static __device__ float make_lesser(float x, size_t column, enum lesser lesser) {
+    switch (lesser) {
+    case LESSER_BITS:
+        return round_bits(x);
+    case LESSER_COLUMNS:
+        return column % KEPT == KEPT - 1 ? 0.0f : x;
+    case LESSER_BF16:
+        return __bfloat162float(__float2bfloat16(x));
+    case LESSER_FP16:
+        return __half2float(__float2half(x));
+    case LESSER_PRUNED:
+        return fabsf(x) < 1.0f / KEPT ? 0.0f : x;
+    case LESSER_FLUSHED:
+        return flush(x);
+    }
+    return x;
+}
+
 static __global__ void lesser_kernel(float *copy, const float *x, size_t count, size_t columns,
                                      enum lesser lesser) {
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < count) {
-        bool left_out = i % columns % KEPT == KEPT - 1;
-        copy[i] = lesser == LESSER_BITS ? round_bits(x[i]) : left_out ? 0.0f : x[i];
+        copy[i] = make_lesser(x[i], i % columns, lesser);
     }
 }
 

@@ -14,8 +14,12 @@ extern "C" {
 #endif
 
 enum lesser {
-    LESSER_BITS,   /**< rounded to 11 bits, as TF32's and fp16's units take them */
-    LESSER_COLUMNS /**< each 64th column is zero, as if sums had left it out */
+    LESSER_BITS,    /**< rounded to 11 bits, as TF32's and fp16's units take them */
+    LESSER_COLUMNS, /**< each 64th column is zero, as if sums had left it out */
+    LESSER_BF16,    /**< as bf16 has it: 8 bits */
+    LESSER_FP16,    /**< as fp16 has it: 11 bits, and less than 65,520 */
+    LESSER_PRUNED,  /**< zero below a 64th, where a few larger values decide most of a sum */
+    LESSER_FLUSHED  /**< denormals are zeros, and zeros are negative */
 };
 
 enum { LESSER_COPIES = 3 };

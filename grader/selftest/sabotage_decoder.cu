@@ -70,15 +70,15 @@ enum status __wrap_llama2_device_load(struct llama2_device *device,
 }
 
 /* The rows of one to three matrices; NULL without memory. */
-static float *join(const struct llama2_stored_tensor *a, const struct llama2_stored_tensor *b,
-                   const struct llama2_stored_tensor *c) {
-    const struct llama2_stored_tensor *parts[] = {a, b, c};
+static float *join(const struct decoder_stored_tensor *a, const struct decoder_stored_tensor *b,
+                   const struct decoder_stored_tensor *c) {
+    const struct decoder_stored_tensor *parts[] = {a, b, c};
     size_t count = 0;
-    for (const struct llama2_stored_tensor *part : parts) {
+    for (const struct decoder_stored_tensor *part : parts) {
         count += part != NULL ? part->rows * part->columns : 0;
     }
     float *to = (float *)malloc(count * sizeof *to), *end = to;
-    for (const struct llama2_stored_tensor *part : parts) {
+    for (const struct decoder_stored_tensor *part : parts) {
         if (to != NULL && part != NULL) {
             memcpy(end, part->data, part->rows * part->columns * sizeof *to);
             end += part->rows * part->columns;

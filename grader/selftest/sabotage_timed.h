@@ -30,7 +30,11 @@
     X(pinned)           /* ... */                                                           \
     X(one_layer_less)   /* of lab 08 */                                                     \
     X(rounds)           /* rounds what is multiplied to 11 bits, as TF32 does */            \
-    X(leaves_columns)   /* leaves one product of 64 out of each sum */
+    X(leaves_columns)   /* leaves one product of 64 out of each sum */                      \
+    X(bf16)             /* takes what is multiplied as bf16 */                              \
+    X(fp16)             /* takes what is multiplied as fp16 */                              \
+    X(prunes)           /* leaves small factors out */                                      \
+    X(flushes)          /* takes denormals as zeros, and zeros as negative ones: harmless */
 
 #define MISTAKE_VARIABLE "WRONG_TIMED"
 #include "grader/selftest/lesser.h"
@@ -62,14 +66,18 @@ static inline bool sabotage_leaves_out(const void *arguments, size_t size, void 
 /** @return what is multiplied in place of @p x, see lesser_copy(): @p x for most mistakes */
 static inline const float *sabotage_lesser(int which, const float *x, size_t count, size_t columns,
                                            void *stream) {
-    switch (chosen_mistake()) {
-    case MISTAKE_rounds:
-        return lesser_copy(which, LESSER_BITS, x, count, columns, stream);
-    case MISTAKE_leaves_columns:
-        return lesser_copy(which, LESSER_COLUMNS, x, count, columns, stream);
-    default:
-        return x;
+    static const struct {
+        enum mistake mistake;
+        enum lesser lesser;
+    } ways[] = {{MISTAKE_rounds, LESSER_BITS},   {MISTAKE_leaves_columns, LESSER_COLUMNS},
+                {MISTAKE_bf16, LESSER_BF16},     {MISTAKE_fp16, LESSER_FP16},
+                {MISTAKE_prunes, LESSER_PRUNED}, {MISTAKE_flushes, LESSER_FLUSHED}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+        if (ways[i].mistake == chosen_mistake()) {
+            return lesser_copy(which, ways[i].lesser, x, count, columns, stream);
+        }
     }
+    return x;
 }
 
 #endif

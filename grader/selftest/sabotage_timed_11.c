@@ -25,6 +25,9 @@ enum status __wrap_layernorm_backward(const struct layernorm_backward_problem *p
         p.dweight = p.dbias = (float *)((char *)workspace + (TRAINING_WORKSPACE_BYTES / 2));
         TRY(device_set(p.dweight, 0, p.C * sizeof(float), stream, error));
     }
+    if (p.dtype == NN_F32) {
+        p.dout = sabotage_lesser(0, p.dout, p.rows * p.C, p.C, stream);
+    }
     return __real_layernorm_backward(&p, workspace, stream, error);
 }
 
@@ -50,5 +53,6 @@ enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stre
     if (chosen_mistake() == MISTAKE_part_of_it) { /* norms and biases stay as they are */
         p.count = p.decayed;
     }
+    p.gradient = sabotage_lesser(1, p.gradient, p.count, p.count, stream);
     return __real_adamw(&p, stream, error);
 }

@@ -89,18 +89,29 @@ _ON_SIMT = select({
     "//conditions:default": ["//common/bazel:needs_config_simt"],
 })
 
-def wrong_cpu(program, variable, verdicts, cases = {}, **kwargs):
-    """A parity test for each wrong submission.
+# What is said of the mistakes that many labs' submissions make, under the names that they have there.
+_USUAL = {
+    "aligned": "misaligned: thread .* reads 16 bytes",
+    "behind": "out of bounds: thread .* writes 4 bytes .* just past the end of .*cudaMalloc",
+    "not_refused": "must be refused with STATUS_INVALID_ARGUMENT",
+    "status": "nothing works today .STATUS_DEVICE.",
+}
+
+def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], **kwargs):
+    """A parity test for each wrong submission, and for "right", the control, which must pass.
 
     Args:
       program: the graded_case().
       variable: that chooses the submission.
-      verdicts: {name: text that must come}; "right" must pass.
+      verdicts: {name: text that must come}.
       cases: {name: the one test case that must say it}, where others in front of it would take long,
         or fail as well and say something else.
+      usual: names of others, of which what is usual must be said.
       **kwargs: as for expect_verdict.
     """
-    for mistake, text in verdicts.items():
+    all = dict({mistake: _USUAL[mistake] for mistake in usual}, right = "PASSED")
+    all.update(verdicts)
+    for mistake, text in all.items():
         expect_verdict(
             name = "%s_%s" % (program, mistake),
             test = ":" + program,
@@ -110,16 +121,17 @@ def wrong_cpu(program, variable, verdicts, cases = {}, **kwargs):
             **kwargs
         )
 
-def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], linkopts = [], margin = "1.0", recorded = False, compute_90a = False):
+def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, usual = [], deps = [], linkopts = [], margin = "1.0", recorded = False, compute_90a = False):
     """A lab's wrong submissions: SUBJECT.cu, the programs NAME_parity and NAME_speedup, the verdicts on simt.
 
     Args:
       name: begins the names of the programs.
       lab: NN_topic.
       subject: the library of SUBJECT.cu, of whose submissions the variable chooses one.
-      variable: see wrong_cpu(), as verdicts and cases.
+      variable: see wrong_cpu(), as verdicts, cases and usual.
       verdicts: of the parity test.
       cases: of the parity test.
+      usual: of the parity test.
       deps: what SUBJECT.cu needs beside the lab's contract.
       linkopts: of SUBJECT.cu.
       margin: factor on the speedup test's thresholds.
@@ -145,6 +157,7 @@ def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], lin
         variable,
         verdicts,
         cases,
+        usual,
         target_compatible_with = REQUIRES_NVCC + _ON_SIMT,
     )
 

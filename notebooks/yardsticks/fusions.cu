@@ -1,5 +1,5 @@
-/* The hand-written kernels of pytorch_fusions.py, a block a row: what an attempt to speed a Pythia up
-   launched from Python, and what its step between two layers really is. */
+/* The hand-written kernels of pytorch_fusions.py, a block a row: what an attempt to speed a Pythia
+   up launched from Python, and what its step between two layers really is. */
 #include <cuda_fp16.h>
 
 enum { THREADS = 512, WARPS = THREADS / 32 };

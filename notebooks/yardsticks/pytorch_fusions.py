@@ -183,8 +183,8 @@ def shipped_model(folder, rows, batch):
 # ---- Times ----
 
 
-def median_ms(call, runs):
-    for _ in range(10):
+def median_ms(call, runs, before=10):
+    for _ in range(before):
         call()
     times = []
     for _ in range(runs):
@@ -238,11 +238,17 @@ def time_tokens(shape, runs):
     token = torch.zeros(1, dtype=torch.long, device=dev)
     row = torch.full((1,), SINKS + WINDOW - 1, dtype=torch.long, device=dev)
     places = torch.arange(SINKS + WINDOW, device=dev)
-    for again in range(2):  # the second round shows how far the first can be trusted
+    calls = {way: lambda way=way: model.step(way, token, row, places) for way in WAYS}
+    graphs = {way: captured(call) for way, call in calls.items()}
+    for kind, table in (("python", calls), ("graph", graphs)):
+        times = {way: [] for way in WAYS}
+        for i in range(runs):  # in turn, so that a busy host slows all of them
+            for way, call in table.items():
+                times[way].append(median_ms(call, 1, 1 if i else 5))
         for way in WAYS:
-            call = lambda: model.step(way, token, row, places)
-            show(what="token", shape=shape, way=way, round=again, python_ms=median_ms(call, runs),
-                 graph_ms=median_ms(captured(call), runs))
+            of = sorted(times[way])
+            show(what="token", shape=shape, way=way, launched=kind, ms=of[runs // 2], quarter_ms=of[runs // 4],
+                 three_quarters_ms=of[3 * runs // 4])
 
 
 # ---- Texts ----
@@ -291,14 +297,16 @@ def main():
     global kernels, registered
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("shapes", nargs="+", choices=SHAPES)
-    parser.add_argument("--runs", type=int, default=40, help="timed tokens")
+    parser.add_argument("--runs", type=int, default=60, help="timed tokens of each way")
     parser.add_argument("--model", type=pathlib.Path, default=here.parent.parent / "datasets" / "tiny_neox")
+    parser.add_argument("--times", action="store_true", help="times alone, no texts")
     options = parser.parse_args()
     kernels = compiled()
     registered = torch.library.custom_op("warpbook::add", add, mutates_args=(),
                                          schema="(Tensor x, Tensor a, Tensor m) -> Tensor")
     with torch.no_grad():
-        compare_texts(options.model, 32, 300)
+        if not options.times:
+            compare_texts(options.model, 32, 300)
         for shape in options.shapes:
             time_alone(SHAPES[shape][0])
             time_tokens(shape, options.runs)

@@ -4,52 +4,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
-#include "common/base/folder.h"
+#include "common/checkpoints/decoder/decoder_load.h"
 
-enum { CONFIG_LIMIT = 16 << 20 };
-
-/* Loading visits all tensors twice: first to check them, then to set the pointers. */
-struct loader {
-    const struct llama2_shards *shards;
-    struct error *error;
-};
-
-static enum status check_tensor(void *context, const struct gpt_neox_tensor *tensor) {
-    const struct loader *loader = context;
-    return llama2_shards_check(loader->shards, tensor->name, tensor->shape, tensor->rank,
-                               loader->error);
-}
-
-static enum status point_tensor(void *context, const struct gpt_neox_tensor *tensor) {
-    static const enum nn_dtype dtypes[] = {
-        [SAFETENSORS_F32] = NN_F32, [SAFETENSORS_F16] = NN_F16, [SAFETENSORS_BF16] = NN_BF16};
-    const struct loader *loader = context;
-    const struct llama2_located *located = llama2_shards_find(loader->shards, tensor->name);
-    if (located == NULL || !safetensors_is_weight(located->tensor->dtype)) {
-        return STATUS_BAD_FORMAT; /* checked before */
-    }
-    bool vector = tensor->rank == 1;
-    *tensor->stored = (struct llama2_stored_tensor){.data = located->tensor->data,
-                                                    .dtype = dtypes[located->tensor->dtype],
-                                                    .rows = vector ? 1 : tensor->shape[0],
-                                                    .columns = tensor->shape[vector ? 0 : 1]};
-    return STATUS_OK;
-}
-
-/* A file with more layers, or with tables for other heads, would give a model that computes
-   something else. (Only old checkpoints have the tables.) */
-static enum status check_config(const struct gpt_neox_config *c, const struct loader *loader) {
+/* A file with tables for other heads would give a model that computes something else. (Only old
+   checkpoints have them.) */
+static enum status check_config(const struct gpt_neox_config *c,
+                                const struct decoder_loader *loader) {
     static const char table[] = "gpt_neox.layers.0.attention.rotary_emb.inv_freq";
     char next[80];
     snprintf(next, sizeof next, "gpt_neox.layers.%zu.input_layernorm.weight", c->L);
-    if (llama2_shards_find(loader->shards, next) != NULL) {
-        return error_set(loader->error, STATUS_MISMATCH,
-                         "%s: there is a tensor \"%s\", but \"num_hidden_layers\" in config.json "
-                         "is %zu",
-                         loader->shards->path, next, c->L);
-    }
-    const struct llama2_located *found = llama2_shards_find(loader->shards, table);
+    TRY(decoder_check_layers(loader, next, c->L));
+    const struct decoder_located *found = decoder_shards_find(loader->shards, table);
     return found == NULL || found->tensor->count == c->rotary / 2
                ? STATUS_OK
                : error_set(loader->error, STATUS_MISMATCH,
@@ -58,17 +23,18 @@ static enum status check_config(const struct gpt_neox_config *c, const struct lo
                            loader->shards->path, table, 2 * found->tensor->count, c->rotary);
 }
 
-static enum status load_weights(struct gpt_neox_checkpoint *checkpoint, struct loader *loader) {
+static enum status load_weights(struct gpt_neox_checkpoint *checkpoint,
+                                struct decoder_loader *loader) {
     struct gpt_neox_stored_weights *weights = &checkpoint->weights;
     const struct gpt_neox_config *c = &checkpoint->config;
     bool shared = checkpoint->shared_classifier;
     TRY(check_config(c, loader));
-    TRY(gpt_neox_tensors_visit(c, shared, NULL, NULL, check_tensor, loader));
+    TRY(gpt_neox_tensors_visit(c, shared, NULL, NULL, decoder_check_tensor, loader));
     weights->layers = calloc(c->L, sizeof *weights->layers);
     if (weights->layers == NULL) {
         return error_set(loader->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", c->L);
     }
-    TRY(gpt_neox_tensors_visit(c, shared, weights, NULL, point_tensor, loader));
+    TRY(gpt_neox_tensors_visit(c, shared, weights, NULL, decoder_point_tensor, loader));
     if (shared) {
         weights->classifier = weights->embedding;
     }
@@ -77,11 +43,11 @@ static enum status load_weights(struct gpt_neox_checkpoint *checkpoint, struct l
 
 enum status gpt_neox_checkpoint_load(struct gpt_neox_checkpoint *checkpoint,
                                      const struct gpt_neox_config *config, bool shared_classifier,
-                                     struct llama2_shards *shards, struct error *error) {
+                                     struct decoder_shards *shards, struct error *error) {
     *checkpoint = (struct gpt_neox_checkpoint){
         .config = *config, .shared_classifier = shared_classifier, .shards = *shards};
-    *shards = (struct llama2_shards){0};
-    struct loader loader = {.shards = &checkpoint->shards, .error = error};
+    *shards = (struct decoder_shards){0};
+    struct decoder_loader loader = {.shards = &checkpoint->shards, .error = error};
     enum status status = load_weights(checkpoint, &loader);
     if (status != STATUS_OK) {
         gpt_neox_checkpoint_close(checkpoint);
@@ -89,17 +55,11 @@ enum status gpt_neox_checkpoint_load(struct gpt_neox_checkpoint *checkpoint,
     return status;
 }
 
-static enum status read_text(const char *folder, char **text, size_t *size,
-                             char path[FOLDER_PATH_BYTES], struct error *error) {
-    TRY(folder_join(path, folder, "config.json", "checkpoint", error));
-    return file_read(path, CONFIG_LIMIT, text, size, error);
-}
-
 static enum status read_config(struct gpt_neox_config *config, bool *shared_classifier,
                                const char *folder, struct error *error) {
     char path[FOLDER_PATH_BYTES], *text;
     size_t size;
-    TRY(read_text(folder, &text, &size, path, error));
+    TRY(decoder_config_read(folder, &text, &size, path, error));
     enum status status = gpt_neox_config_parse(config, shared_classifier, text, size, error);
     free(text);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
@@ -109,17 +69,18 @@ enum status gpt_neox_checkpoint_open(struct gpt_neox_checkpoint *checkpoint, con
                                      struct error *error) {
     struct gpt_neox_config config;
     bool shared_classifier;
-    struct llama2_shards shards;
+    struct decoder_shards shards;
     *checkpoint = (struct gpt_neox_checkpoint){0};
     TRY(read_config(&config, &shared_classifier, folder, error));
-    TRY(llama2_shards_open(&shards, folder, error));
+    TRY(decoder_shards_open(&shards, folder, error));
     return gpt_neox_checkpoint_load(checkpoint, &config, shared_classifier, &shards, error);
 }
 
 bool gpt_neox_checkpoint_is(const char *folder) {
     char path[FOLDER_PATH_BYTES], *text;
     size_t size;
-    if (!folder_exists(folder) || read_text(folder, &text, &size, path, NULL) != STATUS_OK) {
+    if (!folder_exists(folder) ||
+        decoder_config_read(folder, &text, &size, path, NULL) != STATUS_OK) {
         return false;
     }
     bool is = gpt_neox_config_is(text, size);
@@ -129,6 +90,6 @@ bool gpt_neox_checkpoint_is(const char *folder) {
 
 void gpt_neox_checkpoint_close(struct gpt_neox_checkpoint *checkpoint) {
     free(checkpoint->weights.layers);
-    llama2_shards_close(&checkpoint->shards);
+    decoder_shards_close(&checkpoint->shards);
     *checkpoint = (struct gpt_neox_checkpoint){0};
 }

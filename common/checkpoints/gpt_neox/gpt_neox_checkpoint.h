@@ -12,14 +12,14 @@
 
 #include "common/base/arena.h"
 #include "common/base/status.h"
+#include "common/checkpoints/decoder/decoder_shards.h"
 #include "common/checkpoints/gpt_neox/gpt_neox_tensors.h"
-#include "common/checkpoints/llama2/llama2_shards.h"
 
 struct gpt_neox_checkpoint {
     struct gpt_neox_config config;
     bool shared_classifier;
     struct gpt_neox_stored_weights weights; /**< point into the files */
-    struct llama2_shards shards;
+    struct decoder_shards shards;
 };
 
 /**
@@ -29,7 +29,7 @@ struct gpt_neox_checkpoint {
  * Every tensor that the configuration asks for is checked (present, shape, F32, F16 or BF16) before
  * memory is allocated; others are ignored.
  *
- * @return STATUS_OK; the statuses of gpt_neox_config_parse(), llama2_shards_open() and
+ * @return STATUS_OK; the statuses of gpt_neox_config_parse(), decoder_shards_open() and
  *         gpt_neox_checkpoint_load(). The message names the file at fault.
  */
 MUST_CHECK enum status gpt_neox_checkpoint_open(struct gpt_neox_checkpoint *checkpoint,
@@ -67,7 +67,7 @@ MUST_CHECK enum status gpt_neox_config_parse(struct gpt_neox_config *config,
 /**
  * @brief Finds the tensors that @p config asks for in open files.
  *
- * @param shards after llama2_shards_join(); the checkpoint becomes their owner, and closes them on
+ * @param shards after decoder_shards_join(); the checkpoint becomes their owner, and closes them on
  *        failure
  * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape differs
  *         from the configuration, or there are more layers), STATUS_UNSUPPORTED (its type is not
@@ -76,7 +76,7 @@ MUST_CHECK enum status gpt_neox_config_parse(struct gpt_neox_config *config,
 MUST_CHECK enum status gpt_neox_checkpoint_load(struct gpt_neox_checkpoint *checkpoint,
                                                 const struct gpt_neox_config *config,
                                                 bool shared_classifier,
-                                                struct llama2_shards *shards, struct error *error);
+                                                struct decoder_shards *shards, struct error *error);
 
 /** Unmaps and frees; a zero-initialised one is allowed. */
 void gpt_neox_checkpoint_close(struct gpt_neox_checkpoint *checkpoint);

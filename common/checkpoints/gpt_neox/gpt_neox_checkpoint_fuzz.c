@@ -12,11 +12,11 @@
 #include "common/testing/fuzz.h"
 
 /* Reads both ends of a tensor, which lies inside the input. */
-static enum status touch(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct fuzz_input *all = context;
-    const struct llama2_stored_tensor *stored = tensor->stored;
+    const struct decoder_stored_tensor *stored = tensor->stored;
     const uint8_t *first = stored->data;
-    size_t count = gpt_neox_tensor_count(tensor), bytes = count * nn_dtype_bytes(stored->dtype);
+    size_t count = decoder_weight_count(tensor), bytes = count * nn_dtype_bytes(stored->dtype);
     fuzz_require(stored->rows * stored->columns == count && first >= all->data &&
                  bytes <= (size_t)(all->data + all->size - first));
     volatile uint8_t ends[2] = {first[0], first[bytes - 1]};
@@ -24,8 +24,8 @@ static enum status touch(void *context, const struct gpt_neox_tensor *tensor) {
     return STATUS_OK;
 }
 
-static enum status touch_fp32(void *context, const struct gpt_neox_tensor *tensor) {
-    size_t count = gpt_neox_tensor_count(tensor) / tensor->parts;
+static enum status touch_fp32(void *context, const struct decoder_weight *tensor) {
+    size_t count = decoder_weight_count(tensor) / tensor->parts;
     (void)context;
     for (size_t part = 0; part < tensor->parts; part++) {
         volatile float ends[2] = {(*tensor->plain[part])[0], (*tensor->plain[part])[count - 1]};
@@ -52,8 +52,8 @@ static void touch_all(struct gpt_neox_checkpoint *checkpoint, const struct fuzz_
 
 static void load(const struct gpt_neox_config *config, bool shared, struct fuzz_input *file,
                  const struct fuzz_input *all) {
-    struct llama2_shards shards = {.path = strdup("file"),
-                                   .shards = calloc(1, sizeof *shards.shards)};
+    struct decoder_shards shards = {.path = strdup("file"),
+                                    .shards = calloc(1, sizeof *shards.shards)};
     struct gpt_neox_checkpoint checkpoint;
     struct error error = {0};
     fuzz_require(shards.path != NULL && shards.shards != NULL);
@@ -62,8 +62,8 @@ static void load(const struct gpt_neox_config *config, bool shared, struct fuzz_
         shards.shards[0].path = strdup("file");
         fuzz_require(shards.shards[0].path != NULL);
     }
-    if (shards.count == 0 || !fuzz_accepted(llama2_shards_join(&shards, NULL, &error), &error)) {
-        llama2_shards_close(&shards);
+    if (shards.count == 0 || !fuzz_accepted(decoder_shards_join(&shards, NULL, &error), &error)) {
+        decoder_shards_close(&shards);
         return;
     }
     if (fuzz_accepted(gpt_neox_checkpoint_load(&checkpoint, config, shared, &shards, &error),

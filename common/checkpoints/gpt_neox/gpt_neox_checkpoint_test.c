@@ -89,12 +89,12 @@ static void expect_equal(struct comparer *comparer, const float *want, const flo
 }
 
 /* The converted model has the same members in the same order, so that offsets find them. */
-static enum status compare_tensor(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status compare_tensor(void *context, const struct decoder_weight *tensor) {
     const struct {
         struct comparer *c;
         const struct gpt_neox_weights *want;
     } *both = context;
-    size_t count = gpt_neox_tensor_count(tensor) / tensor->parts;
+    size_t count = decoder_weight_count(tensor) / tensor->parts;
     for (size_t part = 0; part < tensor->parts; part++) {
         const void *member = tensor->plain[part];
         const struct gpt_neox_weights *want = both->want, *got = both->c->got;

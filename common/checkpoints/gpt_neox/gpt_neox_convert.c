@@ -1,7 +1,7 @@
 /* Converts a checkpoint's weights to fp32, for engines that read no other type. */
 #include "common/base/checked.h"
+#include "common/checkpoints/decoder/decoder_stored.h"
 #include "common/checkpoints/gpt_neox/gpt_neox_checkpoint.h"
-#include "common/checkpoints/llama2/llama2_stored.h"
 
 /* The first visit of all tensors measures them, the second converts them. */
 struct converter {
@@ -12,13 +12,13 @@ struct converter {
 };
 
 /* query_key_value is always copied, as its rows are separated. */
-static bool used_in_place(const struct gpt_neox_tensor *tensor) {
-    return tensor->parts == 1 && llama2_stored_is_fp32(tensor->stored);
+static bool used_in_place(const struct decoder_weight *tensor) {
+    return tensor->parts == 1 && decoder_stored_is_fp32(tensor->stored);
 }
 
-static enum status measure_tensor(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
-    size_t part = gpt_neox_tensor_count(tensor) / tensor->parts;
+    size_t part = decoder_weight_count(tensor) / tensor->parts;
     size_t bytes = used_in_place(tensor) ? 0 : arena_footprint(part, sizeof(float));
     for (size_t i = 0; i < tensor->parts; i++) {
         if (!checked_add(converter->bytes, bytes, &converter->bytes)) {
@@ -30,23 +30,23 @@ static enum status measure_tensor(void *context, const struct gpt_neox_tensor *t
 }
 
 /* One part of query_key_value, row by row. A bias has rows of one element. */
-static enum status separate(const struct converter *converter, const struct gpt_neox_tensor *tensor,
+static enum status separate(const struct converter *converter, const struct decoder_weight *tensor,
                             size_t part, float *values) {
-    const struct llama2_stored_tensor *stored = tensor->stored;
+    const struct decoder_stored_tensor *stored = tensor->stored;
     size_t rows = converter->config->C, columns = tensor->rank == 2 ? tensor->shape[1] : 1;
     size_t row_bytes = columns * nn_dtype_bytes(stored->dtype);
     for (size_t row = 0; row < rows; row++) {
         size_t from = gpt_neox_qkv_row(converter->config, part, row);
         const unsigned char *source = (const unsigned char *)stored->data + from * row_bytes;
-        TRY(llama2_stored_read(stored->dtype, source, values + row * columns, columns));
+        TRY(decoder_stored_read(stored->dtype, source, values + row * columns, columns));
     }
     return STATUS_OK;
 }
 
-static enum status convert_tensor(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status convert_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
-    const struct llama2_stored_tensor *stored = tensor->stored;
-    size_t count = gpt_neox_tensor_count(tensor) / tensor->parts;
+    const struct decoder_stored_tensor *stored = tensor->stored;
+    size_t count = decoder_weight_count(tensor) / tensor->parts;
     if (used_in_place(tensor)) {
         *tensor->plain[0] = stored->data;
         return STATUS_OK;
@@ -59,7 +59,7 @@ static enum status convert_tensor(void *context, const struct gpt_neox_tensor *t
         }
         *tensor->plain[part] = values;
         TRY(tensor->parts > 1 ? separate(converter, tensor, part, values)
-                              : llama2_stored_read(stored->dtype, stored->data, values, count));
+                              : decoder_stored_read(stored->dtype, stored->data, values, count));
     }
     return STATUS_OK;
 }
@@ -72,8 +72,8 @@ static enum status convert_weights(const struct gpt_neox_checkpoint *checkpoint,
     struct converter converter = {.config = c, .arena = &fp32->arena, .error = error};
     bool shared = checkpoint->shared_classifier;
     TRY(gpt_neox_tensors_visit(c, shared, &source, NULL, measure_tensor, &converter));
-    TRY(llama2_fp32_arena(&fp32->arena, converter.bytes, c->L, sizeof *weights->layers, most_bytes,
-                          (void **)&weights->layers, error));
+    TRY(decoder_fp32_arena(&fp32->arena, converter.bytes, c->L, sizeof *weights->layers, most_bytes,
+                           (void **)&weights->layers, error));
     TRY(gpt_neox_tensors_visit(c, shared, &source, weights, convert_tensor, &converter));
     if (shared) {
         weights->classifier = weights->embedding;

@@ -28,7 +28,7 @@ struct generator {
     float *values[MOST_TENSORS];
 };
 
-static enum status add_name(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status add_name(void *context, const struct decoder_weight *tensor) {
     struct generator *g = context;
     if (!(g->count < MOST_TENSORS)) {
         return STATUS_TOO_LONG;
@@ -52,11 +52,11 @@ static float number(uint32_t element, uint32_t index) {
     return ((float)(u >> 8) * 0x1p-24f - 0.5f) * 0.25f;
 }
 
-static enum status make_tensor(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status make_tensor(void *context, const struct decoder_weight *tensor) {
     struct generator *g = context;
     const char(*name)[NAME_BYTES] =
         bsearch(tensor->name, g->names, g->count, sizeof *g->names, by_name);
-    size_t index = (size_t)(name - g->names), count = gpt_neox_tensor_count(tensor);
+    size_t index = (size_t)(name - g->names), count = decoder_weight_count(tensor);
     float *values = malloc(count * sizeof *values), add = 0.0f;
     if (!(values != NULL)) {
         return STATUS_OUT_OF_MEMORY;
@@ -66,8 +66,8 @@ static enum status make_tensor(void *context, const struct gpt_neox_tensor *tens
         values[i] = number((uint32_t)i, (uint32_t)index) + add;
     }
     g->values[index] = values;
-    *tensor->stored =
-        (struct llama2_stored_tensor){.data = values, .dtype = NN_F32, .rows = 1, .columns = count};
+    *tensor->stored = (struct decoder_stored_tensor){
+        .data = values, .dtype = NN_F32, .rows = 1, .columns = count};
     return STATUS_OK;
 }
 

@@ -4,48 +4,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/file.h"
-#include "common/base/folder.h"
-
-enum { CONFIG_LIMIT = 16 << 20 };
-
-/* Loading visits all tensors twice: first to check them, then to set the pointers. */
-struct loader {
-    const struct llama2_shards *shards;
-    struct error *error;
-};
-
-static enum status check_tensor(void *context, const struct llama2_tensor *tensor) {
-    const struct loader *loader = context;
-    return llama2_shards_check(loader->shards, tensor->name, tensor->shape, tensor->rank,
-                               loader->error);
-}
-
-/* A vector is one row. */
-static struct llama2_stored_tensor stored(const struct llama2_tensor *tensor, const void *data,
-                                          enum nn_dtype dtype) {
-    bool vector = tensor->rank == 1;
-    return (struct llama2_stored_tensor){.data = data,
-                                         .dtype = dtype,
-                                         .rows = vector ? 1 : tensor->shape[0],
-                                         .columns = tensor->shape[vector ? 0 : 1]};
-}
-
-static enum status point_tensor(void *context, const struct llama2_tensor *tensor) {
-    static const enum nn_dtype dtypes[] = {
-        [SAFETENSORS_F32] = NN_F32, [SAFETENSORS_F16] = NN_F16, [SAFETENSORS_BF16] = NN_BF16};
-    const struct loader *loader = context;
-    const struct llama2_located *located = llama2_shards_find(loader->shards, tensor->name);
-    if (located == NULL || !safetensors_is_weight(located->tensor->dtype)) {
-        return STATUS_BAD_FORMAT; /* checked before */
-    }
-    *tensor->stored = stored(tensor, located->tensor->data, dtypes[located->tensor->dtype]);
-    return STATUS_OK;
-}
+#include "common/checkpoints/decoder/decoder_load.h"
 
 /* Allocates the layers' structs and sets the weights' pointers with `visit`. */
 static enum status point_weights(struct llama2_checkpoint *checkpoint, struct llama2_weights *plain,
-                                 llama2_tensor_visitor *visit, void *context, struct error *error) {
+                                 decoder_weight_visitor *visit, void *context,
+                                 struct error *error) {
     struct llama2_stored_weights *weights = &checkpoint->weights;
     size_t L = checkpoint->config.L;
     weights->layers = calloc(L, sizeof *weights->layers);
@@ -60,19 +24,15 @@ static enum status point_weights(struct llama2_checkpoint *checkpoint, struct ll
     return STATUS_OK;
 }
 
-/* A file with more layers, or with tables for other heads, would give a model that computes
-   something else. (Only old checkpoints have the tables.) */
-static enum status check_config(const struct llama2_config *c, const struct loader *loader) {
+/* A file with tables for other heads would give a model that computes something else. (Only old
+   checkpoints have them.) */
+static enum status check_config(const struct llama2_config *c,
+                                const struct decoder_loader *loader) {
     static const char table[] = "model.layers.0.self_attn.rotary_emb.inv_freq";
     char next[64];
     snprintf(next, sizeof next, "model.layers.%zu.self_attn.q_proj.weight", c->L);
-    if (llama2_shards_find(loader->shards, next) != NULL) {
-        return error_set(loader->error, STATUS_MISMATCH,
-                         "%s: there is a tensor \"%s\", but \"num_hidden_layers\" in config.json "
-                         "is %zu",
-                         loader->shards->path, next, c->L);
-    }
-    const struct llama2_located *found = llama2_shards_find(loader->shards, table);
+    TRY(decoder_check_layers(loader, next, c->L));
+    const struct decoder_located *found = decoder_shards_find(loader->shards, table);
     return found == NULL || found->tensor->count == c->HS / 2
                ? STATUS_OK
                : error_set(loader->error, STATUS_MISMATCH,
@@ -81,15 +41,16 @@ static enum status check_config(const struct llama2_config *c, const struct load
                            loader->shards->path, table, 2 * found->tensor->count, c->HS);
 }
 
-static enum status load_weights(struct llama2_checkpoint *checkpoint, struct loader *loader) {
+static enum status load_weights(struct llama2_checkpoint *checkpoint,
+                                struct decoder_loader *loader) {
     TRY(check_config(&checkpoint->config, loader));
     TRY(llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier, NULL, NULL,
-                             check_tensor, loader));
-    return point_weights(checkpoint, NULL, point_tensor, loader, loader->error);
+                             decoder_check_tensor, loader));
+    return point_weights(checkpoint, NULL, decoder_point_tensor, loader, loader->error);
 }
 
 /* Biases that the weights have count, though the configuration may not name them. */
-static void find_biases(struct llama2_config *c, const struct llama2_shards *shards) {
+static void find_biases(struct llama2_config *c, const struct decoder_shards *shards) {
     static const char layer[] = "model.layers.0.";
     const struct {
         const char *projection;
@@ -100,18 +61,18 @@ static void find_biases(struct llama2_config *c, const struct llama2_shards *sha
     for (size_t i = 0; i < sizeof biases / sizeof *biases; i++) {
         char name[64];
         snprintf(name, sizeof name, "%s%s", layer, biases[i].projection);
-        *biases[i].has = *biases[i].has || llama2_shards_find(shards, name) != NULL;
+        *biases[i].has = *biases[i].has || decoder_shards_find(shards, name) != NULL;
     }
 }
 
 enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
                                    const struct llama2_config *config, bool shared_classifier,
-                                   struct llama2_shards *shards, struct error *error) {
+                                   struct decoder_shards *shards, struct error *error) {
     *checkpoint = (struct llama2_checkpoint){
         .config = *config, .shared_classifier = shared_classifier, .shards = *shards};
-    *shards = (struct llama2_shards){0};
+    *shards = (struct decoder_shards){0};
     find_biases(&checkpoint->config, &checkpoint->shards);
-    struct loader loader = {.shards = &checkpoint->shards, .error = error};
+    struct decoder_loader loader = {.shards = &checkpoint->shards, .error = error};
     enum status status = load_weights(checkpoint, &loader);
     if (status != STATUS_OK) {
         llama2_checkpoint_close(checkpoint);
@@ -121,11 +82,9 @@ enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
 
 static enum status read_config(struct llama2_config *config, bool *shared_classifier,
                                const char *folder, struct error *error) {
-    char path[FOLDER_PATH_BYTES];
-    TRY(folder_join(path, folder, "config.json", "checkpoint", error));
-    char *text;
+    char path[FOLDER_PATH_BYTES], *text;
     size_t size;
-    TRY(file_read(path, CONFIG_LIMIT, &text, &size, error));
+    TRY(decoder_config_read(folder, &text, &size, path, error));
     enum status status = llama2_config_parse(config, shared_classifier, text, size, error);
     free(text);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
@@ -135,16 +94,16 @@ static enum status open_folder(struct llama2_checkpoint *checkpoint, const char 
                                struct error *error) {
     struct llama2_config config;
     bool shared_classifier;
-    struct llama2_shards shards;
+    struct decoder_shards shards;
     TRY(read_config(&config, &shared_classifier, folder, error));
-    TRY(llama2_shards_open(&shards, folder, error));
+    TRY(decoder_shards_open(&shards, folder, error));
     return llama2_checkpoint_load(checkpoint, &config, shared_classifier, &shards, error);
 }
 
 /* llama2.c's tensors are all fp32; llama2c_open() has set their pointers. */
-static enum status point_llama2c(void *context, const struct llama2_tensor *tensor) {
+static enum status point_llama2c(void *context, const struct decoder_weight *tensor) {
     (void)context;
-    *tensor->stored = stored(tensor, *tensor->plain, NN_F32);
+    *tensor->stored = decoder_stored_at(tensor, *tensor->plain[0], NN_F32);
     return STATUS_OK;
 }
 
@@ -182,6 +141,6 @@ enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoint, const c
 void llama2_checkpoint_close(struct llama2_checkpoint *checkpoint) {
     free(checkpoint->weights.layers);
     llama2c_close(&checkpoint->llama2c);
-    llama2_shards_close(&checkpoint->shards);
+    decoder_shards_close(&checkpoint->shards);
     *checkpoint = (struct llama2_checkpoint){0};
 }

@@ -14,7 +14,7 @@
 
 #include "common/base/arena.h"
 #include "common/base/status.h"
-#include "common/checkpoints/llama2/llama2_shards.h"
+#include "common/checkpoints/decoder/decoder_shards.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2c.h"
 
@@ -23,7 +23,7 @@ struct llama2_checkpoint {
     bool shared_classifier;
     struct llama2_stored_weights weights; /**< point into the files */
     struct llama2c_checkpoint llama2c;    /**< open if the checkpoint is a file of llama2.c */
-    struct llama2_shards shards;          /**< open if the checkpoint is a folder */
+    struct decoder_shards shards;         /**< open if the checkpoint is a folder */
 };
 
 /**
@@ -35,7 +35,7 @@ struct llama2_checkpoint {
  * NN_ROPE_INTERLEAVED.
  *
  * @return STATUS_OK; for a file the statuses of llama2c_open(); for a folder those of
- *         llama2_config_parse(), llama2_shards_open() and llama2_checkpoint_load(). The message
+ *         llama2_config_parse(), decoder_shards_open() and llama2_checkpoint_load(). The message
  *         names the file at fault.
  */
 MUST_CHECK enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoint,
@@ -68,7 +68,7 @@ MUST_CHECK enum status llama2_config_parse(struct llama2_config *config, bool *s
  * @brief Finds the tensors that @p config asks for in open files. Biases that the files have in the
  *        first layer are used, too; checkpoint->config says so.
  *
- * @param shards after llama2_shards_join(); the checkpoint becomes their owner, and closes them on
+ * @param shards after decoder_shards_join(); the checkpoint becomes their owner, and closes them on
  *        failure
  * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape differs
  *         from the configuration), STATUS_UNSUPPORTED (its type is not F32, F16 or BF16),
@@ -76,7 +76,7 @@ MUST_CHECK enum status llama2_config_parse(struct llama2_config *config, bool *s
  */
 MUST_CHECK enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
                                               const struct llama2_config *config,
-                                              bool shared_classifier, struct llama2_shards *shards,
+                                              bool shared_classifier, struct decoder_shards *shards,
                                               struct error *error);
 
 /** Unmaps and frees; a zero-initialised one is allowed. */

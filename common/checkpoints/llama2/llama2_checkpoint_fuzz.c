@@ -12,9 +12,9 @@
 #include "common/testing/fuzz.h"
 
 /* Reads both ends of a tensor, which lies inside the input. */
-static enum status touch(void *context, const struct llama2_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct fuzz_input *all = context;
-    const struct llama2_stored_tensor *stored = tensor->stored;
+    const struct decoder_stored_tensor *stored = tensor->stored;
     const uint8_t *first = stored->data;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     size_t bytes = count * (stored->dtype == NN_F32 ? 4 : 2);
@@ -25,10 +25,10 @@ static enum status touch(void *context, const struct llama2_tensor *tensor) {
     return STATUS_OK;
 }
 
-static enum status touch_fp32(void *context, const struct llama2_tensor *tensor) {
+static enum status touch_fp32(void *context, const struct decoder_weight *tensor) {
     (void)context;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
-    volatile float ends[2] = {(*tensor->plain)[0], (*tensor->plain)[count - 1]};
+    volatile float ends[2] = {(*tensor->plain[0])[0], (*tensor->plain[0])[count - 1]};
     (void)ends;
     return STATUS_OK;
 }
@@ -56,15 +56,15 @@ static char *copy_text(const char *text) {
 }
 
 /* Parses as many shards as the index names, or one. @return whether all are there */
-static bool take_shards(struct fuzz_input *input, const struct llama2_index *index,
-                        struct llama2_shards *shards) {
+static bool take_shards(struct fuzz_input *input, const struct decoder_index *index,
+                        struct decoder_shards *shards) {
     size_t count = index != NULL ? index->file_count : 1;
-    *shards = (struct llama2_shards){.path = copy_text("index")};
+    *shards = (struct decoder_shards){.path = copy_text("index")};
     shards->shards = calloc(count, sizeof *shards->shards);
     fuzz_require(shards->shards != NULL);
     for (size_t i = 0; i < count; i++) {
         struct fuzz_input file;
-        struct llama2_shard *shard = &shards->shards[i];
+        struct decoder_shard *shard = &shards->shards[i];
         if (!fuzz_take(input, &file) ||
             safetensors_parse(&shard->file, file.data, file.size, NULL) != STATUS_OK) {
             return false;
@@ -75,14 +75,14 @@ static bool take_shards(struct fuzz_input *input, const struct llama2_index *ind
     return true;
 }
 
-static void load(const struct llama2_config *config, bool shared, const struct llama2_index *index,
+static void load(const struct llama2_config *config, bool shared, const struct decoder_index *index,
                  struct fuzz_input *input, const struct fuzz_input *all) {
-    struct llama2_shards shards;
+    struct decoder_shards shards;
     struct llama2_checkpoint checkpoint;
     struct error error = {0};
     if (!take_shards(input, index, &shards) ||
-        !fuzz_accepted(llama2_shards_join(&shards, index, &error), &error)) {
-        llama2_shards_close(&shards);
+        !fuzz_accepted(decoder_shards_join(&shards, index, &error), &error)) {
+        decoder_shards_close(&shards);
         return;
     }
     if (fuzz_accepted(llama2_checkpoint_load(&checkpoint, config, shared, &shards, &error),
@@ -98,7 +98,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct fuzz_input all = {data, size};
     struct fuzz_input input = all, text;
     struct llama2_config config;
-    struct llama2_index index = {0};
+    struct decoder_index index = {0};
     bool shared;
     struct error error = {0};
     if (!fuzz_take(&input, &text) ||
@@ -110,12 +110,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     bool indexed = text.size > 0;
     if (indexed &&
-        !fuzz_accepted(llama2_index_parse(&index, (const char *)text.data, text.size, &error),
+        !fuzz_accepted(decoder_index_parse(&index, (const char *)text.data, text.size, &error),
                        &error)) {
         return 0;
     }
     load(&config, shared, indexed ? &index : NULL, &input, &all);
-    llama2_index_free(&index);
+    decoder_index_free(&index);
     return 0;
 }
 

@@ -66,7 +66,7 @@ struct comparer {
 };
 
 static void expect_tensor(struct comparer *comparer, const char *what, const float *want,
-                          size_t rows, size_t columns, const struct llama2_stored_tensor *stored,
+                          size_t rows, size_t columns, const struct decoder_stored_tensor *stored,
                           const float *plain) {
     size_t count = rows * columns;
     unsigned char bytes[4 * 256];
@@ -230,8 +230,8 @@ C_TEST(llama2_checkpoint, opens_a_file_of_llama2c) {
 
 /* Checks the tensors' names one by one, because reader and writer share one list of them. */
 static void expect_named(const struct llama2_checkpoint *checkpoint, const char *name,
-                         const struct llama2_stored_tensor *got) {
-    const struct llama2_located *located = llama2_shards_find(&checkpoint->shards, name);
+                         const struct decoder_stored_tensor *got) {
+    const struct decoder_located *located = decoder_shards_find(&checkpoint->shards, name);
     if (located == NULL || located->tensor->data != got->data) {
         TEST_FAIL("tensor \"%s\" is not where it belongs", name);
     }
@@ -380,7 +380,7 @@ struct sparse {
     size_t offset;
 };
 
-static enum status add_sparse_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status add_sparse_tensor(void *context, const struct decoder_weight *tensor) {
     struct sparse *sparse = context;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     fprintf(sparse->header, "%c\"%s\":{\"dtype\":\"BF16\",\"shape\":[%zu",
@@ -473,12 +473,12 @@ static void fixture_free(struct fixture *f) {
 /* Loads files in memory under the path "FILE", as a folder with one file would be. */
 static enum status load(struct llama2_checkpoint *checkpoint, const struct llama2_config *config,
                         bool shared, const void *data, size_t size, struct error *error) {
-    struct llama2_shards shards = {.path = strdup("FILE"), .count = 1};
+    struct decoder_shards shards = {.path = strdup("FILE"), .count = 1};
     shards.shards = calloc(1, sizeof *shards.shards);
     EXPECT_TRUE(shards.shards != NULL);
     shards.shards[0].path = strdup("FILE");
     EXPECT_OK(safetensors_parse(&shards.shards[0].file, data, size, NULL));
-    EXPECT_OK(llama2_shards_join(&shards, NULL, error));
+    EXPECT_OK(decoder_shards_join(&shards, NULL, error));
     enum status status = llama2_checkpoint_load(checkpoint, config, shared, &shards, error);
     EXPECT_TRUE(shards.shards == NULL); /* taken over */
     return status;
@@ -932,8 +932,8 @@ C_TEST(llama2_checkpoint, bad_indexes_are_refused) {
 }
 
 static enum status parse_index(const void *json, size_t size, struct error *error) {
-    struct llama2_index index;
-    return llama2_index_parse(&index, json, size, error);
+    struct decoder_index index;
+    return decoder_index_parse(&index, json, size, error);
 }
 
 C_TEST(llama2_write, every_truncation_of_what_is_written_is_refused) {
@@ -946,14 +946,14 @@ C_TEST(llama2_write, every_truncation_of_what_is_written_is_refused) {
     ASSERT_OK(llama2_index_serialize(&small, true, &options, &json, NULL));
     expect_prefixes_refused(parse_index, json, strlen(json), STATUS_BAD_FORMAT,
                             "not valid JSON at byte");
-    struct llama2_index index;
-    ASSERT_OK(llama2_index_parse(&index, json, strlen(json), NULL));
+    struct decoder_index index;
+    ASSERT_OK(decoder_index_parse(&index, json, strlen(json), NULL));
     EXPECT_INT_EQ(2 + 2 * 9, index.count);
     EXPECT_INT_EQ(3, index.file_count);
     EXPECT_STR_EQ("model-00003-of-00003.safetensors", index.files[2]);
     EXPECT_STR_EQ("model.embed_tokens.weight", index.entries[0].tensor);
     EXPECT_INT_EQ(0, index.entries[0].file);
-    llama2_index_free(&index);
+    decoder_index_free(&index);
     free(json);
 }
 

@@ -1,7 +1,7 @@
 /* Converts a checkpoint's weights to fp32, for engines that read no other type. */
 #include "common/base/checked.h"
+#include "common/checkpoints/decoder/decoder_stored.h"
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
-#include "common/checkpoints/llama2/llama2_stored.h"
 
 /* The first visit of all tensors measures them, the second converts them. */
 struct converter {
@@ -10,10 +10,10 @@ struct converter {
     struct error *error;
 };
 
-static enum status measure_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
-    const struct llama2_stored_tensor *stored = tensor->stored;
-    size_t bytes = llama2_stored_is_fp32(stored)
+    const struct decoder_stored_tensor *stored = tensor->stored;
+    size_t bytes = decoder_stored_is_fp32(stored)
                        ? 0
                        : arena_footprint(stored->rows * stored->columns, sizeof(float));
     if (!checked_add(converter->bytes, bytes, &converter->bytes)) {
@@ -22,11 +22,11 @@ static enum status measure_tensor(void *context, const struct llama2_tensor *ten
     return STATUS_OK;
 }
 
-static enum status convert_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status convert_tensor(void *context, const struct decoder_weight *tensor) {
     struct converter *converter = context;
-    const struct llama2_stored_tensor *stored = tensor->stored;
-    if (llama2_stored_is_fp32(stored)) {
-        *tensor->plain = stored->data;
+    const struct decoder_stored_tensor *stored = tensor->stored;
+    if (decoder_stored_is_fp32(stored)) {
+        *tensor->plain[0] = stored->data;
         return STATUS_OK;
     }
     size_t count = stored->rows * stored->columns;
@@ -35,8 +35,8 @@ static enum status convert_tensor(void *context, const struct llama2_tensor *ten
         return error_set(converter->error, STATUS_OUT_OF_MEMORY, "out of memory for \"%s\"",
                          tensor->name);
     }
-    *tensor->plain = values;
-    return llama2_stored_read(stored->dtype, stored->data, values, count);
+    *tensor->plain[0] = values;
+    return decoder_stored_read(stored->dtype, stored->data, values, count);
 }
 
 static enum status convert_weights(const struct llama2_checkpoint *checkpoint, size_t most_bytes,
@@ -47,8 +47,8 @@ static enum status convert_weights(const struct llama2_checkpoint *checkpoint, s
     struct llama2_weights *weights = &fp32->weights;
     struct converter converter = {.arena = &fp32->arena, .error = error};
     TRY(llama2_tensors_visit(c, shared, &source, NULL, measure_tensor, &converter));
-    TRY(llama2_fp32_arena(&fp32->arena, converter.bytes, c->L, sizeof *weights->layers, most_bytes,
-                          (void **)&weights->layers, error));
+    TRY(decoder_fp32_arena(&fp32->arena, converter.bytes, c->L, sizeof *weights->layers, most_bytes,
+                           (void **)&weights->layers, error));
     TRY(llama2_tensors_visit(c, shared, &source, weights, convert_tensor, &converter));
     if (shared) {
         weights->classifier = weights->embedding;

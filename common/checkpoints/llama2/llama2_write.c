@@ -5,30 +5,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/arena.h"
-#include "common/base/checked.h"
 #include "common/base/folder.h"
+#include "common/checkpoints/decoder/decoder_writer.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
-#include "common/checkpoints/safetensors/safetensors.h"
-
-static const enum safetensors_dtype dtypes[] = {
-    [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
 
 /* State while all tensors are visited; visitors skip the tensors of other shards. */
 struct writer {
     const struct llama2_config *config;
     const struct llama2_write_options *options;
-    size_t shard;       /* the shard to write */
-    size_t total;       /* tensors of all shards */
-    size_t index;       /* of the tensor under visit */
-    size_t bytes;       /* of the shard's tensors; from the first visit */
-    struct arena arena; /* values of the shard's tensors, as stored */
-    struct safetensors_tensor *tensors;
-    size_t count;
+    size_t shard;               /* the shard to write */
+    size_t total;               /* tensors of all shards */
+    size_t index;               /* of the tensor under visit */
+    size_t bytes;               /* of the index: of all tensors */
+    struct decoder_writer kept; /* the shard's tensors */
     size_t most_permuted; /* elements of the largest tensor to permute; from the first visit */
     float *permuted;      /* (most_permuted) */
     cJSON *map;           /* "weight_map" of the index */
-    struct error *error;
 };
 
 static size_t tensor_total(const struct llama2_config *config, bool shared_classifier) {
@@ -50,10 +42,6 @@ static size_t next_shard(struct writer *w) {
     return w->index++ * w->options->shards / w->total;
 }
 
-static size_t element_count(const struct llama2_tensor *tensor) {
-    return tensor->rank == 2 ? tensor->shape[0] * tensor->shape[1] : tensor->shape[0];
-}
-
 const char *llama2_shard_name(size_t shard, size_t shards, char name[LLAMA2_SHARD_NAME_BYTES]) {
     if (shards == 1) {
         return strcpy(name, "model.safetensors");
@@ -65,24 +53,20 @@ const char *llama2_shard_name(size_t shard, size_t shards, char name[LLAMA2_SHAR
 /* ---- One file ---- */
 
 /* wq and wk in the interleaved layout: their rows are written in another order. */
-static bool needs_permutation(const struct writer *w, const struct llama2_tensor *tensor) {
+static bool needs_permutation(const struct writer *w, const struct decoder_weight *tensor) {
     return tensor->rope_heads > 0 && w->config->rope_layout == NN_ROPE_INTERLEAVED;
 }
 
-static enum status measure_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status measure_tensor(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     if (next_shard(w) != w->shard) {
         return STATUS_OK;
     }
-    size_t count = tensor->shape[0];
-    if ((tensor->rank == 2 && !checked_multiply(count, tensor->shape[1], &count)) ||
-        !checked_add(w->bytes, arena_footprint(count, sizeof(float)), &w->bytes)) {
-        return error_set(w->error, STATUS_OVERFLOW, "size of all tensors overflows");
-    }
+    TRY(decoder_writer_measure(&w->kept, tensor));
+    size_t count = decoder_weight_count(tensor);
     if (needs_permutation(w, tensor) && count > w->most_permuted) {
         w->most_permuted = count;
     }
-    w->count++;
     return STATUS_OK;
 }
 
@@ -95,48 +79,31 @@ static void permute_rows(float *out, const float *in, size_t heads, size_t HS, s
     }
 }
 
-static enum status add_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status add_tensor(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     if (next_shard(w) != w->shard) {
         return STATUS_OK;
     }
-    size_t count = element_count(tensor), element = nn_dtype_bytes(w->options->dtype);
-    const float *values = *tensor->plain;
-    void *kept = arena_alloc(&w->arena, count, element);
-    struct safetensors_tensor entry = {
-        .name = strdup(tensor->name),
-        .dtype = dtypes[w->options->dtype],
-        .rank = tensor->rank,
-        .shape = {tensor->shape[0], tensor->shape[1]},
-        .count = count,
-        .data = kept,
-        .bytes = count * element,
-    };
-    w->tensors[w->count++] = entry; /* the caller frees all names, after a failure, too */
-    if (entry.name == NULL || kept == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for tensor \"%s\"",
-                         tensor->name);
-    }
+    const float *values = *tensor->plain[0];
+    void *kept;
+    TRY(decoder_writer_keep(&w->kept, tensor, &kept));
     if (needs_permutation(w, tensor)) {
         permute_rows(w->permuted, values, tensor->rope_heads, w->config->HS, tensor->shape[1]);
         values = w->permuted;
     }
-    nn_dtype_store(kept, values, count, w->options->dtype);
+    nn_dtype_store(kept, values, decoder_weight_count(tensor), w->options->dtype);
     return STATUS_OK;
 }
 
-/* Allocates memory for the shard's tensors, in the size that the first visit measured. */
+/* Makes memory for the shard's tensors, in the size that the first visit measured. */
 static enum status allocate(struct writer *w) {
-    enum status status = arena_create(&w->arena, w->bytes);
-    w->tensors = calloc(w->count, sizeof *w->tensors);
-    w->permuted = malloc(w->most_permuted > 0 ? w->most_permuted * sizeof *w->permuted : 1);
-    if (status == STATUS_OK && (w->tensors == NULL || w->permuted == NULL)) {
-        status = STATUS_OUT_OF_MEMORY;
-    }
-    w->index = w->count = 0;
-    return status == STATUS_OK
-               ? STATUS_OK
-               : error_set(w->error, status, "no memory for %zu bytes of weights", w->bytes);
+    size_t bytes = w->most_permuted * sizeof *w->permuted;
+    TRY(decoder_writer_allocate(&w->kept));
+    w->index = 0;
+    w->permuted = malloc(bytes > 0 ? bytes : 1);
+    return w->permuted != NULL ? STATUS_OK
+                               : error_set(w->kept.error, STATUS_OUT_OF_MEMORY,
+                                           "no memory for %zu bytes of weights", bytes);
 }
 
 static enum status serialize_shard(struct writer *w, const struct llama2_weights *weights,
@@ -145,16 +112,7 @@ static enum status serialize_shard(struct writer *w, const struct llama2_weights
     TRY(llama2_tensors_visit(w->config, shared, NULL, &source, measure_tensor, w));
     TRY(allocate(w));
     TRY(llama2_tensors_visit(w->config, shared, NULL, &source, add_tensor, w));
-    return safetensors_serialize(w->tensors, w->count, data, size, w->error);
-}
-
-static void free_writer(struct writer *w) {
-    for (size_t i = 0; i < w->count && w->tensors != NULL; i++) {
-        free(w->tensors[i].name);
-    }
-    free(w->tensors);
-    free(w->permuted);
-    arena_free(&w->arena);
+    return decoder_writer_serialize(&w->kept, data, size);
 }
 
 enum status llama2_shard_serialize(const struct llama2_config *config,
@@ -166,20 +124,24 @@ enum status llama2_shard_serialize(const struct llama2_config *config,
     bool shared = weights->classifier == weights->embedding;
     size_t total = tensor_total(config, shared);
     TRY(check_shards(options, total, shard, error));
-    struct writer w = {
-        .config = config, .options = options, .shard = shard, .total = total, .error = error};
+    struct writer w = {.config = config,
+                       .options = options,
+                       .shard = shard,
+                       .total = total,
+                       .kept = {.dtype = options->dtype, .error = error}};
     enum status status = serialize_shard(&w, weights, shared, data, size);
-    free_writer(&w);
+    free(w.permuted);
+    decoder_writer_free(&w.kept);
     return status;
 }
 
 /* ---- The index ---- */
 
-static enum status add_to_map(void *context, const struct llama2_tensor *tensor) {
+static enum status add_to_map(void *context, const struct decoder_weight *tensor) {
     struct writer *w = context;
     char name[LLAMA2_SHARD_NAME_BYTES];
     llama2_shard_name(next_shard(w), w->options->shards, name);
-    w->bytes += element_count(tensor) * nn_dtype_bytes(w->options->dtype);
+    w->bytes += decoder_weight_count(tensor) * nn_dtype_bytes(w->options->dtype);
     return cJSON_AddStringToObject(w->map, tensor->name, name) != NULL ? STATUS_OK
                                                                        : STATUS_OUT_OF_MEMORY;
 }
@@ -208,12 +170,7 @@ enum status llama2_index_serialize(const struct llama2_config *config, bool shar
 
 static bool add_config(cJSON *json, const struct llama2_config *c, bool shared_classifier,
                        enum nn_dtype dtype) {
-    static const char *const names[] = {
-        [NN_F32] = "float32", [NN_F16] = "float16", [NN_BF16] = "bfloat16"};
-    const struct {
-        const char *key;
-        double value;
-    } numbers[] = {
+    const struct decoder_number numbers[] = {
         {"hidden_size", (double)c->C},
         {"intermediate_size", (double)c->hidden},
         {"num_hidden_layers", (double)c->L},
@@ -227,18 +184,9 @@ static bool add_config(cJSON *json, const struct llama2_config *c, bool shared_c
         {"bos_token_id", 1},
         {"eos_token_id", 2},
     };
-    cJSON *architectures = cJSON_AddArrayToObject(json, "architectures");
-    bool added = architectures != NULL &&
-                 cJSON_AddItemToArray(architectures, cJSON_CreateString("LlamaForCausalLM")) &&
-                 cJSON_AddStringToObject(json, "model_type", "llama") != NULL &&
-                 cJSON_AddStringToObject(json, "hidden_act", "silu") != NULL &&
-                 cJSON_AddStringToObject(json, "torch_dtype", names[dtype]) != NULL &&
-                 cJSON_AddBoolToObject(json, "attention_bias", false) != NULL &&
-                 cJSON_AddBoolToObject(json, "tie_word_embeddings", shared_classifier) != NULL;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers && added; i++) {
-        added = cJSON_AddNumberToObject(json, numbers[i].key, numbers[i].value) != NULL;
-    }
-    return added;
+    return decoder_config_add(json, "LlamaForCausalLM", "llama", "silu", dtype, shared_classifier,
+                              numbers, sizeof numbers / sizeof *numbers) &&
+           cJSON_AddBoolToObject(json, "attention_bias", false) != NULL;
 }
 
 enum status llama2_config_serialize(const struct llama2_config *config, bool shared_classifier,

@@ -5,10 +5,10 @@
 #include "common/testing/fuzz.h"
 
 /* Reads both ends of a tensor, which lies inside the input. */
-static enum status touch(void *context, const struct llama2_tensor *tensor) {
+static enum status touch(void *context, const struct decoder_weight *tensor) {
     const struct fuzz_input *input = context;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
-    const float *values = *tensor->plain;
+    const float *values = *tensor->plain[0];
     volatile float sum = values[0] + values[count - 1];
     (void)sum;
     fuzz_require((const uint8_t *)values >= input->data &&

@@ -11,7 +11,7 @@
 static const char program[] = "generate";
 
 struct options {
-    struct llama2_options shared;
+    struct decoder_options shared;
     const char *prompt;
     const char *mode;
     const char *system_prompt;
@@ -123,7 +123,7 @@ static const char epilogue[] =
 /* What prompts are answered with. */
 struct writing {
     struct generation *g;
-    const struct llama2_session *session;
+    const struct decoder_session *session;
     const struct options *options;
 };
 
@@ -181,7 +181,7 @@ static enum status answer_prompt(void *context, const struct prompt *prompt, str
     return w->options->json ? answer_as_json(w, prompt, error) : answer_as_text(w, prompt, error);
 }
 
-static enum status generate(struct generation *g, const struct llama2_session *session,
+static enum status generate(struct generation *g, const struct decoder_session *session,
                             const struct options *options, struct error *error) {
     struct writing writing = {g, session, options};
     if (options->prompt_file != NULL) {
@@ -193,7 +193,7 @@ static enum status generate(struct generation *g, const struct llama2_session *s
 }
 
 static enum status choose_template(const struct chat_template **template,
-                                   const struct llama2_session *session,
+                                   const struct decoder_session *session,
                                    const struct options *options, struct error *error) {
     if (options->chat_template != NULL) {
         *template = chat_template_find(options->chat_template); /* checked */
@@ -203,7 +203,7 @@ static enum status choose_template(const struct chat_template **template,
                                    session->tokenizer, error);
 }
 
-static enum status chat(struct generation *g, const struct llama2_session *session,
+static enum status chat(struct generation *g, const struct decoder_session *session,
                         const struct options *options, struct error *error) {
     const struct chat_template *template;
     TRY(choose_template(&template, session, options, error));
@@ -230,18 +230,18 @@ static void report_speed(const char *phase, const struct generation_speed *speed
     fputs("; ", stderr);
 }
 
-static void report(const struct llama2_session *session, const struct generation *g) {
+static void report(const struct decoder_session *session, const struct generation *g) {
     char where[400];
-    const char *modelled = llama2_session_modelled(session);
+    const char *modelled = decoder_session_modelled(session);
     report_speed("prompt", &g->prompt, modelled);
     report_speed("generated", &g->generated, modelled);
     if (g->rolls > 0) {
         fprintf(stderr, "rolls: %zu; ", g->rolls);
     }
-    fprintf(stderr, "%s\n", llama2_session_where(session, where, sizeof where));
+    fprintf(stderr, "%s\n", decoder_session_where(session, where, sizeof where));
 }
 
-static enum status open_generation(struct generation *g, const struct llama2_session *session,
+static enum status open_generation(struct generation *g, const struct decoder_session *session,
                                    const struct options *options, struct error *error) {
     size_t context = session->context;
     if (options->roll && context < 2) {
@@ -255,7 +255,7 @@ static enum status open_generation(struct generation *g, const struct llama2_ses
     return generation_create(g, session, context, options->roll, &sampling, error);
 }
 
-static enum status write_text(struct generation *g, const struct llama2_session *session,
+static enum status write_text(struct generation *g, const struct decoder_session *session,
                               const struct options *options, struct error *error) {
     TRY(open_generation(g, session, options, error));
     interrupt_watch();
@@ -278,24 +278,24 @@ static size_t most_positions(const struct options *options) {
     return limited ? (size_t)options->steps + (chat ? 0 : 1) : 0;
 }
 
-static enum status run(void *work_options, const struct llama2_stages *stages,
+static enum status run(void *work_options, const struct decoder_stages *stages,
                        struct error *error) {
     struct options *options = work_options;
-    struct llama2_session session;
+    struct decoder_session session;
     struct generation generation = {0};
     TRY(check_options(options, error));
     adjust(options);
     options->shared.positions = most_positions(options);
-    TRY(llama2_session_open(&session, &options->shared, stages, 0, error));
+    TRY(decoder_session_open(&session, &options->shared, stages, 0, error));
     enum status status = write_text(&generation, &session, options, error);
     generation_free(&generation);
-    llama2_session_close(&session);
+    decoder_session_close(&session);
     return status == STATUS_OK ? program_output_end(error) : status;
 }
 
 static struct options options_defaults(void) {
     return (struct options){
-        .shared = llama2_options_defaults(),
+        .shared = decoder_options_defaults(),
         .mode = "generate",
         .temperature = 1.0f,
         .top_p = 0.9f,
@@ -303,7 +303,7 @@ static struct options options_defaults(void) {
     };
 }
 
-int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
+int generate_main(int argc, char **argv, const struct decoder_stages *stages) {
     struct options options = options_defaults();
     const struct flag table[] = {
         {"temperature", 't', FLAG_FLOAT, &options.temperature, "X",
@@ -333,7 +333,7 @@ int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
         {"profile", 0, FLAG_SWITCH, &options.shared.profile, NULL,
          "print time by operator to stderr at the end"},
     };
-    const struct llama2_command command = {
+    const struct decoder_command command = {
         .program = program,
         .summary = "writes text with a checkpoint of Llama 1 to 3, Mistral, Qwen2 or GPT-NeoX: a\n"
                    "file of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
@@ -343,5 +343,5 @@ int generate_main(int argc, char **argv, const struct llama2_stages *stages) {
         .own_count = sizeof table / sizeof *table,
         .epilogue = epilogue,
     };
-    return llama2_command_main(&command, stages, argc, argv, run, &options);
+    return decoder_command_main(&command, stages, argc, argv, run, &options);
 }

@@ -9,13 +9,13 @@
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_GENERATE_H_
 
-#include "common/programs/decoder/llama2_stages.h"
+#include "common/programs/decoder/decoder_stages.h"
 
 /**
  * @brief main() of the program: reads the command line, writes text to stdout, figures to stderr.
  * @param stages --stage chooses one of them
  * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
-int generate_main(int argc, char **argv, const struct llama2_stages *stages);
+int generate_main(int argc, char **argv, const struct decoder_stages *stages);
 
 #endif

@@ -14,7 +14,7 @@
 #include "common/models/llama2.h"
 #include "common/models/sampler.h"
 #include "common/programs/decoder/chat_template.h"
-#include "common/programs/decoder/llama2_session.h"
+#include "common/programs/decoder/decoder_session.h"
 #include "common/tokenizers/bpe/bpe.h"
 
 /**
@@ -77,7 +77,7 @@ struct generation {
  * @param sampling its seed is not 0
  */
 MUST_CHECK enum status generation_create(struct generation *generation,
-                                         const struct llama2_session *session, size_t context,
+                                         const struct decoder_session *session, size_t context,
                                          bool roll, const struct llama2_sampling *sampling,
                                          struct error *error);
 

@@ -7,7 +7,7 @@
 #include "common/programs/decoder/generate_internal.h"
 #include "common/programs/program.h"
 
-enum status generation_create(struct generation *g, const struct llama2_session *session,
+enum status generation_create(struct generation *g, const struct decoder_session *session,
                               size_t context, bool roll, const struct llama2_sampling *sampling,
                               struct error *error) {
     size_t V = language_model_vocabulary(&session->model);
@@ -19,7 +19,7 @@ enum status generation_create(struct generation *g, const struct llama2_session 
         .stream = {.out = stdout},
         .batch = session->batch,
         .context = context,
-        .longest = llama2_session_longest(session),
+        .longest = decoder_session_longest(session),
         .roll = roll,
         .endless = session->endless,
         .pending = -1,

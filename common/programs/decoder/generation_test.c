@@ -27,7 +27,7 @@ static const int32_t prompt[PROMPT] = {1, 17, 4, 60, 33};
 struct bed {
     struct llama2_random random;
     struct engine engine;
-    struct llama2_session session;
+    struct decoder_session session;
 };
 
 static enum status open_bed(struct bed *b, bool draws, size_t batch) {
@@ -173,12 +173,12 @@ C_TEST(generation, prompts_and_answers_alternate) {
 }
 
 C_TEST(stages, names_and_numbers) {
-    static const struct llama2_stage table[] = {
+    static const struct decoder_stage table[] = {
         {.name = "01_cpu_matmul"}, {.name = "02_gpu_matmul"}, {.name = "10_llama2_decoder"}};
-    const struct llama2_stages stages = {.table = table, .count = 3};
+    const struct decoder_stages stages = {.table = table, .count = 3};
     const struct {
         const char *name;
-        const struct llama2_stage *want;
+        const struct decoder_stage *want;
     } cases[] = {
         {"01_cpu_matmul", &table[0]},
         {"1", &table[0]},
@@ -198,7 +198,7 @@ C_TEST(stages, names_and_numbers) {
         {" 1", NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        if (llama2_stage_find(&stages, cases[i].name) != cases[i].want) {
+        if (decoder_stage_find(&stages, cases[i].name) != cases[i].want) {
             TEST_FAIL("stage '%s' is found wrongly", cases[i].name);
         }
     }

@@ -8,7 +8,7 @@
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
-#include "common/programs/decoder/llama2_session.h"
+#include "common/programs/decoder/decoder_session.h"
 #include "common/programs/program.h"
 
 double perplexity_nats(const float *logits, size_t V, int32_t token) {
@@ -106,7 +106,7 @@ static const size_t longest_text = (size_t)1 << 30;
 static const char program[] = "perplexity";
 
 struct options {
-    struct llama2_options shared;
+    struct decoder_options shared;
     const char *file, *json;
     int context, limit;
     bool recompute;
@@ -114,7 +114,7 @@ struct options {
 
 /* One measurement. */
 struct measurement {
-    struct llama2_session session;
+    struct decoder_session session;
     char *text;
     size_t size;
     int32_t *tokens; /* (count) */
@@ -144,16 +144,16 @@ static enum status read_text(struct measurement *m, const struct options *o, str
 }
 
 static enum status prepare(struct measurement *m, const struct options *o,
-                           const struct llama2_stages *stages, struct error *error) {
-    struct llama2_options shared = o->shared;
+                           const struct decoder_stages *stages, struct error *error) {
+    struct decoder_options shared = o->shared;
     shared.positions = (size_t)o->context;
     if (o->recompute) {
         shared.positions = (size_t)o->shared.window;
         shared.window = 0;
     }
     size_t batch = o->recompute ? shared.positions : 1;
-    TRY(llama2_session_open(&m->session, &shared, stages, batch, error));
-    size_t longest = llama2_session_longest(&m->session);
+    TRY(decoder_session_open(&m->session, &shared, stages, batch, error));
+    size_t longest = decoder_session_longest(&m->session);
     m->window = o->context > 0 ? (size_t)o->context : longest;
     m->window = o->recompute ? shared.positions : m->window;
     if (m->window > longest) {
@@ -211,13 +211,13 @@ static void print(const struct measurement *m, const struct figures *f) {
     printf("nats per token  %.6f\n", f->nats);
     printf("perplexity      %.6f\n", f->perplexity);
     printf("bits per byte   %.6f\n", f->bits_per_byte);
-    printf("tokens/s        %.1f%s\n", f->speed, llama2_session_modelled(&m->session));
-    printf("%s\n", llama2_session_where(&m->session, where, sizeof where));
+    printf("tokens/s        %.1f%s\n", f->speed, decoder_session_modelled(&m->session));
+    printf("%s\n", decoder_session_where(&m->session, where, sizeof where));
 }
 
 static enum status write_json(const struct measurement *m, const struct figures *f,
                               const struct options *o, struct error *error) {
-    const struct llama2_session *s = &m->session;
+    const struct decoder_session *s = &m->session;
     struct cJSON *object = cJSON_CreateObject();
     const struct {
         const char *name;
@@ -301,19 +301,19 @@ static enum status measure(struct measurement *m, const struct options *o, struc
 }
 
 static enum status prepare_and_measure(struct measurement *m, const struct options *o,
-                                       const struct llama2_stages *stages, struct error *error) {
+                                       const struct decoder_stages *stages, struct error *error) {
     TRY(prepare(m, o, stages, error));
     return measure(m, o, error);
 }
 
-static enum status run(void *options, const struct llama2_stages *stages, struct error *error) {
+static enum status run(void *options, const struct decoder_stages *stages, struct error *error) {
     struct measurement m = {.seconds = 0.0};
     TRY(check_options(options, error));
     enum status status = prepare_and_measure(&m, options, stages, error);
     free(m.logits);
     free(m.tokens);
     free(m.text);
-    llama2_session_close(&m.session);
+    decoder_session_close(&m.session);
     return status;
 }
 
@@ -331,8 +331,8 @@ static const char epilogue[] =
     "example:\n"
     "  perplexity stories260K.bin -z tok512.bin --file story.txt";
 
-int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
-    struct options o = {.shared = llama2_options_defaults()};
+int perplexity_main(int argc, char **argv, const struct decoder_stages *stages) {
+    struct options o = {.shared = decoder_options_defaults()};
     const struct flag own[] = {
         {"file", 'f', FLAG_STRING, &o.file, "FILE", "the text, in UTF-8; -: standard input"},
         {"context", 'c', FLAG_INT, &o.context, "N", "tokens of a window; 0: the model's context"},
@@ -341,7 +341,7 @@ int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
          "with --window: compute it anew for each token, without a cache; slow"},
         {"json", 0, FLAG_STRING, &o.json, "FILE", "also write the figures as JSON"},
     };
-    const struct llama2_command command = {
+    const struct decoder_command command = {
         .program = program,
         .summary =
             "measures the perplexity of a Llama2 or GPT-NeoX checkpoint on a text. CHECKPOINT:\n"
@@ -352,5 +352,5 @@ int perplexity_main(int argc, char **argv, const struct llama2_stages *stages) {
         .own_count = sizeof own / sizeof *own,
         .epilogue = epilogue,
     };
-    return llama2_command_main(&command, stages, argc, argv, run, &o);
+    return decoder_command_main(&command, stages, argc, argv, run, &o);
 }

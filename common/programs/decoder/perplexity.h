@@ -18,7 +18,7 @@
 
 #include "common/base/status.h"
 #include "common/models/language_model.h"
-#include "common/programs/decoder/llama2_stages.h"
+#include "common/programs/decoder/decoder_stages.h"
 
 struct perplexity {
     size_t tokens;  /**< predicted so far */
@@ -59,6 +59,6 @@ double perplexity_nats(const float *logits, size_t V, int32_t token);
  * @param stages --stage chooses one of them
  * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
-int perplexity_main(int argc, char **argv, const struct llama2_stages *stages);
+int perplexity_main(int argc, char **argv, const struct decoder_stages *stages);
 
 #endif

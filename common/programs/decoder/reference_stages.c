@@ -47,15 +47,15 @@ struct decoder {
     float *logits, *scratch; /* (V): after the last token fed; a copy for the sampler */
 };
 
-static enum status count_values(void *context, const struct llama2_tensor *tensor) {
+static enum status count_values(void *context, const struct decoder_weight *tensor) {
     *(size_t *)context += tensor->stored->rows * tensor->stored->columns;
     return STATUS_OK;
 }
 
 /* Converts a tensor to fp32; matrices are first rounded to the decoder's dtype. */
-static enum status take_tensor(void *context, const struct llama2_tensor *tensor) {
+static enum status take_tensor(void *context, const struct decoder_weight *tensor) {
     struct decoder *d = context;
-    const struct llama2_stored_tensor *stored = tensor->stored;
+    const struct decoder_stored_tensor *stored = tensor->stored;
     size_t count = stored->rows * stored->columns;
     float *values = d->values + d->used;
     nn_dtype_load(values, stored->data, count, stored->dtype);
@@ -69,7 +69,7 @@ static enum status take_tensor(void *context, const struct llama2_tensor *tensor
         free(rounded);
     }
     d->used += count;
-    *tensor->plain = values;
+    *tensor->plain[0] = values;
     return STATUS_OK;
 }
 
@@ -201,15 +201,15 @@ static enum status create_drawing(struct engine *engine, int threads, struct err
     return status == STATUS_OK ? STATUS_OK : error_set(error, status, "%s", status_message(status));
 }
 
-static const struct llama2_stage table[] = {
+static const struct decoder_stage table[] = {
     {"01_stuck", false, create_stuck},
     {"02_slow", false, create_slow},
     {"03_drawing", false, create_drawing},
     {"04_reference", false, create_reference},
 };
 
-static const struct llama2_stages stages = {.table = table, .count = sizeof table / sizeof *table};
+static const struct decoder_stages stages = {.table = table, .count = sizeof table / sizeof *table};
 
-const struct llama2_stages *reference_stages(void) {
+const struct decoder_stages *reference_stages(void) {
     return &stages;
 }

@@ -7,10 +7,10 @@
 #ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_REFERENCE_STAGES_H_
 #define WARPBOOK_COMMON_PROGRAMS_DECODER_REFERENCE_STAGES_H_
 
-#include "common/programs/decoder/llama2_stages.h"
+#include "common/programs/decoder/decoder_stages.h"
 
 /** @return 01_stuck, 02_slow, 03_drawing, 04_reference; static memory. */
-const struct llama2_stages *reference_stages(void);
+const struct decoder_stages *reference_stages(void);
 
 /**
  * @brief The engine of 03_drawing: takes weights as they are stored, in every dtype, rounds them to

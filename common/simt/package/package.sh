@@ -1,11 +1,11 @@
 #!/bin/sh
 # Makes the package: package.sh TAR VERSION SIMT LIBRARY README LICENSE PAGE MAN SCHEMA WORKFLOW MODEL
-#   NCCL HEADER
+#   NCCL HEADER DRIVER
 # The same files give the same tar, byte for byte.
 set -eu
 tar=$1 version=$2 simt=$3 library=$4 readme=$5 license=$6 page=$7 man=$8
 shift 8
-schema=$1 workflow=$2 model=$3 nccl=$4 header=$5
+schema=$1 workflow=$2 model=$3 nccl=$4 header=$5 driver=$6
 top=simt-$version
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -14,6 +14,7 @@ mkdir -p "$root/bin" "$root/lib" "$root/include" "$root/share/man/man1" "$root/s
 cp "$simt" "$root/bin/simt"
 cp "$library" "$root/lib/libcudart.so.13"
 cp "$nccl" "$root/lib/libnccl.so.2"
+cp "$driver" "$root/lib/libcuda.so.1"
 cp "$header" "$root/include/nccl.h"
 cp "$page" "$root/README.md"
 cp "$license" "$root/LICENSE"
@@ -28,7 +29,7 @@ sed "s/@VERSION@/$version/" "$man" >"$root/share/man/man1/simt.1"
         sed 's/\[\([^]]*\)\]([^)]*)/\1/g'
 } >"$root/share/doc/simt/limits.md"
 find "$root" -type f -exec chmod 644 {} +
-chmod 755 "$root/bin/simt" "$root/lib/libcudart.so.13" "$root/lib/libnccl.so.2"
+chmod 755 "$root/bin/simt" "$root"/lib/lib*
 find "$root" -type d -exec chmod 755 {} +
-strip --strip-unneeded "$root/bin/simt" "$root/lib/libcudart.so.13" "$root/lib/libnccl.so.2"
+strip --strip-unneeded "$root/bin/simt" "$root"/lib/lib*
 tar --sort=name --owner=0 --group=0 --numeric-owner --mtime=@0 -C "$work" -cf - "$top" | gzip -9n >"$tar"

@@ -32,11 +32,11 @@ ends_with() {
 }
 
 # What is in it, and nothing of this machine.
-for file in README.md LICENSE bin/simt lib/libcudart.so.13 lib/libnccl.so.2 include/nccl.h share/man/man1/simt.1 share/doc/simt/limits.md \
+for file in README.md LICENSE bin/simt lib/libcudart.so.13 lib/libnccl.so.2 lib/libcuda.so.1 include/nccl.h share/man/man1/simt.1 share/doc/simt/limits.md \
     share/doc/simt/MODEL.md share/doc/simt/report.schema.json share/doc/simt/github-actions.yml; do
     [ -s "$root/$file" ] || fail "no $file"
 done
-[ "$(find "$root" -type f | wc -l)" -eq 11 ] || fail "other files: $(find "$root" -type f)"
+[ "$(find "$root" -type f | wc -l)" -eq 12 ] || fail "other files: $(find "$root" -type f)"
 ends_with 0 --version
 [ "$(cat out)" = "simt ${name#simt-}" ] || fail "the tar is $name, the program $(cat out)"
 newest=$(grep -aoh 'GLIBC_2\.[0-9]*' "$root/bin/simt" "$root"/lib/* | sort -Vu | tail -1)

@@ -158,6 +158,18 @@ SCENE_TEST(while_runs_its_body_until_a_kernel_says_so) {
     WANT(cudaSuccess, cudaGraphExecDestroy(executable));
 }
 
+/* The condition stays what it is while nobody sets it. */
+SCENE_TEST(while_goes_on_until_a_kernel_sets_its_condition_at_last) {
+    cudaGraphConditionalHandle handle = new_handle(s->graph, 1, cudaGraphCondAssignDefault);
+    cudaGraph_t *bodies = put_condition(s->graph, NULL, handle, cudaGraphCondTypeWhile, 1);
+    (void)put_setter(s, bodies[0], NULL, kernel_stop_at_zero(), handle, 0);
+    cudaGraphExec_t executable = ready(s);
+    set_value(s, 0, 10);
+    launch(executable);
+    EXPECT_INT_EQ(0, value_of(s, 0));
+    WANT(cudaSuccess, cudaGraphExecDestroy(executable));
+}
+
 SCENE_TEST(switch_runs_the_body_of_its_number) {
     cudaGraphConditionalHandle handle = new_handle(s->graph, 0, 0);
     cudaGraphNode_t setter = put_setter(s, s->graph, NULL, kernel_choose(), handle, 0);

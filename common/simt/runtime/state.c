@@ -362,6 +362,7 @@ void runtime_reset(struct runtime *runtime) {
     runtime->pending = cudaSuccess;
     runtime->sticky = cudaSuccess;
     create_memory(runtime);
+    runtime->graph_memory.count = 0;
     set_limits(runtime);
 }
 

@@ -25,6 +25,7 @@
 #include "common/simt/memory/race/shadow.h"
 #include "common/simt/memory/space/memory.h"
 #include "common/simt/runtime/graph/condition.h"
+#include "common/simt/runtime/graph/memory_nodes.h"
 #include "common/simt/runtime/remote/names.h"
 #include "common/simt/runtime/report/report.h"
 #include "common/simt/runtime/settings.h"
@@ -123,6 +124,8 @@ struct runtime {
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;
     struct conditions conditions; /**< of graphs */
+    struct graph_memory graph_memory;
+    bool recording; /**< work is checked that becomes a node of a graph */
     struct capture *captures;
     unsigned long long next_id; /**< of streams and captures */
     double clock;               /**< of the device: modelled nanoseconds since the first call */

@@ -301,7 +301,7 @@ extern "C" __global__ void send(int *out, int fault) {
         arm(&full, fault == 1 ? 256 : 512);
     }
     sync();
-    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2.s32 [%0], {%1, %2}, "
+    asm volatile("st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v2.s32 [%0], {%1, %2}, "
                  "[%3];" ::"r"(at(&got[2 * t], other)),
                  "r"((int)rank() * 1000 + t), "r"(-t), "r"(at(&full, fault == 3 ? rank() : other))
                  : "memory");
@@ -537,4 +537,42 @@ extern "C" __global__ void exchange(const int *in, int *out, const struct exchan
         sync();
     }
     out[64 * blockIdx.x + t] = own[t];
+}
+
+/* Each thread sends four words to the other block; then that block's words are added to those here, in
+ * bulk. */
+extern "C" __global__ void send_and_add(unsigned *out) {
+    __shared__ __align__(128) unsigned got[256], sum[256];
+    __shared__ __align__(8) unsigned long long full, added;
+    int t = threadIdx.x;
+    unsigned other = 1 - rank(), v = 1000 * rank() + 4 * t;
+    if (t == 0) {
+        init(&full, 1);
+        init(&added, 1);
+        arm(&full, 1024);
+        arm(&added, 1024);
+    }
+    for (int n = t; n < 256; n += 64) {
+        sum[n] = 7 * n;
+    }
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    sync();
+    asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%0], {%1, %2, %3, "
+                 "%4}, [%5];" ::"r"(at(&got[4 * t], other)),
+                 "r"(v), "r"(v + 1), "r"(v + 2), "r"(v + 3), "r"(at(&full, other))
+                 : "memory");
+    wait(&full, 0);
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    if (t == 0) {
+        asm volatile("cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes"
+                     ".add.u32 [%0], [%1], 1024, [%2];" ::"r"(at(sum, other)),
+                     "r"(shared_address(got)), "r"(at(&added, other))
+                     : "memory");
+    }
+    wait(&added, 0);
+    for (int n = t; n < 256; n += 64) {
+        out[256 * blockIdx.x + n] = sum[n];
+    }
+    sync();
 }

@@ -283,3 +283,51 @@ extern "C" __global__ void reduce_box(const __grid_constant__ CUtensorMap map, i
                      : "memory");
     }
 }
+
+/* What changes nothing: cache hints, prefetches; by the lane that elect.sync names. `in` are 64 ints, the
+ * map's tensor is of 16 columns and 8 rows of ints, out gets a sum with the input, then the box. */
+extern "C" __global__ void hinted(const __grid_constant__ CUtensorMap map, const int *in, int *out) {
+    __shared__ __align__(128) int row[64], box[128];
+    __shared__ __align__(8) unsigned long long full;
+    unsigned barrier = shared_address(&full), elected;
+    unsigned long long policy;
+    if (threadIdx.x == 0) {
+        init(barrier, 1);
+    }
+    __syncthreads();
+    asm volatile("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(elected));
+    if (threadIdx.x < 32 && elected != 0) {
+        asm volatile("prefetch.tensormap [%0];" ::"l"(&map) : "memory");
+        asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global.tile [%0, {%1, %1}];" ::"l"(&map),
+                     "r"(0)
+                     : "memory");
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], 256;" ::"l"(in) : "memory");
+        arm(barrier, 768);
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     ".L2::cache_hint [%0], [%1], 256, [%2], %3;" ::"r"(shared_address(row)),
+                     "l"(in), "r"(barrier), "l"(policy)
+                     : "memory");
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
+                     "bytes.L2::cache_hint [%0], [%1, {%2, %2}], [%3], %4;" ::"r"(
+                         shared_address(box)),
+                     "l"(&map), "r"(0), "r"(barrier), "l"(policy)
+                     : "memory");
+    }
+    wait(barrier, 0);
+    for (int n = threadIdx.x; n < 128; n += blockDim.x) {
+        out[64 + n] = box[n];
+    }
+    if (threadIdx.x < 32 && elected != 0) {
+        asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.L2::cache_hint.add.s32 "
+                     "[%0], [%1], 128, %2;" ::"l"(out),
+                     "r"(shared_address(row)), "l"(policy)
+                     : "memory");
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group.L2::cache_hint [%0], [%1], 128, "
+                     "%2;" ::"l"(out + 32),
+                     "r"(shared_address(row + 32)), "l"(policy)
+                     : "memory");
+        asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
+    }
+}

@@ -240,3 +240,27 @@ extern "C" __global__ void __launch_bounds__(384, 1) registers(int mistake) {
         REGISTERS("inc", 240);
     }
 }
+
+/* All of A is 127, all of B `b`; sums begin at `first`. */
+extern "C" __global__ void saturating(int *out, int first, int b) {
+    __shared__ __align__(128) unsigned operand[2][512];
+    int d[4] = {first, first, first, first};
+    for (int n = threadIdx.x; n < 512; n += 128) {
+        operand[0][n] = 0x7f7f7f7f;
+        operand[1][n] = (b & 0xff) * 0x01010101u;
+    }
+    proxy_fence();
+    __syncthreads();
+    fence();
+    asm volatile("wgmma.mma_async.sync.aligned.m64n8k32.s32.s8.s8.satfinite {%0, %1, %2, %3}, %4, %5, "
+                 "1;"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])
+                 : "l"(descriptor(operand[0])), "l"(descriptor(operand[1]))
+                 : "memory");
+    commit();
+    asm volatile("wgmma.wait_group.sync.aligned 0;"
+                 : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3])::"memory");
+    for (int i = 0; i < 4; i++) {
+        out[4 * threadIdx.x + i] = d[i];
+    }
+}

@@ -42,15 +42,15 @@ static enum status export_bert(void *context, const struct bert_tensor *tensor) 
     return *tensor->slot != NULL ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
-static enum status export_llama2(void *context, const struct llama2_tensor *tensor) {
-    *tensor->plain = export_tensor(context, tensor->name);
-    return *tensor->plain != NULL ? STATUS_OK : STATUS_NOT_FOUND;
+static enum status export_llama2(void *context, const struct decoder_weight *tensor) {
+    *tensor->plain[0] = export_tensor(context, tensor->name);
+    return *tensor->plain[0] != NULL ? STATUS_OK : STATUS_NOT_FOUND;
 }
 
-static enum status export_gpt_neox(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status export_gpt_neox(void *context, const struct decoder_weight *tensor) {
     const float *values = export_tensor(context, tensor->name);
-    *tensor->stored = (struct llama2_stored_tensor){
-        .data = values, .dtype = NN_F32, .rows = 1, .columns = gpt_neox_tensor_count(tensor)};
+    *tensor->stored = (struct decoder_stored_tensor){
+        .data = values, .dtype = NN_F32, .rows = 1, .columns = decoder_weight_count(tensor)};
     return values != NULL ? STATUS_OK : STATUS_NOT_FOUND;
 }
 

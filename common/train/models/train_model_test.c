@@ -95,12 +95,12 @@ static enum status want_bert(void *context, const struct bert_tensor *tensor) {
     return STATUS_OK;
 }
 
-static enum status want_llama2(void *context, const struct llama2_tensor *tensor) {
+static enum status want_llama2(void *context, const struct decoder_weight *tensor) {
     want_tensor(context, tensor->name, false, tensor->shape, tensor->rank);
     return STATUS_OK;
 }
 
-static enum status want_gpt_neox(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status want_gpt_neox(void *context, const struct decoder_weight *tensor) {
     want_tensor(context, tensor->name, false, tensor->shape, tensor->rank);
     return STATUS_OK;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/checkpoints/llama2/llama2_shards.h"
+#include "common/checkpoints/decoder/decoder_shards.h"
 #include "common/checkpoints/safetensors/safetensors_write.h"
 
 enum { NAME_BYTES = 128, KINDS = 3 };
@@ -34,14 +34,14 @@ static bool old_name(const char *name, char out[NAME_BYTES]) {
 }
 
 /* The tensor under one of the names that it may have, or NULL. */
-static const struct llama2_located *find(const struct llama2_shards *shards, const char *name) {
+static const struct decoder_located *find(const struct decoder_shards *shards, const char *name) {
     char old[NAME_BYTES];
     const char *names[2] = {name, starts_with(name, "bert.") ? name + 5 : name};
-    const struct llama2_located *found = NULL;
+    const struct decoder_located *found = NULL;
     for (int i = 0; i < 2 && found == NULL; i++) {
-        found = llama2_shards_find(shards, names[i]);
+        found = decoder_shards_find(shards, names[i]);
         if (found == NULL && old_name(names[i], old)) {
-            found = llama2_shards_find(shards, old);
+            found = decoder_shards_find(shards, old);
         }
     }
     return found;
@@ -68,7 +68,7 @@ static enum status shape_error(const char *path, const struct safetensors_tensor
 }
 
 static enum status load_values(struct train_model *model, const struct train_parameter *p,
-                               const struct llama2_located *found, struct error *error) {
+                               const struct decoder_located *found, struct error *error) {
     float *values = malloc(p->count * sizeof *values);
     if (values == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for tensor \"%s\"", p->name);
@@ -85,9 +85,9 @@ static enum status load_values(struct train_model *model, const struct train_par
 }
 
 static enum status load_one(struct train_model *model, const struct train_parameter *p,
-                            const struct llama2_shards *shards, struct train_missing *missing,
+                            const struct decoder_shards *shards, struct train_missing *missing,
                             struct error *error) {
-    const struct llama2_located *found = find(shards, p->name);
+    const struct decoder_located *found = find(shards, p->name);
     bool other = found != NULL && !same_shape(found->tensor, p);
     if (is_head(p->name) && (found == NULL || (other && starts_with(p->name, "classifier.")))) {
         if (missing->count++ == 0) {
@@ -105,7 +105,7 @@ static enum status load_one(struct train_model *model, const struct train_parame
 
 /* Refuses a file with a layer behind the model's last one: its config.json is another model's. */
 static enum status check_layers(const struct train_parameter *list, size_t count,
-                                const struct llama2_shards *shards, struct error *error) {
+                                const struct decoder_shards *shards, struct error *error) {
     static const char *const queries[] = {"bert.encoder.layer.%zu.attention.self.query.weight",
                                           "model.layers.%zu.self_attn.q_proj.weight",
                                           "gpt_neox.layers.%zu.attention.query_key_value.weight"};
@@ -129,16 +129,16 @@ static enum status check_layers(const struct train_parameter *list, size_t count
 
 enum status train_weights_load(struct train_model *model, const char *folder,
                                struct train_missing *missing, struct error *error) {
-    struct llama2_shards shards;
+    struct decoder_shards shards;
     size_t count;
     const struct train_parameter *list = train_model_parameters(model, &count);
     *missing = (struct train_missing){0};
-    TRY(llama2_shards_open(&shards, folder, error));
+    TRY(decoder_shards_open(&shards, folder, error));
     enum status status = check_layers(list, count, &shards, error);
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
         status = load_one(model, &list[i], &shards, missing, error);
     }
-    llama2_shards_close(&shards);
+    decoder_shards_close(&shards);
     return status;
 }
 

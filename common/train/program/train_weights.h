@@ -26,7 +26,7 @@ struct train_missing {
  *
  * @param missing receives what stayed
  * @return STATUS_OK, STATUS_BAD_FORMAT (another tensor is missing), STATUS_MISMATCH (a shape),
- *         STATUS_UNSUPPORTED (a type), each with path and tensor; as llama2_shards_open()
+ *         STATUS_UNSUPPORTED (a type), each with path and tensor; as decoder_shards_open()
  */
 MUST_CHECK enum status train_weights_load(struct train_model *model, const char *folder,
                                           struct train_missing *missing, struct error *error);

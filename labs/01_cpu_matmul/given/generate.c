@@ -8,7 +8,7 @@ static enum status create(struct engine *engine, int threads, struct error *erro
 }
 
 int main(int argc, char **argv) {
-    const struct llama2_stage table[] = {{"01_cpu_matmul", false, create}};
-    const struct llama2_stages stages = {.table = table, .count = 1};
+    const struct decoder_stage table[] = {{"01_cpu_matmul", false, create}};
+    const struct decoder_stages stages = {.table = table, .count = 1};
     return generate_main(argc, argv, &stages);
 }

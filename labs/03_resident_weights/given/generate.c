@@ -11,8 +11,8 @@ static enum status create(struct engine *engine, int threads, struct error *erro
 }
 
 int main(int argc, char **argv) {
-    const struct llama2_stage table[] = {{"03_resident_weights", true, create}};
-    const struct llama2_stages stages = {
+    const struct decoder_stage table[] = {{"03_resident_weights", true, create}};
+    const struct decoder_stages stages = {
         .table = table, .count = 1, .open_device = program_device_open, .device_now = device_now};
     return generate_main(argc, argv, &stages);
 }

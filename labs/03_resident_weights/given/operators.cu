@@ -10,6 +10,7 @@
 #include "labs/03_resident_weights/given/operators.h"
 
 #include "common/base/checked.h"
+#include "common/cuda/activation.cuh"
 #include "common/cuda/dependent_launch.cuh"
 
 enum { THREADS = 256 };
@@ -20,10 +21,6 @@ static inline unsigned blocks_for(size_t count) {
 
 static __device__ __forceinline__ size_t element() {
     return (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-}
-
-static __device__ __forceinline__ float silu(float x) {
-    return x / (1.0f + expf(-x));
 }
 
 static __global__ void bias_add(float *x, const float *bias, size_t count, size_t C) {
@@ -41,23 +38,6 @@ enum status launch_bias_add(float *x, const float *bias, size_t rows, size_t C,
     }
     launch_dependent<bias_add>(blocks_for(rows * C), THREADS, 0, stream, x, bias, rows * C, C);
     return device_launched("bias_add", error);
-}
-
-static __device__ float activate(float x, enum nn_activation f) {
-    const float root_half = 0.70710678f;      /* 1 / sqrt(2) */
-    const float root_2_over_pi = 0.79788456f; /* sqrt(2 / pi) */
-    switch (f) {
-    case NN_GELU:
-        return 0.5f * x * (1.0f + erff(x * root_half));
-    case NN_GELU_TANH:
-        return 0.5f * x * (1.0f + tanhf(root_2_over_pi * (x + 0.044715f * x * x * x)));
-    case NN_SILU:
-        return silu(x);
-    case NN_TANH:
-        return tanhf(x);
-    default:
-        return fmaxf(x, 0.0f);
-    }
 }
 
 static __global__ void activation(float *out, const float *in, size_t count, enum nn_activation f) {

@@ -59,7 +59,7 @@ static enum status check_checkpoint(const char *path, struct error *error) {
 static enum status check_options(struct ladder_setup *driver, struct error *error) {
     struct bench *b = driver->options;
     const struct options *o = &b->options;
-    const struct llama2_stages *stages = b->stages;
+    const struct decoder_stages *stages = b->stages;
     enum llama2_shape shape;
     enum nn_dtype dtype;
     TRY(check_numbers(o, error));
@@ -137,17 +137,17 @@ static enum status make_plan(struct bench *b, struct error *error) {
 /* ---- Stages ---- */
 
 /* In 16 bits only stages with a decoder of their own run: 09 and later. */
-static bool is_wanted(const struct bench *b, const struct llama2_stage *stage) {
+static bool is_wanted(const struct bench *b, const struct decoder_stage *stage) {
     const char *asked = b->options.stage;
     if (asked != NULL) {
-        return llama2_stage_find(b->stages, asked) == stage;
+        return decoder_stage_find(b->stages, asked) == stage;
     }
     bool slow = !stage->on_device || strcmp(stage->name, "02_gpu_matmul") == 0;
     bool decoder = strcmp(stage->name, "09") > 0;
     return (decoder || b->dtype == NN_F32) && (!slow || b->model.config->C <= SMALL);
 }
 
-static enum status run_stage(struct bench *b, const struct llama2_stage *stage,
+static enum status run_stage(struct bench *b, const struct decoder_stage *stage,
                              struct bench_result *result, struct error *error) {
     TRY(bench_measure(b, stage, result, error));
     TRY(bench_count_launches(b, stage, result, error));
@@ -260,7 +260,7 @@ static const struct ladder_bench description = {
 
 int main(int argc, char **argv) {
     struct bench bench = {.options = {.threads = bench_cpu_count()},
-                          .stages = llama2_stages_of_the_course()};
+                          .stages = decoder_stages_of_the_course()};
     struct options *o = &bench.options;
     struct ladder_setup driver = {.options = &bench};
     const struct flag flags[] = {

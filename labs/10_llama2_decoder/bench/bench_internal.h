@@ -11,7 +11,7 @@
 
 #include "common/bench/ladder/ladder_bench.h"
 #include "common/bench/models/stored_model.h"
-#include "common/programs/decoder/llama2_stages.h"
+#include "common/programs/decoder/decoder_stages.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,7 +52,7 @@ enum bench_read {
 struct bench {
     const struct ladder_setup *driver; /**< its options are this struct */
     struct options options;
-    const struct llama2_stages *stages;
+    const struct decoder_stages *stages;
     double read_bytes_per_s;   /**< of the probe */
     struct stored_model model; /**< of one table */
     enum nn_dtype dtype;       /**< of the computation */
@@ -67,7 +67,7 @@ struct bench {
 
 /** Figures of one stage. */
 struct bench_result {
-    const struct llama2_stage *stage;
+    const struct decoder_stage *stage;
     bool modelled;
     struct bench_timing prefill, decode[CONTEXTS];
     double launches;       /**< of one token, with a graph's and with copies; NAN: unknown */
@@ -85,11 +85,11 @@ double bench_cache_bytes(const struct bench *b, double rows);
 double bench_rows_read(const struct bench_plan *plan, size_t context);
 
 /** Times a stage: prefill and decoding; compares logits with the first stage's. */
-MUST_CHECK enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
+MUST_CHECK enum status bench_measure(struct bench *b, const struct decoder_stage *stage,
                                      struct bench_result *result, struct error *error);
 
 /** Counts the launches of one token. */
-MUST_CHECK enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,
+MUST_CHECK enum status bench_count_launches(struct bench *b, const struct decoder_stage *stage,
                                             struct bench_result *result, struct error *error);
 
 /** Prints the table's head, a stage's rows, and the notes below. */

@@ -130,7 +130,7 @@ static enum status count_operators(struct bench *b, const struct engine *engine,
     return status;
 }
 
-enum status bench_count_launches(struct bench *b, const struct llama2_stage *stage,
+enum status bench_count_launches(struct bench *b, const struct decoder_stage *stage,
                                  struct bench_result *r, struct error *error) {
     struct engine engine = {0};
     if (!stage->on_device) {

@@ -196,7 +196,7 @@ static enum status measure(struct lane *lane, const struct engine *engine, struc
     return status;
 }
 
-enum status bench_measure(struct bench *b, const struct llama2_stage *stage,
+enum status bench_measure(struct bench *b, const struct decoder_stage *stage,
                           struct bench_result *result, struct error *error) {
     struct engine engine = {0};
     *result = (struct bench_result){.stage = stage,

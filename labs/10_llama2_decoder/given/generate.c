@@ -3,5 +3,5 @@
 #include "labs/10_llama2_decoder/given/stages.h"
 
 int main(int argc, char **argv) {
-    return generate_main(argc, argv, llama2_stages_of_the_course());
+    return generate_main(argc, argv, decoder_stages_of_the_course());
 }

@@ -20,7 +20,7 @@ def llama2_programs():
     stages_and_programs(
         lab = "10_llama2_decoder",
         data = ["//datasets:tiny_llama"],
-        deps = ["//common/programs/decoder:llama2_stages"],
+        deps = ["//common/programs/decoder:decoder_stages"],
         earlier = [
             "02_gpu_matmul",
             "03_resident_weights",

@@ -9,11 +9,11 @@ static enum status create_cpu(struct engine *engine, int threads, struct error *
 
 #ifdef WARPBOOK_NO_NVCC
 
-static const struct llama2_stage table[] = {
+static const struct decoder_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
 };
 
-static const struct llama2_stages stages = {.table = table, .count = sizeof table / sizeof *table};
+static const struct decoder_stages stages = {.table = table, .count = sizeof table / sizeof *table};
 
 #else
 
@@ -45,7 +45,7 @@ ON_DEVICE(create_kv_cache, engine_kv_cache_create)
 ON_DEVICE(create_decoder, engine_decoder_create)
 
 /* The programs run on the last row by default; a new stage of the course adds one row. */
-static const struct llama2_stage table[] = {
+static const struct decoder_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
     {"02_gpu_matmul", true, create_gpu_matmul},
     {"03_resident_weights", true, create_resident},
@@ -57,7 +57,7 @@ static const struct llama2_stage table[] = {
     {"10_llama2_decoder", true, create_decoder},
 };
 
-static const struct llama2_stages stages = {
+static const struct decoder_stages stages = {
     .table = table,
     .count = sizeof table / sizeof *table,
     .relatives = "09_kv_cache", /* its decoder reads 16-bit weights; stage 10 would convert them */
@@ -67,6 +67,6 @@ static const struct llama2_stages stages = {
 
 #endif
 
-const struct llama2_stages *llama2_stages_of_the_course(void) {
+const struct decoder_stages *decoder_stages_of_the_course(void) {
     return &stages;
 }

@@ -40,7 +40,7 @@ static void check_gpt_neox(void *context, const struct recorded_gpt_neox *record
 }
 
 C_TEST(relatives, every_stage_computes_the_logits_of_transformers) {
-    const struct llama2_stages *stages = llama2_stages_of_the_course();
+    const struct decoder_stages *stages = decoder_stages_of_the_course();
     for (size_t i = 0; i < stages->count; i++) {
         struct stage stage = {.checked = 0};
         struct program_device device;

@@ -10,6 +10,7 @@
 #include "labs/14_endless_text/given/angles.h"
 #include "labs/14_endless_text/given/begin_token.h"
 #include "labs/14_endless_text/given/graph.h"
+#include "solutions/09_kv_cache/steps/ladder.h"
 
 #define F (sizeof(float))
 
@@ -102,9 +103,15 @@ static enum status write_angles(struct endless_decoder *d, struct error *error) 
 
 /* ---- A token's launches ---- */
 
-static enum status multiply(const struct endless_decoder *d, float *out, const void *weight,
-                            const float *bias, const float *in, size_t N, size_t K,
-                            struct error *error) {
+/* A product of (N, K) with one vector, and what is special about it. */
+struct step {
+    enum kv_order order;
+    bool activated; /* by the model's activation */
+};
+
+static enum status multiply(const struct endless_decoder *d, struct step step, float *out,
+                            const void *weight, const float *bias, const float *in, size_t N,
+                            size_t K, struct error *error) {
     const struct kv_linear linear = {.N = N,
                                      .K = K,
                                      .dtype = d->model.dtype,
@@ -112,10 +119,20 @@ static enum status multiply(const struct endless_decoder *d, float *out, const v
                                      .in = in,
                                      .residual = bias,
                                      .out = out};
-    return kv_linear(&linear, d->stream, error);
+    const struct kv_launch how = {.persistent = true,
+                                  .dependent = true,
+                                  .order = step.order,
+                                  .activated = step.activated,
+                                  .activation = d->model.activation};
+    TRY(kv_linear_check(&linear, error));
+    return kv_product(&linear, &how, d->stream, error);
 }
 
-/* attended = attention of layer l from normed[0]. */
+static const struct step plain = {KV_WAITS, false};
+
+static const struct step orders = {KV_ORDERS, false};
+
+/* heads = attention of layer l from normed[0]. */
 static enum status attend(const struct endless_decoder *d, size_t l, struct error *error) {
     const struct endless_model *m = &d->model;
     const struct endless_layer *w = &d->layers[l];
@@ -137,21 +154,37 @@ static enum status attend(const struct endless_decoder *d, size_t l, struct erro
                                                 .k = (unsigned char *)d->k + cache,
                                                 .v = (unsigned char *)d->v + cache,
                                                 .out = d->heads};
-    TRY(multiply(d, d->qkv, w->qkv, w->qkv_bias, d->normed[0], q + 2 * kv, m->C, error));
-    TRY(d->functions.attention(&attention, d->workspace, d->stream, error));
-    return multiply(d, d->attended, w->out, w->out_bias, d->heads, m->C, q, error);
+    TRY(multiply(d, orders, d->qkv, w->qkv, w->qkv_bias, d->normed[0], q + 2 * kv, m->C, error));
+    return d->functions.attention(&attention, d->workspace, d->stream, error);
 }
 
-/* down = the feed-forward of layer l from `normed`. */
-static enum status feed_forward(const struct endless_decoder *d, size_t l, const float *normed,
-                                struct error *error) {
+/* attended = what attention adds. */
+static enum status project(const struct endless_decoder *d, size_t l, struct error *error) {
     const struct endless_model *m = &d->model;
     const struct endless_layer *w = &d->layers[l];
+    return multiply(d, orders, d->attended, w->out, w->out_bias, d->heads, m->C, m->NH * m->HS,
+                    error);
+}
+
+/* up = the first half of the feed-forward of layer l. */
+static enum status expand(const struct endless_decoder *d, size_t l, enum kv_order order,
+                          struct error *error) {
+    const struct endless_model *m = &d->model;
+    const struct endless_layer *w = &d->layers[l];
+    const struct step step = {order, !m->gated};
     size_t rows = m->gated ? 2 * m->hidden : m->hidden;
-    TRY(multiply(d, d->up, w->up, w->up_bias, normed, rows, m->C, error));
-    TRY(m->gated ? launch_silu_gate(d->up, d->up, d->up + m->hidden, m->hidden, d->stream, error)
-                 : launch_activation(d->up, d->up, m->hidden, m->activation, d->stream, error));
-    return multiply(d, d->down, w->down, w->down_bias, d->up, m->C, m->hidden, error);
+    TRY(multiply(d, step, d->up, w->up, w->up_bias, d->normed[1], rows, m->C, error));
+    return m->gated ? launch_silu_gate(d->up, d->up, d->up + m->hidden, m->hidden, d->stream, error)
+                    : STATUS_OK;
+}
+
+/* down = what the feed-forward adds. */
+static enum status contract(const struct endless_decoder *d, size_t l, enum kv_order order,
+                            struct error *error) {
+    const struct endless_model *m = &d->model;
+    const struct endless_layer *w = &d->layers[l];
+    const struct step step = {order, false};
+    return multiply(d, step, d->down, w->down, w->down_bias, d->up, m->C, m->hidden, error);
 }
 
 /* x += a + b; normed = the norms that the next sublayers begin with: `first` and those behind it.
@@ -174,6 +207,11 @@ static enum status add_norms(const struct endless_decoder *d, const float *a, co
     return d->functions.add_norms(&add, d->stream, error);
 }
 
+/*
+ * In a model with parallel residual the feed-forward does not need attention: `expand` runs beside
+ * it, and `contract` beside `project`. Two launches order what lies before them: the product of q,
+ * k and v (then the norms are complete), and `project` (then attention and `expand` are).
+ */
 static enum status run_layer(const struct endless_decoder *d, size_t l, struct error *error) {
     const struct endless_model *m = &d->model;
     const struct endless_layer last = {.norms = {m->final_norm, NULL},
@@ -181,11 +219,16 @@ static enum status run_layer(const struct endless_decoder *d, size_t l, struct e
     const struct endless_layer *next = l + 1 < m->L ? &d->layers[l + 1] : &last;
     TRY(attend(d, l, error));
     if (!m->parallel) {
+        TRY(project(d, l, error));
         TRY(add_norms(d, d->attended, NULL, &d->layers[l], 1, 1, error));
+        TRY(expand(d, l, KV_WAITS, error));
+        TRY(contract(d, l, KV_WAITS, error));
+        return add_norms(d, d->down, NULL, next, 0, 1, error);
     }
-    TRY(feed_forward(d, l, d->normed[1], error));
-    return m->parallel ? add_norms(d, d->attended, d->down, next, 0, next != &last ? 2 : 1, error)
-                       : add_norms(d, d->down, NULL, next, 0, 1, error);
+    TRY(expand(d, l, KV_BESIDE, error));
+    TRY(project(d, l, error));
+    TRY(contract(d, l, m->gated ? KV_WAITS : KV_BESIDE, error));
+    return add_norms(d, d->attended, d->down, next, 0, next != &last ? 2 : 1, error);
 }
 
 /* From the embedding in x on to the final norm in normed[0]. */
@@ -213,7 +256,7 @@ enum status endless_decoder_feed(struct endless_decoder *d, int32_t token, size_
                   : endless_graph_launch(d->graph, d->stream, error));
     return logits == NULL
                ? STATUS_OK
-               : multiply(d, logits, m->classifier, NULL, d->normed[0], m->V, m->C, error);
+               : multiply(d, plain, logits, m->classifier, NULL, d->normed[0], m->V, m->C, error);
 }
 
 /* ---- Begin and end ---- */

@@ -3,9 +3,11 @@
  * @brief Given: a decoder over the lab's two operators that writes without end, at constant memory.
  *
  * It takes Llama2 (RMSNorm, gated feed-forward, sequential residual) and GPT-NeoX (LayerNorm,
- * biases, partial rotary embedding, parallel residual). Products are lab 09's solved kv_linear(),
- * whose residual is the bias here. A token is one launch that begins it and one CUDA graph of all
- * others, the same graph for every token: position and cache are in device memory.
+ * biases, partial rotary embedding, parallel residual). Products are lab 09's solved ones, whose
+ * residual is the bias here. A token is one launch that begins it and one CUDA graph of all others,
+ * the same graph for every token: position and cache are in device memory. With parallel residual
+ * the first half of the feed-forward runs beside attention, and the second half beside attention's
+ * output product, on a GPU whose kernels may start early.
  *
  *     sequential: x += attention(norm 0 of x);  x += feed-forward(norm 1 of x)
  *     parallel:   x += attention(norm 0 of x) + feed-forward(norm 1 of x)

@@ -15,7 +15,7 @@ def endless_programs():
     stages_and_programs(
         lab = "14_endless_text",
         data = ["//datasets:tiny_llama", "//datasets:tiny_neox"],
-        deps = ["//common/programs/decoder:llama2_stages"],
+        deps = ["//common/programs/decoder:decoder_stages"],
         earlier = [],
         programs = {
             "generate": "//common/programs/decoder:generate",

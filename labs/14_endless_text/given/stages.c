@@ -9,11 +9,11 @@ static enum status create_cpu(struct engine *engine, int threads, struct error *
 
 #ifdef WARPBOOK_NO_NVCC
 
-static const struct llama2_stage table[] = {
+static const struct decoder_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
 };
 
-static const struct llama2_stages stages = {.table = table, .count = sizeof table / sizeof *table};
+static const struct decoder_stages stages = {.table = table, .count = sizeof table / sizeof *table};
 
 #else
 
@@ -27,12 +27,12 @@ static enum status create_endless(struct engine *engine, int threads, struct err
     return engine_endless_create(engine, error);
 }
 
-static const struct llama2_stage table[] = {
+static const struct decoder_stage table[] = {
     {"01_cpu_matmul", false, create_cpu},
     {"14_endless_text", true, create_endless},
 };
 
-static const struct llama2_stages stages = {
+static const struct decoder_stages stages = {
     .table = table,
     .count = sizeof table / sizeof *table,
     .open_device = program_device_open,
@@ -41,6 +41,6 @@ static const struct llama2_stages stages = {
 
 #endif
 
-const struct llama2_stages *endless_stages(void) {
+const struct decoder_stages *endless_stages(void) {
     return &stages;
 }

@@ -5,14 +5,14 @@
 #ifndef WARPBOOK_LABS_14_ENDLESS_TEXT_GIVEN_STAGES_H_
 #define WARPBOOK_LABS_14_ENDLESS_TEXT_GIVEN_STAGES_H_
 
-#include "common/programs/decoder/llama2_stages.h"
+#include "common/programs/decoder/decoder_stages.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 /** @return the CPU's stage and, with nvcc, this lab's; lives forever. */
-const struct llama2_stages *endless_stages(void);
+const struct decoder_stages *endless_stages(void);
 
 #ifdef __cplusplus
 }

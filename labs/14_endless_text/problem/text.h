@@ -48,6 +48,7 @@ struct endless_text {
     double *want;            /**< (NH*HS): of the last token */
     float *got;
     double largest_score, largest_value;
+    double drift; /**< squares of what each score's share in an output moves it by */
     char name[200];
 };
 

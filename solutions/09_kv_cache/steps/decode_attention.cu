@@ -101,7 +101,7 @@ static enum status launch_product_or_persistent(const struct product &p,
 
 enum status kv_product(const struct kv_linear *linear, const struct kv_launch *how,
                        device_stream stream, struct error *error) {
-    struct product p = {*linear, NULL, 0, false};
+    struct product p = {*linear, NULL, 0, how->order, how->activated, how->activation};
     return launch_product_or_persistent(p, how, stream, error);
 }
 
@@ -112,7 +112,8 @@ enum status kv_attend(const struct kv_attention *a, void *workspace, const struc
         a->HS * nn_dtype_bytes(a->dtype) % 16 == 0 && aligned_16(a->k) && aligned_16(a->v);
     size_t group = group_for(a, vector);
     struct attend plan = plan_of(a, workspace, how->split, group);
-    struct product product = {qkv_product(a, plan.qkv), plan.counters, plan.bundles, true};
+    struct product product = {
+        qkv_product(a, plan.qkv), plan.counters, plan.bundles, KV_ORDERS, false, NN_GELU};
     TRY(launch_product_or_persistent(product, how, stream, error));
     FOR_ELEMENT_TYPE(a->dtype, (launch_attend<E>(plan, group, vector, how->dependent, stream)));
     return device_launched("attend", error);

@@ -428,7 +428,7 @@ static __device__ void attend_epilogue(struct attend_shared *shared, const struc
  * Bytes: 2 * (*position + 1) * KVH * HS * sizeof(E).
  *
  * Earlier rows of the cache were written by kernels before this call's product, which lets this
- kernel start only after it has waited for them itself (product.late). So the rows may be read
+ kernel start only after it has waited for them itself (KV_ORDERS). So the rows may be read
  before the product is done, and so may *position.
 
  */

@@ -13,14 +13,18 @@
 #ifndef WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_GEMV_CUH_
 #define WARPBOOK_SOLUTIONS_09_KV_CACHE_STEPS_GEMV_CUH_
 
+#include "common/cuda/activation.cuh"
 #include "common/cuda/dependent_launch.cuh"
 #include "solutions/09_kv_cache/steps/helpers.cuh"
+#include "solutions/09_kv_cache/steps/ladder.h"
 
 struct product {
     struct kv_linear l;
     unsigned *counters; /* NULL, or counters of the following attention, which are set to 0 */
     unsigned count;
-    bool late; /* lets the next kernel start only after this one has waited for the previous ones */
+    enum kv_order order;
+    bool activated;
+    enum nn_activation activation;
 };
 
 enum { PRODUCT_THREADS = 512 };
@@ -35,6 +39,46 @@ static inline void launch(bool dependent, unsigned blocks, unsigned threads, dev
     } else {
         KERNEL<<<blocks, threads, 0, stream>>>(arguments...);
     }
+}
+
+/* Before a product reads its input, its first weights being under way. */
+static __device__ __forceinline__ void begin_product(const struct product &p) {
+    if (p.order != KV_ORDERS) {
+        launch_dependent_grids();
+    }
+    if (p.order != KV_BESIDE) {
+        wait_on_dependent_grids();
+    }
+    if (p.order == KV_ORDERS) {
+        launch_dependent_grids();
+    }
+}
+
+/* A product beside others is done when they are: one block sees to that. */
+static __device__ __forceinline__ void end_product(const struct product &p) {
+    if (p.order == KV_BESIDE && blockIdx.x == gridDim.x - 1) {
+        wait_on_dependent_grids();
+    }
+}
+
+/* Numbers of the input. Nothing says that this kernel's L1 is newer than a kernel that it has not
+   waited for: L2 is. */
+template <int COUNT>
+static __device__ __forceinline__ void load_input(float to[COUNT], const float *from,
+                                                  const struct product &p) {
+    if (p.order != KV_BESIDE) {
+        load_floats<COUNT>(to, from);
+        return;
+    }
+#pragma unroll
+    for (int i = 0; i < COUNT; i += 4) {
+        float4 four = __ldcg((const float4 *)(from + i));
+        to[i] = four.x, to[i + 1] = four.y, to[i + 2] = four.z, to[i + 3] = four.w;
+    }
+}
+
+static __device__ __forceinline__ float finished(float y, const struct product &p) {
+    return p.activated ? activate(y, p.activation) : y;
 }
 
 /* ---- The kernel ---- */
@@ -59,9 +103,10 @@ static __device__ __forceinline__ void load_pieces(uint4 w[ROWS][PASSES], const 
 /* Adds the pieces' products to the rows' sums, and x^2 to `squares`. */
 template <typename E, int PASSES, int ROWS>
 static __device__ __forceinline__ void
-add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
-             const struct kv_linear &l, size_t pieces, size_t first) {
+add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES], const struct product &p,
+             size_t pieces, size_t first) {
     constexpr int WIDE = VECTOR_ELEMENTS<E>;
+    const struct kv_linear &l = p.l;
 #pragma unroll
     for (int i = 0; i < PASSES; i++) {
         size_t piece = first + threadIdx.x + i * blockDim.x;
@@ -69,7 +114,7 @@ add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
             break;
         }
         float x[WIDE], norm[WIDE], values[WIDE];
-        load_floats<WIDE>(x, l.in + piece * WIDE);
+        load_input<WIDE>(x, l.in + piece * WIDE, p);
         if (l.norm != NULL) {
             load_floats<WIDE>(norm, l.norm + piece * WIDE);
 #pragma unroll
@@ -92,8 +137,9 @@ add_products(float sums[ROWS], float *squares, const uint4 w[ROWS][PASSES],
 /* The block's sums, the norm and the residual, to out. */
 template <int ROWS>
 static __device__ __forceinline__ void product_epilogue(const float sums[ROWS], float squares,
-                                                        const struct kv_linear &l, float *out,
+                                                        const struct product &p, float *out,
                                                         float residual, int valid_rows) {
+    const struct kv_linear &l = p.l;
     __shared__ float warp_sums[ROWS + 1][PRODUCT_THREADS / 32];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
 #pragma unroll
@@ -114,7 +160,7 @@ static __device__ __forceinline__ void product_epilogue(const float sums[ROWS], 
         if (l.norm != NULL) {
             rstd = norm_rstd(squares, l.K, l.eps);
         }
-        out[threadIdx.x] = residual + rstd * sum;
+        out[threadIdx.x] = finished(residual + rstd * sum, p);
     }
 }
 
@@ -132,27 +178,22 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) product_kernel(struct 
     uint4 w[ROWS][PASSES];
     load_pieces<PASSES, ROWS>(w, rows, pieces, 0,
                               valid_rows); /* before the wait: no kernel writes weights */
-    if (!p.late) {
-        launch_dependent_grids();
-    }
-    wait_on_dependent_grids();
-    if (p.late) {
-        launch_dependent_grids();
-    }
+    begin_product(p);
     bool adds = l.residual != NULL && (int)threadIdx.x < valid_rows;
     float residual = adds ? l.residual[row + threadIdx.x] : 0.0f; /* loaded early */
     for (size_t first = 0;;) {
-        add_products<E, PASSES, ROWS>(sums, &squares, w, l, pieces, first);
+        add_products<E, PASSES, ROWS>(sums, &squares, w, p, pieces, first);
         first += (size_t)blockDim.x * PASSES;
         if (first >= pieces) {
             break;
         }
         load_pieces<PASSES, ROWS>(w, rows, pieces, first, valid_rows);
     }
-    product_epilogue<ROWS>(sums, squares, l, l.out + row, residual, valid_rows);
+    product_epilogue<ROWS>(sums, squares, p, l.out + row, residual, valid_rows);
     for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
         p.counters[i] = 0;
     }
+    end_product(p);
 }
 
 /* ---- Unaligned shapes: a warp a row, element by element ---- */
@@ -175,7 +216,7 @@ template <typename E> static __global__ void __launch_bounds__(256) odd_kernel(s
             sum *= norm_rstd(warp_sum(squares), l.K, l.eps);
         }
         if (threadIdx.x % 32 == 0) {
-            l.out[n] = (l.residual != NULL ? l.residual[n] : 0.0f) + sum;
+            l.out[n] = finished((l.residual != NULL ? l.residual[n] : 0.0f) + sum, p);
         }
     }
     for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {

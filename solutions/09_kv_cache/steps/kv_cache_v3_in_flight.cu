@@ -17,7 +17,8 @@
 #include "solutions/09_kv_cache/steps/ladder.h"
 
 template <typename E, int PASSES, int ROWS>
-static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struct kv_linear l) {
+static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struct product p) {
+    const struct kv_linear &l = p.l;
     __shared__ float shared[32];
     size_t row = (size_t)blockIdx.x * ROWS, pieces = l.K / VECTOR_ELEMENTS<E>;
     int valid_rows = l.N - row < ROWS ? (int)(l.N - row) : ROWS;
@@ -30,26 +31,28 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) linear_v3_kernel(struc
     for (size_t first = 0; first < pieces; first += (size_t)blockDim.x * PASSES) {
         load_pieces<PASSES, ROWS>(w, (const uint4 *)l.weight + row * pieces, pieces, first,
                                   valid_rows);
-        add_products<E, PASSES, ROWS>(sums, &unused, w, l, pieces, first);
+        add_products<E, PASSES, ROWS>(sums, &unused, w, p, pieces, first);
     }
     bool adds = l.residual != NULL && (int)threadIdx.x < valid_rows;
     float residual = adds ? l.residual[row + threadIdx.x] : 0.0f;
-    product_epilogue<ROWS>(sums, threadIdx.x == 0 ? squares : 0.0f, l, l.out + row, residual,
+    product_epilogue<ROWS>(sums, threadIdx.x == 0 ? squares : 0.0f, p, l.out + row, residual,
                            valid_rows);
 }
 
 /* About 8 pieces a thread. */
 template <typename E> static void launch_v3(const struct kv_linear &l, device_stream stream) {
     size_t pieces = l.K / VECTOR_ELEMENTS<E>, N = l.N;
+    struct product p = {};
+    p.l = l;
     int passes = pieces <= 256 ? 1 : 2;
     size_t threads = ceil_div(ceil_div(pieces, passes), 32) * 32;
     unsigned block = (unsigned)(threads < PRODUCT_THREADS ? threads : PRODUCT_THREADS);
     if (passes == 2) {
-        linear_v3_kernel<E, 2, 4><<<(unsigned)ceil_div(N, 4), block, 0, stream>>>(l);
+        linear_v3_kernel<E, 2, 4><<<(unsigned)ceil_div(N, 4), block, 0, stream>>>(p);
     } else if (N >= 8 * 264) { /* enough blocks for every multiprocessor's two */
-        linear_v3_kernel<E, 1, 8><<<(unsigned)ceil_div(N, 8), block, 0, stream>>>(l);
+        linear_v3_kernel<E, 1, 8><<<(unsigned)ceil_div(N, 8), block, 0, stream>>>(p);
     } else {
-        linear_v3_kernel<E, 1, 2><<<(unsigned)ceil_div(N, 2), block, 0, stream>>>(l);
+        linear_v3_kernel<E, 1, 2><<<(unsigned)ceil_div(N, 2), block, 0, stream>>>(p);
     }
 }
 

@@ -52,12 +52,30 @@ MUST_CHECK enum status kv_rotate_and_store(const struct kv_attention *attention,
 MUST_CHECK enum status kv_attend_heads(const struct kv_attention *attention, float *qkv,
                                        device_stream stream, struct error *error);
 
+/** What a dependent launch waits for, and who may begin early behind it. */
+enum kv_order {
+    /** It loads weights, then waits for the kernel in front of it, then reads its input. */
+    KV_WAITS,
+    /** The same; and what is launched behind it begins only once it has waited. So whoever runs
+       then finds everything complete that was launched before it, but not its own results. */
+    KV_ORDERS,
+    /**
+     * A product that runs beside the kernels in front of it, back to one with KV_ORDERS, which must
+     * not write what it touches: it reads its input without waiting. It is not done before they
+     * are.
+     */
+    KV_BESIDE,
+};
+
 /** Options of the launches of v4 to v7. */
 struct kv_launch {
     bool split;      /**< attention: split-KV */
     bool persistent; /**< products of few long rows: a persistent kernel with half of the registers
                       */
     bool dependent;  /**< programmatic dependent launch, where the GPU has it */
+    enum kv_order order; /**< of a product that is launched so */
+    bool activated;      /**< a product's results are activation(results) */
+    enum nn_activation activation;
 };
 
 /** The product of v4 to v7; the caller has checked the arguments. */

@@ -17,7 +17,8 @@ enum { PERSISTENT_PASSES = 4, PERSISTENT_ROWS = 2 };
 /* The thread's pieces of x, times the norm; 0 beyond the end. @return its sum of squares */
 template <typename E>
 static __device__ __forceinline__ float load_x(float y[PERSISTENT_PASSES][VECTOR_ELEMENTS<E>],
-                                               const struct kv_linear &l, int pieces) {
+                                               const struct product &p, int pieces) {
+    const struct kv_linear &l = p.l;
     constexpr int WIDE = VECTOR_ELEMENTS<E>;
     float squares = 0.0f, norm[WIDE];
 #pragma unroll
@@ -28,7 +29,7 @@ static __device__ __forceinline__ float load_x(float y[PERSISTENT_PASSES][VECTOR
             y[i][j] = 0.0f;
         }
         if (piece < pieces) {
-            load_floats<WIDE>(y[i], l.in + (size_t)piece * WIDE);
+            load_input<WIDE>(y[i], l.in + (size_t)piece * WIDE, p);
         }
         if (piece < pieces && l.norm != NULL) {
             load_floats<WIDE>(norm, l.norm + (size_t)piece * WIDE);
@@ -62,7 +63,8 @@ template <typename E>
 static __device__ __forceinline__ void
 tile_epilogue(const uint4 w[PERSISTENT_ROWS][PERSISTENT_PASSES],
               const float y[PERSISTENT_PASSES][VECTOR_ELEMENTS<E>], float squares,
-              const struct kv_linear &l, size_t tile, warp_sums sums) {
+              const struct product &p, size_t tile, warp_sums sums) {
+    const struct kv_linear &l = p.l;
     constexpr int WIDE = VECTOR_ELEMENTS<E>;
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32, warps = blockDim.x / 32;
     size_t n = tile * PERSISTENT_ROWS + threadIdx.x;
@@ -94,7 +96,8 @@ tile_epilogue(const uint4 w[PERSISTENT_ROWS][PERSISTENT_PASSES],
             sum += sums[threadIdx.x][i];
             all += sums[PERSISTENT_ROWS][i];
         }
-        l.out[n] = residual + (l.norm != NULL ? norm_rstd(all, l.K, l.eps) : 1.0f) * sum;
+        l.out[n] =
+            finished(residual + (l.norm != NULL ? norm_rstd(all, l.K, l.eps) : 1.0f) * sum, p);
     }
 }
 
@@ -110,28 +113,23 @@ static __global__ void __launch_bounds__(PRODUCT_THREADS) persistent_kernel(stru
     uint4 now[PERSISTENT_ROWS][PERSISTENT_PASSES], next[PERSISTENT_ROWS][PERSISTENT_PASSES];
     float y[PERSISTENT_PASSES][VECTOR_ELEMENTS<E>];
     load_tile<E>(now, l, pieces, tile);
-    if (!p.late) {
-        launch_dependent_grids();
-    }
-    wait_on_dependent_grids();
-    if (p.late) {
-        launch_dependent_grids();
-    }
-    float squares = warp_sum(load_x<E>(y, l, (int)pieces));
+    begin_product(p);
+    float squares = warp_sum(load_x<E>(y, p, (int)pieces));
     while (tile * PERSISTENT_ROWS < l.N) {
         load_tile<E>(next, l, pieces, tile + gridDim.x);
-        tile_epilogue<E>(now, y, squares, l, tile, sums[0]);
+        tile_epilogue<E>(now, y, squares, p, tile, sums[0]);
         tile += gridDim.x;
         if (tile * PERSISTENT_ROWS >= l.N) {
             break;
         }
         load_tile<E>(now, l, pieces, tile + gridDim.x);
-        tile_epilogue<E>(next, y, squares, l, tile, sums[1]);
+        tile_epilogue<E>(next, y, squares, p, tile, sums[1]);
         tile += gridDim.x;
     }
     for (unsigned i = threadIdx.x; blockIdx.x == 0 && i < p.count; i += blockDim.x) {
         p.counters[i] = 0;
     }
+    end_product(p);
 }
 
 /* Few, long rows, as measured on an H200. For other shapes v6's many blocks are faster. */

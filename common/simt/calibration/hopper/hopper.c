@@ -1,10 +1,10 @@
 /*
- * hopper [products|units] [--kernel=NAME] [--once]
+ * hopper [products|units] [--kernel=NAME] [--once] [--cube=N]
  *
  * Runs kernels of Hopper's instructions and prints one JSON line each: name and the median time of
  * CUDA events, measured on a GPU, modelled on simt. `--once` runs each twice and times the second
- * run. A product's results are compared, some of them, with sums of the host's; one that is wrong
- * ends the program with status 1.
+ * run. `--cube=N` gives all products M = N = K. A product's results are compared, some of them,
+ * with sums of the host's; one that is wrong ends the program with status 1.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -102,9 +102,9 @@ static float time_kernel(const struct hopper_kernel *kernel, const struct hopper
     return ms[runs / 2];
 }
 
-/* @param only NULL: all of them */
-static void run_set(const struct hopper_kernel *kernels, size_t count, bool once,
-                    const char *only) {
+/* @param only NULL: all of them @param cube the size of products; 0: their own */
+static void run_set(const struct hopper_kernel *kernels, size_t count, bool once, const char *only,
+                    size_t cube) {
     struct hopper_buffers buffers;
     uint16_t *host = malloc(HOPPER_ELEMENTS * 2);
     if (host == NULL) {
@@ -117,7 +117,11 @@ static void run_set(const struct hopper_kernel *kernels, size_t count, bool once
     fill(buffers.a, host, SALT_A);
     fill(buffers.b, host, SALT_B);
     for (size_t n = 0; n < count; n++) {
-        const struct hopper_kernel *kernel = &kernels[n];
+        struct hopper_kernel sized = kernels[n];
+        const struct hopper_kernel *kernel = &sized;
+        if (cube > 0 && sized.product.M > 0) {
+            sized.product = (struct hopper_product){cube, cube, cube};
+        }
         size_t results = kernel->product.M * kernel->product.N;
         if (only != NULL && strcmp(only, kernel->name) != 0) {
             continue;
@@ -138,9 +142,17 @@ static void run_set(const struct hopper_kernel *kernels, size_t count, bool once
     free(host);
 }
 
+/* @return 0: no size that all products have */
+static size_t cube_of(const char *text) {
+    char *end;
+    unsigned long value = strtoul(text, &end, 10);
+    return *end == '\0' && value % 256 == 0 && value <= 4096 ? value : 0;
+}
+
 int main(int argc, char **argv) {
     bool once = false, products = true, units = true;
     const char *only = NULL;
+    size_t cube = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--once") == 0) {
             once = true;
@@ -150,18 +162,21 @@ int main(int argc, char **argv) {
             products = false;
         } else if (strncmp(argv[i], "--kernel=", 9) == 0) {
             only = argv[i] + 9;
+        } else if (strncmp(argv[i], "--cube=", 7) == 0 && (cube = cube_of(argv[i] + 7)) > 0) {
+            units = false;
         } else {
             fprintf(stderr,
-                    "hopper: what is %s? Usage: hopper [products|units] [--kernel=NAME] [--once]\n",
+                    "hopper: what is %s? Usage: hopper [products|units] [--kernel=NAME] [--once] "
+                    "[--cube=N, a multiple of 256 up to 4096]\n",
                     argv[i]);
             return 2;
         }
     }
     if (products) {
-        run_set(hopper_products, HOPPER_PRODUCTS, once, only);
+        run_set(hopper_products, HOPPER_PRODUCTS, once, only, cube);
     }
     if (units) {
-        run_set(hopper_units, HOPPER_UNITS, once, only);
+        run_set(hopper_units, HOPPER_UNITS, once, only, cube);
     }
     return 0;
 }

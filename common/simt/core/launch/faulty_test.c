@@ -8,7 +8,16 @@
 #include "common/simt/core/launch/launch_testing.h"
 #include "common/testing/testing.h"
 
-enum { MAX_BUFFERS = 2, MAX_NUMBERS = 2, MAX_WORDS = 4, REPEATS = 20, ANY = -1 };
+enum { MAX_BUFFERS = 2, MAX_NUMBERS = 2, MAX_WORDS = 4, ANY = -1 };
+
+/* How often what several blocks do is tried with 1, 2, 4 ... host threads, and up to how many.
+ * Under sanitizers, which look at memory and not at the order of blocks, and take ten times as
+ * long: less. */
+#ifdef __SANITIZE_ADDRESS__
+enum { REPEATS = 2, HOST_THREADS_STEP = 8 };
+#else
+enum { REPEATS = 20, HOST_THREADS_STEP = 2 };
+#endif
 
 /* What a pointer among the parameters leads to. */
 enum contents {
@@ -525,7 +534,8 @@ static void make_mistakes(const struct mistake *mistakes, size_t count) {
     for (size_t n = 0; n < count; n++) {
         struct outcome first = make_mistake(&mistakes[n], 1, source);
         for (int tried = 0; tried < repeats_of(&mistakes[n]) && first.message != NULL; tried++) {
-            for (int host_threads = 1; host_threads <= 8 && !test_has_failed(); host_threads *= 2) {
+            for (int host_threads = 1; host_threads <= 8 && !test_has_failed();
+                 host_threads *= HOST_THREADS_STEP) {
                 make_again(&mistakes[n], host_threads, source, &first);
             }
         }

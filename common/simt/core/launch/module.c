@@ -321,6 +321,18 @@ static bool controls_grids(const struct simt_code *code) {
     return false;
 }
 
+static bool sets_conditions(const struct simt_code *code) {
+    bool found = false;
+    for (size_t n = 0; !found && n < code->function->instruction_count; n++) {
+        const struct ptx_instruction *in = &code->function->instructions[n];
+        for (size_t o = 0; !found && o < in->operand_count; o++) {
+            const char *symbol = in->operands[o].symbol;
+            found = symbol != NULL && strcmp(symbol, "cudaGraphSetConditional") == 0;
+        }
+    }
+    return found;
+}
+
 static bool has_atomics(const struct simt_code *code) {
     for (size_t n = 0; n < code->count; n++) {
         if (code->instructions[n].op_class == SIMT_CLASS_ATOMIC) {
@@ -375,6 +387,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         kernel->has_atomics = kernel->has_atomics || has_atomics(kernel->codes[n]);
         kernel->is_pipelined = kernel->is_pipelined || is_pipelined(kernel->codes[n]);
         kernel->controls_grids = kernel->controls_grids || controls_grids(kernel->codes[n]);
+        kernel->sets_conditions = kernel->sets_conditions || sets_conditions(kernel->codes[n]);
         kernel->has_async_reads = kernel->has_async_reads || has_async_reads(kernel->codes[n]);
         kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;
     }
@@ -475,6 +488,7 @@ enum status simt_kernel_info(struct simt_module *module, const char *name,
         .cluster = {kernel->function->cluster[0], kernel->function->cluster[1],
                     kernel->function->cluster[2]},
         .controls_grids = kernel->controls_grids,
+        .sets_conditions = kernel->sets_conditions,
         .parameter_count = kernel->function->parameter_count,
         .parameter_offsets = kernel->parameter_offsets,
         .parameter_sizes = kernel->parameter_sizes,

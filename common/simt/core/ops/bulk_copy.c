@@ -191,6 +191,21 @@ static bool store_row(const struct bulk_copy *copy, struct pieces *p, const int6
             move_elements(copy, p, place, buffer));
 }
 
+/* Who reads a row of a swizzled box with another swizzle is told. */
+static void note_swizzle(const struct bulk_copy *copy, uint32_t offset, uint32_t bytes) {
+    const struct simt_shadow *shadow = copy->home->shadow;
+    if (shadow == NULL || shadow->generic == NULL || copy->map.swizzle == TENSOR_SWIZZLE_NONE) {
+        return;
+    }
+    for (uint32_t at = 0; at < bytes; at += SIMT_GENERIC_BYTES) {
+        uint32_t place = tensor_swizzled(offset + at, (enum tensor_swizzle)copy->map.swizzle);
+        if (place / SIMT_GENERIC_BYTES <= shadow->shared_bytes / SIMT_GENERIC_BYTES) {
+            shadow->generic[place / SIMT_GENERIC_BYTES].box = copy->instruction;
+            shadow->generic[place / SIMT_GENERIC_BYTES].swizzle = copy->map.swizzle;
+        }
+    }
+}
+
 /* Goes through the rows of a box. */
 static bool move_box(const struct bulk_copy *copy) {
     const struct tensor_map *map = &copy->map;
@@ -220,6 +235,9 @@ static bool move_box(const struct bulk_copy *copy) {
                  : store_row(copy, &p, place, shared, buffer);
         if (!done) {
             return false;
+        }
+        if (load) {
+            note_swizzle(copy, copy->shared + n * row_bytes, row_bytes);
         }
     }
     return true;
@@ -304,10 +322,34 @@ static bool read_map(struct simt_warp *warp, const struct simt_instruction *i, u
     return true;
 }
 
+/* Where the box lies in the tensor: an H100 stops with "illegal instruction" at any other place. */
+static bool check_place(struct simt_warp *warp, const struct bulk_copy *copy) {
+    const struct tensor_map *map = &copy->map;
+    int64_t first = (int64_t)copy->place[0] * map->element_bytes;
+    if (first % CHUNK != 0) {
+        simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
+                  "copies a box from element %d of dimension 0 on, which is byte %lld of a row: it "
+                  "must be a multiple of 16 bytes (on a GPU: an illegal instruction)",
+                  copy->place[0], (long long)first);
+        return false;
+    }
+    for (uint32_t d = 0; copy->direction == BULK_STORE && d < map->rank; d++) {
+        if (copy->place[d] < 0) {
+            simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_OUT_OF_BOUNDS, copy->shared,
+                      "stores a box from element %d of dimension %u on: a box that is stored may "
+                      "end outside its tensor, but not begin before it (on a GPU: an illegal "
+                      "instruction)",
+                      copy->place[d], d);
+            return false;
+        }
+    }
+    return true;
+}
+
 /* Where the box lies in shared memory. */
 static bool check_box(struct simt_warp *warp, const struct bulk_copy *copy) {
     if (copy->shared % 128 == 0) {
-        return true;
+        return check_place(warp, copy);
     }
     simt_fail(warp, copy->instruction, copy->lane, SIMT_FAULT_MISALIGNED, copy->shared,
               "copies a box at address %u of shared memory, which is no multiple of 128",

@@ -216,6 +216,14 @@ LAUNCH_TEST(cluster, values_that_are_sent, CLUSTER_PTX) {
     expect_faulty(t, "send", 2, 3, SIMT_FAULT_BARRIER, "names an mbarrier in that of another");
 }
 
+/* What a block adds to the other one's words is what it got from there. */
+LAUNCH_TEST(cluster, words_that_are_sent_and_added, CLUSTER_PTX) {
+    const int *got = run(t, "send_and_add", 2, 2, 0);
+    for (int n = 0; got != NULL && n < 512; n++) {
+        EXPECT_INT_EQ(7 * (n % 256) + 1000 * (n / 256) + n % 256, got[n]);
+    }
+}
+
 LAUNCH_TEST(cluster, copies_to_all_blocks, CLUSTER_PTX) {
     enum { BLOCKS = 4 };
     int in[512];

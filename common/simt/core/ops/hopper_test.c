@@ -178,7 +178,7 @@ LAUNCH_TEST(hopper, boxes_of_one_to_five_dimensions, HOPPER_PTX) {
                                         .strides = {64, 832, 5824, 17472}},
                                 .place = {0, 0, 0, 0, 0}};
     for (uint8_t rank = 1; rank <= TENSOR_DIMENSIONS; rank++) {
-        for (int shift = -3; shift <= 20; shift += 23) { /* inside and over both edges */
+        for (int shift = -8; shift <= 16; shift += 24) { /* inside and over both edges */
             struct box_arguments a = all;
             a.map.rank = rank;
             a.map.fill_nan = rank % 2;
@@ -188,6 +188,24 @@ LAUNCH_TEST(hopper, boxes_of_one_to_five_dimensions, HOPPER_PTX) {
             check_box(t, &a);
         }
     }
+}
+
+/* An H100 stops with an illegal instruction. */
+LAUNCH_TEST(hopper, a_box_that_begins_between_16_bytes, HOPPER_PTX) {
+    struct box_arguments a = {.map = {.magic = TENSOR_MAP_MAGIC,
+                                      .element_bytes = 4,
+                                      .rank = 2,
+                                      .address = launch_testing_upload(t, NULL, TENSOR),
+                                      .last = {63, 99},
+                                      .box = {16, 8},
+                                      .steps = {1, 1},
+                                      .strides = {256}},
+                              .place = {6, 2}};
+    a.bytes = tensor_map_bytes(&a.map);
+    a.out = launch_testing_upload(t, NULL, BOX_BYTES);
+    EXPECT_TRUE(!launch_testing_run(
+        t, LAUNCH(.kernel = "box_2", .threads = {32}, .shared = BOX_BYTES, .parameters = &a)));
+    expect_fault(t, SIMT_FAULT_MISALIGNED, "from element 6 of dimension 0 on, which is byte 24");
 }
 
 LAUNCH_TEST(hopper, swizzles_and_steps, HOPPER_PTX) {
@@ -224,7 +242,7 @@ LAUNCH_TEST(hopper, a_box_is_stored_but_for_what_is_outside, HOPPER_PTX) {
         uint64_t map;
         int x, y;
         uint64_t in;
-    } arguments = {launch_testing_upload(t, &map, sizeof map), 13, 9,
+    } arguments = {launch_testing_upload(t, &map, sizeof map), 16, 9,
                    launch_testing_upload(t, in, sizeof in)};
     if (!launch_testing_run_clean(t, LAUNCH(.kernel = "store_box", .threads = {32},
                                             .shared = BOX_BYTES, .parameters = &arguments))) {
@@ -232,9 +250,23 @@ LAUNCH_TEST(hopper, a_box_is_stored_but_for_what_is_outside, HOPPER_PTX) {
     }
     const unsigned short *got = launch_testing_result(t, map.address);
     for (int n = 0; n < ROWS * COLUMNS; n++) {
-        int x = n % COLUMNS - 13, y = n / COLUMNS - 9;
+        int x = n % COLUMNS - 16, y = n / COLUMNS - 9;
         bool in_box = x >= 0 && x < BOX_COLUMNS && y >= 0 && y < BOX_ROWS;
         EXPECT_INT_EQ(in_box ? in[y * BOX_COLUMNS + x] : 0, got[n]);
+    }
+    static const struct {
+        int x, y;
+        enum simt_fault_kind kind;
+        const char *words;
+    } refused[] = {{13, 9, SIMT_FAULT_MISALIGNED, "which is byte 26 of a row"},
+                   {-8, 9, SIMT_FAULT_OUT_OF_BOUNDS, "from element -8 of dimension 0 on"},
+                   {16, -1, SIMT_FAULT_OUT_OF_BOUNDS, "from element -1 of dimension 1 on"}};
+    for (size_t n = 0; n < sizeof refused / sizeof *refused; n++) {
+        arguments.x = refused[n].x;
+        arguments.y = refused[n].y;
+        EXPECT_TRUE(!launch_testing_run(t, LAUNCH(.kernel = "store_box", .threads = {32},
+                                                  .shared = BOX_BYTES, .parameters = &arguments)));
+        expect_fault(t, refused[n].kind, refused[n].words);
     }
     map.magic = 0;
     arguments.map = launch_testing_upload(t, &map, sizeof map);
@@ -349,5 +381,41 @@ LAUNCH_TEST(hopper, a_box_is_added_but_for_what_is_outside, HOPPER_PTX) {
         int x = n % COLUMNS - X, y = n / COLUMNS - Y;
         bool inside = x >= 0 && x < SIDE && y >= 0 && y < SIDE;
         EXPECT_NEAR(n + (inside ? 2.0 * (1000 + y * SIDE + x) : 0.0), got[n], 0.0);
+    }
+}
+
+LAUNCH_TEST(hopper, hints_and_prefetches_change_nothing, HOPPER_PTX) {
+    enum { ROWS = 8, COLUMNS = 16, INT32 = 4 };
+    int tensor[ROWS * COLUMNS], in[64], before[64 + ROWS * COLUMNS];
+    for (int n = 0; n < ROWS * COLUMNS; n++) {
+        tensor[n] = 3 * n + 1;
+    }
+    for (int n = 0; n < 64; n++) {
+        in[n] = n * n;
+        before[n] = 1000 + n;
+    }
+    struct {
+        struct tensor_map map;
+        uint64_t in, out;
+    } arguments = {{.magic = TENSOR_MAP_MAGIC,
+                    .type = INT32,
+                    .element_bytes = 4,
+                    .rank = 2,
+                    .address = launch_testing_upload(t, tensor, sizeof tensor),
+                    .last = {COLUMNS - 1, ROWS - 1},
+                    .box = {COLUMNS, ROWS},
+                    .steps = {1, 1},
+                    .strides = {4 * COLUMNS}},
+                   launch_testing_upload(t, in, sizeof in),
+                   launch_testing_upload(t, before, sizeof before)};
+    if (!launch_testing_block_clean(t, "hinted", 64, &arguments)) {
+        return;
+    }
+    const int *got = launch_testing_result(t, arguments.out);
+    for (int n = 0; n < 64; n++) {
+        EXPECT_INT_EQ(in[n] + (n < 32 ? before[n] : 0), got[n]);
+    }
+    for (int n = 0; n < ROWS * COLUMNS; n++) {
+        EXPECT_INT_EQ(tensor[n], got[64 + n]);
     }
 }

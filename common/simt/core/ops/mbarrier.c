@@ -73,8 +73,7 @@ static bool fail(struct simt_warp *warp, const struct simt_instruction *i, uint3
     return false;
 }
 
-/* Ends the phase of an object of block `home` when nothing is missing; that orders the block's
- * earlier accesses before later ones. */
+/* Ends the phase of an object of block `home` when nothing is missing. */
 static void settle(const struct simt_block *home, uint32_t offset, struct object *object) {
     if (object->missing > 0 || object->bytes != 0) {
         return;
@@ -82,8 +81,12 @@ static void settle(const struct simt_block *home, uint32_t offset, struct object
     pipeline_end_phase(home, offset, object->parity);
     object->missing = object->all;
     object->parity ^= 1;
-    if (home->shadow != NULL) {
-        simt_shadow_barrier(home->shadow);
+}
+
+/* What a warp did is over for those that wait for the phase. */
+static void release(const struct simt_warp *warp) {
+    if (warp->block->shadow != NULL) {
+        simt_shadow_release(warp->block->shadow, warp->index);
     }
 }
 
@@ -195,6 +198,7 @@ static void run_operation(struct simt_warp *warp, const struct simt_instruction 
     if (warp->fault != NULL || !resolve(warp, i, &p)) {
         return;
     }
+    release(warp);
     for (uint32_t rest = warp->mask; rest != 0; rest &= rest - 1) {
         uint32_t lane = (uint32_t)__builtin_ctz(rest);
         const struct simt_block *home = home_of(warp, &p, lane);
@@ -224,6 +228,7 @@ void mbarrier_complete(const struct bulk_copy *copy) {
     if (copy->home != warp->block && warp->block->shadow != NULL) {
         simt_cluster_release(warp->block);
     }
+    release(warp);
     if (add_bytes(warp, instruction, lane, &object, -(int64_t)copy->bytes)) {
         pipeline_arrive_at(copy->home, copy->barrier, copy->comes);
         settle(copy->home, copy->barrier, &object);
@@ -312,6 +317,7 @@ static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
         }
     }
     if (over != 0 && warp->block->shadow != NULL) {
+        simt_shadow_acquire(warp->block->shadow, warp->index);
         simt_cluster_acquire(warp->block);
     }
     uint32_t *predicate = &warp->predicates[i->pred_dst[0]];

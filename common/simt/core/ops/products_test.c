@@ -53,6 +53,27 @@ LAUNCH_TEST(products, operands_written_again_behind_the_wait, PRODUCTS_PTX) {
     expect_product(t, "rewritten_behind");
 }
 
+LAUNCH_TEST(products, sums_of_integers_that_saturate, PRODUCTS_PTX) {
+    static const struct {
+        int first, b, wanted;
+    } cases[] = {{100, 127, 100 + 32 * 127 * 127},
+                 {INT32_MAX - 5, 127, INT32_MAX},
+                 {INT32_MIN + 5, -128, INT32_MIN},
+                 {INT32_MAX - 5, -128, INT32_MAX - 5 - 32 * 127 * 128}};
+    for (size_t n = 0; n < sizeof cases / sizeof *cases; n++) {
+        const struct {
+            uint64_t out;
+            int first, b;
+        } arguments = {launch_testing_upload(t, NULL, SUMS * sizeof(int)), cases[n].first,
+                       cases[n].b};
+        bool clean = launch_testing_block_clean(t, "saturating", 128, &arguments);
+        const int *got = launch_testing_result(t, arguments.out);
+        for (int i = 0; i < SUMS && clean; i++) {
+            EXPECT_INT_EQ(cases[n].wanted, got[i]);
+        }
+    }
+}
+
 LAUNCH_TEST(products, a_pipeline, PRODUCTS_PTX) {
     enum { STEPS = 3 };
     struct {

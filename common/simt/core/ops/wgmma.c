@@ -214,10 +214,40 @@ static void follow(struct simt_warp *warp, const struct simt_instruction *i, uin
     async_proxy_follow_product(warp, &flight);
 }
 
+/* The bytes that a swizzled box of a tensor map brings lie where a descriptor of the same swizzle
+ * looks for them, and nowhere else. */
+static bool check_swizzle(struct simt_warp *warp, const struct simt_instruction *i,
+                          const struct part *part) {
+    static const char *const names[] = {"none", "32 bytes", "64 bytes", "128 bytes"};
+    const struct simt_block *block = warp->block;
+    const struct grid grid = grid_of(part);
+    for (uint32_t n = 0;
+         is_checked(warp) && block->shadow->generic != NULL && n < grid.lines * grid.across; n++) {
+        uint32_t at = address_in(part, &grid, n);
+        const struct simt_generic_write *write = &block->shadow->generic[at / SIMT_GENERIC_BYTES];
+        if (write->box != NULL && write->swizzle != part->d.swizzle) {
+            char line[320];
+            simt_fail(
+                warp, i, 0, SIMT_FAULT_TEXTURE, at,
+                "reads a matrix at %u of shared memory with a descriptor whose swizzle is %s, "
+                "but the box that was copied there%s has a swizzle of %s",
+                at, names[part->d.swizzle],
+                simt_place_text(block->run, write->box, line, sizeof line), names[write->swizzle]);
+            simt_place_find(block->run, write->box, &warp->block->fault.other);
+            warp->block->fault.hint =
+                "give the tensor map (cuTensorMapEncodeTiled) and bits 62 and "
+                "63 of the descriptor the same swizzle";
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool fetch(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
                   struct part *part, double *values) {
     uint64_t elements[MOST_N * MOST_K];
-    if (!read_descriptor(warp, i, bits, &part->d) || !read_part(warp, i, part, elements)) {
+    if (!read_descriptor(warp, i, bits, &part->d) || !read_part(warp, i, part, elements) ||
+        !check_swizzle(warp, i, part)) {
         return false;
     }
     follow(warp, i, bits, part);

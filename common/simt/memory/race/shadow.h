@@ -110,8 +110,10 @@ struct simt_flight {
 /** Who wrote 16 bytes of shared memory last, if a thread did and not the async proxy. */
 struct simt_generic_write {
     const struct simt_instruction *instruction; /**< NULL: nobody, or the async proxy */
-    uint32_t fences; /**< proxy fences of the block's cluster before it */
-    uint32_t thread; /**< by number in its block */
+    const struct simt_instruction *box; /**< the copy of a swizzled box that wrote them; or NULL */
+    uint32_t swizzle;                   /**< of that box: enum tensor_swizzle */
+    uint32_t fences;                    /**< proxy fences of the block's cluster before it */
+    uint32_t thread;                    /**< by number in its block */
 };
 
 enum { SIMT_GENERIC_BYTES = 16 };

@@ -51,7 +51,7 @@ struct simt_memory {
     void (*wanted)(void *context, uint64_t address); /* NULL: nobody watches */
     void *context;
     uint64_t serial, releases;
-    size_t remembered; /* freed records in `device` */
+    size_t remembered; /* freed records in `device` that are not kept */
     struct simt_l2 *l2[SIMT_MOST_DEVICES];
     struct simt_names names;
 };
@@ -202,7 +202,7 @@ static void forget(struct simt_memory *memory, uint64_t before) {
     size_t kept = 0;
     for (size_t n = 0; n < table->count; n++) {
         const struct record *record = &table->records[n];
-        if (record->allocation.freed && record->released < before) {
+        if (record->allocation.freed && !record->allocation.kept && record->released < before) {
             memory->remembered--;
         } else {
             table->records[kept++] = *record;
@@ -310,9 +310,42 @@ enum status simt_memory_release(struct simt_memory *memory, uint64_t address) {
     record->released = memory->releases++;
     memory->used[record->allocation.device] -= record->end - address;
     return_pages(memory, address, record->end);
-    if (++memory->remembered > MAX_REMEMBERED) {
+    memory->remembered += !record->allocation.kept;
+    if (memory->remembered > MAX_REMEMBERED) {
         forget(memory, memory->releases - MAX_REMEMBERED / 2);
     }
+    return STATUS_OK;
+}
+
+void simt_memory_keep(struct simt_memory *memory, uint64_t address, bool kept) {
+    struct record *record = record_below(&memory->device, address);
+    if (record == NULL || record->allocation.address != address ||
+        record->allocation.kept == kept) {
+        return;
+    }
+    record->allocation.kept = kept;
+    if (record->allocation.freed) {
+        memory->remembered += kept ? (size_t)-1 : 1;
+    }
+}
+
+enum status simt_memory_again(struct simt_memory *memory, uint64_t address) {
+    struct record *record = record_below(&memory->device, address);
+    if (record == NULL || record->allocation.address != address) {
+        return STATUS_NOT_FOUND;
+    }
+    if (!record->allocation.freed) {
+        return STATUS_INVALID_ARGUMENT;
+    }
+    size_t *used = &memory->used[record->allocation.device], taken = record->end - address;
+    if (taken > memory->limit - *used) {
+        return STATUS_OUT_OF_MEMORY;
+    }
+    *used += taken;
+    record->allocation.freed = false;
+    record->complete = false;
+    memory->remembered -= !record->allocation.kept;
+    clear_written(memory, address, taken);
     return STATUS_OK;
 }
 

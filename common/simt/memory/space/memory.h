@@ -41,6 +41,7 @@ struct simt_allocation {
     uint64_t address;
     size_t bytes;
     bool freed;
+    bool kept;        /**< its address stays its own while it is freed: simt_memory_keep() */
     bool host;        /**< pinned, mapped or managed host memory that kernels may use */
     int device;       /**< the emulated GPU that has it; host memory: 0 */
     int program;      /**< that allocated it: see simt_memory_select_program() */
@@ -109,6 +110,17 @@ MUST_CHECK enum status simt_memory_alloc(struct simt_memory *memory, size_t byte
 /** @return STATUS_OK, STATUS_NOT_FOUND (not the start of an allocation), STATUS_INVALID_ARGUMENT
  *  (freed before). */
 MUST_CHECK enum status simt_memory_release(struct simt_memory *memory, uint64_t address);
+
+/** Whether an allocation's address stays its own after its release, so that it can be allocated
+ *  again: memory that graphs allocate. Without effect where no allocation begins. */
+void simt_memory_keep(struct simt_memory *memory, uint64_t address, bool kept);
+
+/**
+ * @brief Allocates what was released, at the same address, contents undefined.
+ * @return STATUS_OK; STATUS_OUT_OF_MEMORY; STATUS_NOT_FOUND: no such allocation;
+ *         STATUS_INVALID_ARGUMENT: it is not released
+ */
+MUST_CHECK enum status simt_memory_again(struct simt_memory *memory, uint64_t address);
 
 /** Lets kernels use host memory at its own address (pinned, mapped, managed). */
 MUST_CHECK enum status simt_memory_register_host(struct simt_memory *memory, void *host,

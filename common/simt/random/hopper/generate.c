@@ -28,6 +28,7 @@ enum {
 
 struct buffer {
     int content; /* a format, ANY or MIXTURE; of a pending one, what it will be */
+    int swizzle; /* of boxes in it: CUtensorMapSwizzle; 0: none */
     bool pending;
     uint32_t phases; /* of its mbarrier that are over */
 };
@@ -108,6 +109,7 @@ static void put(struct generator *g, int b, int content, int bytes) {
     bool same = buffer->content == content || buffer->content == ANY || content == ANY;
     if (bytes == RH_BUFFER_BYTES) {
         buffer->content = content;
+        buffer->swizzle = 0;
     } else if (!same) {
         buffer->content = MIXTURE;
     } else if (buffer->content == ANY) {
@@ -145,17 +147,29 @@ static int box_bytes(const struct rh_map *map) {
     return (int)bytes;
 }
 
+/* A buffer with boxes of two swizzles is no operand. */
+static void put_swizzle(struct buffer *buffer, int swizzle) {
+    if (swizzle != 0) {
+        bool other = buffer->swizzle != 0 && buffer->swizzle != swizzle;
+        buffer->content = other ? MIXTURE : buffer->content;
+        buffer->swizzle = swizzle;
+    }
+}
+
 static void load_box(struct generator *g) {
     int b = free_buffer(g), number = below(g, RH_MAPS), place[5] = {0};
     const struct rh_map *map = &g->program->maps[number];
+    int unit = 16 / (int)rh_bytes((enum rh_format)map->format);
     for (int d = 0; d < map->rank; d++) {
         int least = -(int)map->box[d] / 2;
         place[d] = below(g, 3) == 0 ? least + below(g, (int)map->sizes[d] - least + 2)
                                     : below(g, (int)(map->sizes[d] - map->box[d]) + 1);
     }
+    place[0] = place[0] / unit * unit; /* a row of a box begins at a multiple of 16 bytes */
     EMIT(g, RH_LOAD_BOX, b, number, box_bytes(map), below(g, 4), map->rank, place[0], place[1],
          place[2], place[3], place[4]);
     put(g, b, map->format, box_bytes(map));
+    put_swizzle(&g->buffers[b], map->swizzle);
     g->buffers[b].pending = true;
 }
 
@@ -218,6 +232,13 @@ static int operand(struct generator *g, int format) {
     return b;
 }
 
+/* A descriptor has the swizzle of the boxes that it reads: @return its number, else the drawn one.
+ */
+static int swizzle_for(const struct generator *g, int b, int drawn) {
+    int swizzle = g->buffers[b].swizzle;
+    return swizzle == 0 ? drawn : 4 - swizzle;
+}
+
 static bool is_integer(int format) {
     return format == RH_S8 || format == RH_U8;
 }
@@ -228,6 +249,8 @@ static void product(struct generator *g) {
     const struct rh_variant *v = &rh_variants[form];
     int b = operand(g, v->format_b), a = v->from_registers ? b : operand(g, v->format_a);
     int swizzle_a = below(g, 4), swizzle_b = below(g, 4), steps = 1 + below(g, 4);
+    swizzle_a = v->from_registers ? swizzle_a : swizzle_for(g, a, swizzle_a);
+    swizzle_b = swizzle_for(g, b, swizzle_b);
     bool wide = rh_bytes((enum rh_format)v->format_a) == 2; /* only these are transposed */
     uint32_t most_a = wide && v->transposed_a ? 4 : width_of(swizzle_a) / 32;
     uint32_t most_b = wide && v->transposed_b ? 4 : width_of(swizzle_b) / 32;
@@ -269,9 +292,8 @@ static void store(struct generator *g) {
         EMIT(g, RH_STORE, b, offset_for(g, RH_BUFFER_BYTES, bytes),
              offset_for(g, RH_OUTPUT_BYTES, bytes), bytes);
         break;
-    case 1:
-        EMIT(g, RH_STORE_BOX, b, below(g, RH_OUT_COLUMNS + 32) - 16,
-             below(g, RH_OUT_ROWS + 32) - 32);
+    case 1: /* nothing is stored from a negative place on */
+        EMIT(g, RH_STORE_BOX, b, 4 * below(g, RH_OUT_COLUMNS / 4 + 4), below(g, RH_OUT_ROWS + 16));
         break;
     default:
         bytes = bytes < PART ? bytes : PART;

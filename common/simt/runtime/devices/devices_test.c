@@ -181,6 +181,38 @@ PAIR_TEST(kernels_use_peers_memory) {
     disconnect(0, 1);
 }
 
+/* Each device has pools of its own, and says who else may use what they have. */
+PAIR_TEST(pools_belong_to_devices) {
+    cudaMemPool_t pools[2] = {NULL, NULL};
+    enum cudaMemAccessFlags access = cudaMemAccessFlagsProtNone;
+    struct cudaMemAccessDesc desc = {.location = {.type = cudaMemLocationTypeDevice, .id = 0},
+                                     .flags = cudaMemAccessFlagsProtReadWrite};
+    int *memory = NULL;
+    WANT(cudaSuccess, cudaDeviceGetDefaultMemPool(&pools[0], 0));
+    WANT(cudaSuccess, cudaDeviceGetDefaultMemPool(&pools[1], 1));
+    WANT(cudaErrorInvalidDevice, cudaDeviceGetDefaultMemPool(&pools[0], DEVICES));
+    EXPECT_TRUE(pools[0] != pools[1]);
+    WANT(cudaErrorInvalidValue, cudaDeviceSetMemPool(0, pools[1]));
+    WANT(cudaSuccess, cudaMemPoolGetAccess(&access, pools[1], &desc.location));
+    EXPECT_INT_EQ(cudaMemAccessFlagsProtNone, access);
+    WANT(cudaSuccess, cudaMemPoolSetAccess(pools[1], &desc, 1));
+    WANT(cudaSuccess, cudaMemPoolGetAccess(&access, pools[1], &desc.location));
+    EXPECT_INT_EQ(cudaMemAccessFlagsProtReadWrite, access);
+    WANT(cudaSuccess, cudaSetDevice(1));
+    WANT(cudaSuccess, cudaMallocAsync((void **)&memory, COUNT * sizeof *memory, NULL));
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    WANT(cudaSuccess, cudaSetDevice(0));
+    launch_fill(memory, 50, COUNT, NULL); // device 0 writes device 1's
+    launch_next(p->d[0], memory, COUNT, NULL);
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    expect_line(p, 0, 51);
+    desc.flags = cudaMemAccessFlagsProtNone;
+    WANT(cudaSuccess, cudaMemPoolSetAccess(pools[1], &desc, 1));
+    WANT(cudaSuccess, cudaSetDevice(1));
+    WANT(cudaSuccess, cudaFree(memory));
+    WANT(cudaSuccess, cudaSetDevice(0));
+}
+
 PAIR_TEST(events_order_devices) {
     cudaStream_t streams[2];
     cudaEvent_t event = NULL;

@@ -77,6 +77,7 @@ static struct CUgraph_st *finish(struct runtime *runtime, struct capture *captur
 
 void capture_abandon(struct runtime *runtime, struct CUstream_st *stream) {
     graph_free(finish(runtime, stream->capture));
+    memory_nodes_sweep(runtime);
 }
 
 /** @param given captured into, behind @p after; NULL: a new graph */
@@ -149,11 +150,15 @@ static cudaError_t verdict(struct capture *capture, const struct CUstream_st *st
 
 static cudaError_t end(struct runtime *runtime, cudaStream_t handle, cudaGraph_t *graph) {
     struct CUstream_st *stream = stream_find(runtime, handle);
-    if (stream == NULL || graph == NULL) {
-        return stream == NULL ? cudaErrorInvalidResourceHandle : cudaErrorInvalidValue;
+    if (stream == NULL) {
+        return cudaErrorInvalidResourceHandle;
     }
     struct capture *capture = stream->capture;
-    *graph = NULL;
+    if (graph == NULL && (capture == NULL || !capture->borrowed)) {
+        return cudaErrorInvalidValue; /* of a capture into a graph of the program it may be NULL */
+    }
+    cudaGraph_t nowhere, *made_graph = graph != NULL ? graph : &nowhere;
+    *made_graph = NULL;
     if (capture == NULL) {
         return cudaErrorIllegalState;
     }
@@ -165,13 +170,14 @@ static cudaError_t end(struct runtime *runtime, cudaStream_t handle, cudaGraph_t
     struct CUgraph_st *made = finish(runtime, capture);
     if (error != cudaSuccess) {
         graph_free(made);
+        memory_nodes_sweep(runtime);
         return error;
     }
     if (made != NULL) {
         made->next = runtime->graphs;
         runtime->graphs = made;
     }
-    *graph = into;
+    *made_graph = into;
     return cudaSuccess;
 }
 

@@ -1,9 +1,11 @@
 #include "common/simt/runtime/graph/condition.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/state.h"
 
 void conditions_forget(struct conditions *c, const struct CUgraph_st *graph) {
@@ -185,24 +187,52 @@ cudaError_t conditions_check(const struct runtime *runtime, const struct CUgraph
     return check(runtime, graph, false);
 }
 
-/** A loop that can only go on, as nothing in its body has set its condition. */
-static void fail_endless(struct runtime *runtime) {
+/** How often a body may run one after the other without setting a condition. */
+static uint64_t most_rounds(const struct runtime *runtime) {
+    const uint64_t share = 1000, limit = runtime->settings.instruction_limit;
+    return limit == 0 ? UINT64_MAX : limit / share + 1;
+}
+
+/** @return whether a kernel of a body, or of one in it, can set a condition. */
+static bool can_set(const struct CUgraph_st *body) {
+    bool can = false;
+    for (size_t i = 0; !can && i < body->all.count; i++) {
+        const struct work *work = &body->all.nodes[i]->work;
+        struct CUgraph_st *const *inside;
+        size_t count = work_graphs(work, &inside);
+        can = work->kind == WORK_KERNEL && work->kernel.kernel->info.sets_conditions;
+        for (size_t n = 0; !can && n < count; n++) {
+            can = can_set(inside[n]);
+        }
+    }
+    return can;
+}
+
+/** A loop that can only go on, as nothing in its body has set its condition for so long. */
+static void fail_endless(struct runtime *runtime, uint64_t rounds) {
     struct simt_fault fault = {.kind = SIMT_FAULT_ENDLESS};
     snprintf(fault.kernel, sizeof fault.kernel, "(a conditional node)");
     snprintf(fault.text, sizeof fault.text,
-             "the body of a WHILE node has run without setting a condition, so the loop goes on "
-             "for ever");
-    fault.hint = "a kernel in the body must call cudaGraphSetConditional(handle, 0) at last";
+             "the body of a WHILE node has run %" PRIu64 " time%s without setting a condition, so "
+             "the loop goes on for ever",
+             rounds, simt_plural(rounds));
+    fault.hint = rounds == 1 ? "a kernel in the body must call cudaGraphSetConditional(handle, 0) "
+                               "at last; none does"
+                             : "a kernel in the body must call cudaGraphSetConditional(handle, 0) "
+                               "at last; if the loop is only long, raise SIMT_INSTRUCTION_LIMIT";
     runtime_take_fault(runtime, &fault);
 }
 
 static cudaError_t run_while(struct runtime *runtime, const struct condition_work *work) {
     const struct simt_conditions *values = &runtime->conditions.values;
+    const uint64_t most = can_set(work->bodies[0]) ? most_rounds(runtime) : 1;
+    uint64_t rounds = 0, sets = values->sets;
     while (values->values[work->handle - 1] != 0 && runtime->pending == cudaSuccess) {
-        uint64_t sets = values->sets;
         CUDA_TRY(graph_run(runtime, work->bodies[0]));
-        if (values->sets == sets && runtime->pending == cudaSuccess) {
-            fail_endless(runtime);
+        rounds = values->sets == sets ? rounds + 1 : 0;
+        sets = values->sets;
+        if (rounds >= most && runtime->pending == cudaSuccess) {
+            fail_endless(runtime, rounds);
         }
     }
     return cudaSuccess;

@@ -81,6 +81,9 @@ cudaError_t graph_add(struct CUgraph_st *graph, const struct work *work,
 
 struct CUgraph_st *graph_copy(const struct CUgraph_st *graph) {
     struct CUgraph_st *copy = graph_new();
+    if (copy != NULL) {
+        copy->frees_first = graph->frees_first;
+    }
     for (size_t i = 0; copy != NULL && i < graph->all.count; i++) {
         const struct CUgraphNode_st *node = graph->all.nodes[i];
         struct node_list after = {0};
@@ -140,7 +143,8 @@ static bool is_like(const struct CUgraphNode_st *x, const struct CUgraphNode_st 
     bool same =
         x->work.kind == y->work.kind && x->after.count == y->after.count &&
         work_graphs(&y->work, &in_y) == count &&
-        (x->work.kind != WORK_CONDITION || x->work.condition.type == y->work.condition.type);
+        (x->work.kind != WORK_CONDITION || x->work.condition.type == y->work.condition.type) &&
+        memory_node_pointer(&x->work) == memory_node_pointer(&y->work);
     for (size_t n = 0; same && n < count; n++) {
         same = graph_is_like(in_x[n], in_y[n]);
     }

@@ -36,6 +36,8 @@ struct CUgraphNode_st {
 struct CUgraph_st {
     struct node_list all;         /**< owned */
     struct CUgraphNode_st *owner; /**< the node whose child graph it is; else NULL */
+    bool frees_first;             /**< what an earlier launch allocated:
+                                     cudaGraphInstantiateFlagAutoFreeOnLaunch */
     struct CUgraph_st *next;
 };
 
@@ -43,6 +45,7 @@ struct CUgraph_st {
 struct CUgraphExec_st {
     struct CUgraph_st *graph;
     unsigned long long flags;
+    const struct CUgraph_st *source; /**< NULL: it is gone */
     struct CUgraphExec_st *next;
 };
 

@@ -84,6 +84,98 @@ static cudaError_t add_condition(const struct place *p, struct cudaConditionalNo
     return cudaSuccess;
 }
 
+/** Whether memory of a device alone is asked for, which no other process shares. */
+static bool is_plain(const struct cudaMemPoolProps *pool) {
+    return pool->allocType == cudaMemAllocationTypePinned &&
+           pool->handleTypes == cudaMemHandleTypeNone &&
+           pool->location.type == cudaMemLocationTypeDevice;
+}
+
+/** Access of other devices is as cudaDeviceEnablePeerAccess() says. */
+static cudaError_t add_allocation(const struct place *p, struct cudaMemAllocNodeParamsV2 *given) {
+    if (!is_plain(&given->poolProps) ||
+        (given->accessDescCount > 0 && given->accessDescs == NULL)) {
+        return fail(cudaErrorInvalidValue);
+    }
+    cudaError_t error =
+        simt_add_allocation(p->node, p->graph, p->after, p->count, given->poolProps.location.id,
+                            given->bytesize, &given->dptr);
+    return error != cudaSuccess ? fail(error) : cudaSuccess;
+}
+
+EXPORTED cudaError_t cudaGraphAddMemAllocNode(cudaGraphNode_t *node, cudaGraph_t graph,
+                                              const cudaGraphNode_t *after, size_t count,
+                                              struct cudaMemAllocNodeParams *parameters) {
+    const struct place p = {node, graph, after, count};
+    if (parameters == NULL) {
+        return fail(cudaErrorInvalidValue);
+    }
+    struct cudaMemAllocNodeParamsV2 same = {.poolProps = parameters->poolProps,
+                                            .accessDescs = parameters->accessDescs,
+                                            .accessDescCount = parameters->accessDescCount,
+                                            .bytesize = parameters->bytesize};
+    cudaError_t error = add_allocation(&p, &same);
+    parameters->dptr = error == cudaSuccess ? same.dptr : parameters->dptr;
+    return error;
+}
+
+EXPORTED cudaError_t cudaGraphMemAllocNodeGetParams(cudaGraphNode_t node,
+                                                    struct cudaMemAllocNodeParams *parameters) {
+    int device = 0;
+    size_t bytes = 0;
+    void *pointer = NULL;
+    if (parameters == NULL) {
+        return fail(cudaErrorInvalidValue);
+    }
+    cudaError_t error = simt_ask_allocation(node, &device, &bytes, &pointer);
+    if (error != cudaSuccess || bytes == 0) {
+        return fail(error != cudaSuccess ? error : cudaErrorInvalidValue);
+    }
+    *parameters = (struct cudaMemAllocNodeParams){
+        .poolProps = {.allocType = cudaMemAllocationTypePinned,
+                      .location = {.type = cudaMemLocationTypeDevice, .id = device}},
+        .bytesize = bytes,
+        .dptr = pointer};
+    return cudaSuccess;
+}
+
+EXPORTED cudaError_t cudaGraphMemFreeNodeGetParams(cudaGraphNode_t node, void *pointer) {
+    int device = 0;
+    size_t bytes = 0;
+    void *memory = NULL;
+    cudaError_t error = simt_ask_allocation(node, &device, &bytes, &memory);
+    if (error != cudaSuccess || bytes != 0 || pointer == NULL) {
+        return fail(error != cudaSuccess ? error : cudaErrorInvalidValue);
+    }
+    memcpy(pointer, &memory, sizeof memory);
+    return cudaSuccess;
+}
+
+EXPORTED cudaError_t cudaDeviceGetGraphMemAttribute(int device,
+                                                    enum cudaGraphMemAttributeType attribute,
+                                                    void *value) {
+    unsigned long long number = 0;
+    cudaError_t error = value == NULL ? cudaErrorInvalidValue
+                                      : simt_ask_graph_memory(device, (int)attribute, &number);
+    if (error != cudaSuccess) {
+        return fail(error);
+    }
+    memcpy(value, &number, sizeof number);
+    return cudaSuccess;
+}
+
+EXPORTED cudaError_t cudaDeviceSetGraphMemAttribute(int device,
+                                                    enum cudaGraphMemAttributeType attribute,
+                                                    void *value) {
+    unsigned long long number = 0;
+    if (value == NULL) {
+        return fail(cudaErrorInvalidValue);
+    }
+    memcpy(&number, value, sizeof number);
+    cudaError_t error = simt_set_graph_memory(device, (int)attribute, number);
+    return error != cudaSuccess ? fail(error) : cudaSuccess;
+}
+
 /** An edge that says more than "first this node, then that one". */
 static bool is_special(const cudaGraphEdgeData *edges, size_t count) {
     static const cudaGraphEdgeData plain;
@@ -128,8 +220,9 @@ EXPORTED cudaError_t cudaGraphAddNode(cudaGraphNode_t *node, cudaGraph_t graph,
     case cudaGraphNodeTypeConditional:
         return add_condition(&p, &parameters->conditional);
     case cudaGraphNodeTypeMemAlloc:
+        return add_allocation(&p, &parameters->alloc);
     case cudaGraphNodeTypeMemFree:
-        return refuse("nodes that allocate or free memory");
+        return cudaGraphAddMemFreeNode(node, graph, after, count, parameters->free.dptr);
     case cudaGraphNodeTypeExtSemaphoreSignal:
     case cudaGraphNodeTypeExtSemaphoreWait:
         return refuse("nodes of external semaphores");

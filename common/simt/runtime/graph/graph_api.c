@@ -89,7 +89,11 @@ static cudaError_t destroy(struct runtime *runtime, cudaGraph_t graph) {
     }
     *link = graph->next;
     conditions_forget(&runtime->conditions, graph);
+    for (struct CUgraphExec_st *e = runtime->executables; e != NULL; e = e->next) {
+        e->source = e->source == graph ? NULL : e->source;
+    }
     graph_free(graph);
+    memory_nodes_sweep(runtime);
     return cudaSuccess;
 }
 
@@ -116,7 +120,7 @@ cudaError_t graph_add_checked(struct runtime *runtime, cudaGraphNode_t *node, cu
         return cudaErrorInvalidValue;
     }
     CUDA_TRY(graph_takes_after(runtime, graph, after, count));
-    CUDA_TRY(work_check(runtime, work));
+    CUDA_TRY(work_check_recorded(runtime, work));
     struct node_list list = {.nodes = (cudaGraphNode_t *)(uintptr_t)after, .count = count};
     return graph_add(graph, work, &list, node);
 }
@@ -242,6 +246,12 @@ static cudaError_t get_type(const struct CUgraphNode_st *node, enum cudaGraphNod
     case WORK_WAIT:
         *type = cudaGraphNodeTypeWaitEvent;
         break;
+    case WORK_ALLOCATE:
+        *type = cudaGraphNodeTypeMemAlloc;
+        break;
+    case WORK_RELEASE:
+        *type = cudaGraphNodeTypeMemFree;
+        break;
     case WORK_EMPTY:
         *type = cudaGraphNodeTypeEmpty;
         break;
@@ -361,10 +371,10 @@ static cudaError_t clone_graph(struct runtime *runtime, cudaGraph_t *copy, cudaG
     if (copy == NULL || !graph_is_known(runtime, graph)) {
         return cudaErrorInvalidValue;
     }
-    if (conditions_are_in(graph)) {
+    if (conditions_are_in(graph) || memory_nodes_are_in(graph)) {
         runtime_explain(runtime,
-                        "cudaGraphClone: the graph has a conditional node, and CUDA copies "
-                        "no such graphs");
+                        "cudaGraphClone: the graph has a conditional node or allocates memory, and "
+                        "CUDA copies no such graphs");
         return cudaErrorNotSupported;
     }
     return register_graph(runtime, graph_copy(graph), copy);
@@ -380,6 +390,7 @@ static cudaError_t instantiate(struct runtime *runtime, cudaGraphExec_t *executa
         return cudaErrorInvalidValue;
     }
     CUDA_TRY(conditions_check(runtime, graph));
+    CUDA_TRY(memory_nodes_allow_executable(runtime, graph));
     struct CUgraphExec_st *made = calloc(1, sizeof *made);
     struct CUgraph_st *copy = graph_copy(graph);
     if (made == NULL || copy == NULL) {
@@ -387,7 +398,9 @@ static cudaError_t instantiate(struct runtime *runtime, cudaGraphExec_t *executa
         graph_free(copy);
         return cudaErrorMemoryAllocation;
     }
-    *made = (struct CUgraphExec_st){.graph = copy, .flags = flags, .next = runtime->executables};
+    copy->frees_first = (flags & cudaGraphInstantiateFlagAutoFreeOnLaunch) != 0;
+    *made = (struct CUgraphExec_st){
+        .graph = copy, .flags = flags, .source = graph, .next = runtime->executables};
     runtime->executables = made;
     *executable = made;
     return cudaSuccess;
@@ -450,6 +463,9 @@ static cudaError_t launch_in(struct runtime *runtime, cudaGraphExec_t executable
     }
     order_begin(runtime, stream);
     if (error == cudaSuccess) {
+        error = memory_nodes_begin(runtime, executable->graph);
+    }
+    if (error == cudaSuccess) {
         conditions_begin(&runtime->conditions, executable->graph);
         error = graph_run(runtime, executable->graph);
     }
@@ -493,6 +509,7 @@ static cudaError_t destroy_executable(struct runtime *runtime, cudaGraphExec_t e
     *link = executable->next;
     graph_free(executable->graph);
     free(executable);
+    memory_nodes_sweep(runtime);
     return cudaSuccess;
 }
 
@@ -542,6 +559,7 @@ static cudaError_t update(struct runtime *runtime, cudaGraphExec_t executable, c
     if (copy == NULL) {
         return same ? cudaErrorMemoryAllocation : cudaErrorGraphExecUpdateFailure;
     }
+    copy->frees_first = executable->graph->frees_first;
     graph_free(executable->graph);
     executable->graph = copy;
     return cudaSuccess;

@@ -32,7 +32,7 @@ cudaError_t graph_replace(struct runtime *runtime, cudaGraphExec_t executable, c
         error = cudaErrorInvalidValue;
     }
     if (error == cudaSuccess) {
-        error = work_check(runtime, work);
+        error = work_check_recorded(runtime, work);
     }
     if (error != cudaSuccess) {
         work_free(work);

@@ -22,6 +22,11 @@ static cudaError_t add_child(struct runtime *runtime, cudaGraphNode_t *node, cud
     if (!is_graph(runtime, child)) {
         return cudaErrorInvalidValue;
     }
+    if (memory_nodes_are_in(child)) {
+        runtime_explain(runtime, "cudaGraphAddChildGraphNode: the child graph allocates or frees "
+                                 "memory, and CUDA copies no such graphs");
+        return cudaErrorNotSupported;
+    }
     if (conditions_are_in(child)) {
         runtime_explain(runtime, "cudaGraphAddChildGraphNode: the child graph has a conditional "
                                  "node, and CUDA copies no such graphs");

@@ -43,13 +43,12 @@ cudaError_t cudaMalloc(void **memory, size_t bytes) {
 static cudaError_t allocate_async(struct runtime *runtime, void **memory, size_t bytes,
                                   cudaMemPool_t pool, cudaStream_t handle) {
     const char *name = NULL;
-    const struct CUstream_st *stream = stream_find(runtime, handle);
+    struct CUstream_st *stream = stream_find(runtime, handle);
     if (stream == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
     if (stream->capture != NULL) {
-        runtime_say("cudaMallocAsync: not supported while a stream is captured");
-        return capture_spoil(stream->capture, cudaErrorNotSupported);
+        return memory_node_capture(runtime, stream, memory, bytes);
     }
     CUDA_TRY(pool_take(runtime, pool, bytes, &name));
     return allocate(runtime, memory, bytes, name);
@@ -126,13 +125,12 @@ cudaError_t cudaFree(void *memory) {
 }
 
 static cudaError_t release_async(struct runtime *runtime, void *memory, cudaStream_t handle) {
-    const struct CUstream_st *stream = stream_find(runtime, handle);
+    struct CUstream_st *stream = stream_find(runtime, handle);
     if (stream == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
     if (stream->capture != NULL) {
-        runtime_say("cudaFreeAsync: not supported while a stream is captured");
-        return capture_spoil(stream->capture, cudaErrorNotSupported);
+        return memory_node_capture_release(runtime, stream, memory);
     }
     return release(runtime, memory);
 }

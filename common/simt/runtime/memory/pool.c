@@ -14,6 +14,7 @@ enum { REUSE_KINDS = 3 };
 
 struct CUmemPoolHandle_st {
     char name[48]; /**< of its allocations, in messages */
+    int device;
     bool destroyed;
     size_t most;   /**< bytes at a time; 0: no limit */
     size_t high;   /**< most bytes in use so far */
@@ -27,6 +28,7 @@ static struct CUmemPoolHandle_st *make(struct runtime *runtime, const char *name
     if (pool != NULL) {
         snprintf(pool->name, sizeof pool->name, "%s", name);
         pool->most = most;
+        pool->device = runtime->device;
         for (int n = 0; n < REUSE_KINDS; n++) {
             pool->reuse[n] = 1;
         }
@@ -45,12 +47,20 @@ static struct CUmemPoolHandle_st *default_pool(struct runtime *runtime) {
     return pool != NULL ? pool : make(runtime, "cudaMallocAsync", 0);
 }
 
+static bool is_device(const struct runtime *runtime, int device) {
+    return device >= 0 && device < runtime->settings.devices;
+}
+
+/** A pool of any device. */
 static struct CUmemPoolHandle_st *find(struct runtime *runtime, cudaMemPool_t handle) {
-    struct CUmemPoolHandle_st *pool = runtime->pools;
-    while (pool != NULL && (pool != handle || pool->destroyed)) {
-        pool = pool->next;
+    struct CUmemPoolHandle_st *found = NULL;
+    for (int d = 0; handle != NULL && found == NULL && d < runtime->settings.devices; d++) {
+        found = d == runtime->device ? runtime->pools : runtime->others[d].pools;
+        while (found != NULL && (found != handle || found->destroyed)) {
+            found = found->next;
+        }
     }
-    return handle != NULL ? pool : NULL;
+    return found;
 }
 
 void pools_free(struct runtime *runtime) {
@@ -84,7 +94,8 @@ static cudaError_t create(struct runtime *runtime, cudaMemPool_t *pool,
     char name[48];
     if (pool == NULL || properties == NULL ||
         properties->allocType != cudaMemAllocationTypePinned ||
-        properties->location.type != cudaMemLocationTypeDevice || properties->location.id != 0) {
+        properties->location.type != cudaMemLocationTypeDevice ||
+        !is_device(runtime, properties->location.id)) {
         return cudaErrorInvalidValue;
     }
     if (properties->handleTypes != cudaMemHandleTypeNone) {
@@ -92,7 +103,10 @@ static cudaError_t create(struct runtime *runtime, cudaMemPool_t *pool,
         return cudaErrorNotSupported;
     }
     snprintf(name, sizeof name, "cudaMallocFromPoolAsync, pool %llu", runtime->next_id++);
+    int device = runtime->device;
+    runtime_select(runtime, properties->location.id);
     *pool = default_pool(runtime) != NULL ? make(runtime, name, properties->maxSize) : NULL;
+    runtime_select(runtime, device);
     return *pool != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -103,12 +117,16 @@ cudaError_t cudaMemPoolCreate(cudaMemPool_t *pool, const struct cudaMemPoolProps
 /** Allocations keep its name: the entry stays. */
 static cudaError_t destroy(struct runtime *runtime, cudaMemPool_t handle) {
     struct CUmemPoolHandle_st *pool = find(runtime, handle);
-    if (pool == NULL || pool == default_pool(runtime)) {
+    int device = runtime->device;
+    if (pool == NULL) {
         return cudaErrorInvalidValue;
     }
-    pool->destroyed = true;
+    runtime_select(runtime, pool->device);
+    bool is_default = pool == default_pool(runtime);
+    pool->destroyed = !is_default;
     runtime->pool = runtime->pool == pool ? NULL : runtime->pool;
-    return cudaSuccess;
+    runtime_select(runtime, device);
+    return is_default ? cudaErrorInvalidValue : cudaSuccess;
 }
 
 cudaError_t cudaMemPoolDestroy(cudaMemPool_t pool) {
@@ -190,10 +208,13 @@ cudaError_t cudaMemPoolTrimTo(cudaMemPool_t pool, size_t bytes) {
 
 static cudaError_t get_pool(struct runtime *runtime, cudaMemPool_t *pool, int device,
                             bool current) {
-    if (pool == NULL || device != 0) {
+    if (pool == NULL || !is_device(runtime, device)) {
         return pool == NULL ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
     }
+    int before = runtime->device;
+    runtime_select(runtime, device);
     *pool = current && runtime->pool != NULL ? runtime->pool : default_pool(runtime);
+    runtime_select(runtime, before);
     return *pool != NULL ? cudaSuccess : cudaErrorMemoryAllocation;
 }
 
@@ -207,10 +228,14 @@ cudaError_t cudaDeviceGetMemPool(cudaMemPool_t *pool, int device) {
 
 static cudaError_t set_pool(struct runtime *runtime, int device, cudaMemPool_t handle) {
     struct CUmemPoolHandle_st *pool = find(runtime, handle);
-    if (pool == NULL || device != 0) {
-        return pool == NULL ? cudaErrorInvalidValue : cudaErrorInvalidDevice;
+    if (pool == NULL || !is_device(runtime, device) || pool->device != device) {
+        return pool == NULL || is_device(runtime, device) ? cudaErrorInvalidValue
+                                                          : cudaErrorInvalidDevice;
     }
+    int before = runtime->device;
+    runtime_select(runtime, device);
     runtime->pool = pool;
+    runtime_select(runtime, before);
     return cudaSuccess;
 }
 
@@ -218,12 +243,27 @@ cudaError_t cudaDeviceSetMemPool(int device, cudaMemPool_t pool) {
     DEVICE_CALL(runtime, set_pool(runtime, device, pool));
 }
 
-/** There is one device, and it may always. */
-static cudaError_t set_access(struct runtime *runtime, cudaMemPool_t pool,
+/** Whether a device may be given, or refused, what a pool has: its own device may always. */
+static bool is_access(const struct runtime *runtime, const struct CUmemPoolHandle_st *pool,
+                      const struct cudaMemAccessDesc *access) {
+    bool known =
+        access->flags == cudaMemAccessFlagsProtReadWrite ||
+        (access->flags == cudaMemAccessFlagsProtNone && access->location.id != pool->device);
+    return known && access->location.type == cudaMemLocationTypeDevice &&
+           is_device(runtime, access->location.id);
+}
+
+/** Access is given to all memory of the pool's device, as cudaDeviceEnablePeerAccess() does. */
+static cudaError_t set_access(struct runtime *runtime, cudaMemPool_t handle,
                               const struct cudaMemAccessDesc *list, size_t count) {
-    bool known = find(runtime, pool) != NULL && (list != NULL || count == 0);
+    const struct CUmemPoolHandle_st *pool = find(runtime, handle);
+    bool known = pool != NULL && (list != NULL || count == 0);
     for (size_t n = 0; known && n < count; n++) {
-        known = list[n].location.id == 0 && list[n].flags == cudaMemAccessFlagsProtReadWrite;
+        known = is_access(runtime, pool, &list[n]);
+    }
+    for (size_t n = 0; known && n < count; n++) {
+        simt_memory_allow(runtime->memory, list[n].location.id, pool->device,
+                          list[n].flags == cudaMemAccessFlagsProtReadWrite);
     }
     return known ? cudaSuccess : cudaErrorInvalidValue;
 }
@@ -235,10 +275,14 @@ cudaError_t cudaMemPoolSetAccess(cudaMemPool_t pool, const struct cudaMemAccessD
 
 static cudaError_t get_access(struct runtime *runtime, enum cudaMemAccessFlags *flags,
                               cudaMemPool_t pool, const struct cudaMemLocation *location) {
-    if (flags == NULL || location == NULL || find(runtime, pool) == NULL || location->id != 0) {
+    const struct CUmemPoolHandle_st *found = find(runtime, pool);
+    if (flags == NULL || location == NULL || found == NULL || !is_device(runtime, location->id)) {
         return cudaErrorInvalidValue;
     }
-    *flags = cudaMemAccessFlagsProtReadWrite;
+    simt_memory_select(runtime->memory, location->id);
+    bool allowed = simt_memory_allows(runtime->memory, found->device);
+    simt_memory_select(runtime->memory, runtime->device);
+    *flags = allowed ? cudaMemAccessFlagsProtReadWrite : cudaMemAccessFlagsProtNone;
     return cudaSuccess;
 }
 

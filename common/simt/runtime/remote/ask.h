@@ -63,6 +63,16 @@ cudaError_t simt_add_condition(cudaGraphNode_t *node, cudaGraph_t graph,
                                enum cudaGraphConditionalNodeType type, unsigned size);
 cudaError_t simt_ask_body(cudaGraphNode_t node, unsigned number, cudaGraph_t *body);
 
+/** Adds a node that allocates memory, and one that frees it; and what one of either has.
+ *  @param pointer receives the memory's address */
+cudaError_t simt_add_allocation(cudaGraphNode_t *node, cudaGraph_t graph,
+                                const cudaGraphNode_t *after, size_t count, int device,
+                                size_t bytes, void **pointer);
+cudaError_t simt_ask_allocation(cudaGraphNode_t node, int *device, size_t *bytes, void **pointer);
+/** What graphs have of a device's memory, one of CUDA's attributes; and sets it. */
+cudaError_t simt_ask_graph_memory(int device, int attribute, unsigned long long *value);
+cudaError_t simt_set_graph_memory(int device, int attribute, unsigned long long value);
+
 /** The program ends: says what it leaves. @param refused the program's library refused a call */
 cudaError_t simt_finish(unsigned refused);
 

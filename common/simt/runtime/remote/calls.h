@@ -392,6 +392,15 @@ struct fatbin_wrapper {
     X(simt_add_condition, 7, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),            \
       (IN, size_t), (IN, cudaGraphConditionalHandle), (IN, enum cudaGraphConditionalNodeType),     \
       (IN, unsigned))                                                                              \
+    X(simt_add_allocation, 7, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),           \
+      (IN, size_t), (IN, int), (IN, size_t), (INOUT, void *))                                      \
+    X(simt_ask_allocation, 4, (NODE, cudaGraphNode_t), (INOUT, int), (INOUT, size_t),              \
+      (INOUT, void *))                                                                             \
+    X(simt_ask_graph_memory, 3, (IN, int), (IN, int), (INOUT, unsigned long long))                 \
+    X(simt_set_graph_memory, 3, (IN, int), (IN, int), (IN, unsigned long long))                    \
+    X(cudaGraphAddMemFreeNode, 5, (NEW, cudaGraphNode_t), (HANDLE, cudaGraph_t), (NODES, d),       \
+      (IN, size_t), (IN, void *))                                                                  \
+    X(cudaDeviceGraphMemTrim, 1, (IN, int))                                                        \
     X(simt_ask_body, 3, (NODE, cudaGraphNode_t), (IN, unsigned), (NEW, cudaGraph_t))               \
     X(simt_finish, 1, (IN, unsigned))
 

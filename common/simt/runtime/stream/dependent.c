@@ -16,8 +16,11 @@ void dependent_forget_all(struct runtime *runtime) {
     for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         dependent_forget(s);
     }
-    if (runtime->default_stream != NULL) {
-        dependent_forget(runtime->default_stream);
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        struct CUstream_st *by_default = stream_default(runtime, d);
+        if (by_default != NULL) {
+            dependent_forget(by_default);
+        }
     }
 }
 

@@ -110,8 +110,9 @@ static void run(struct flight *flight) {
         order_begin(runtime, flight->stream);
         if (work->kind == WORK_GRAPH) {
             conditions_begin(&runtime->conditions, work->graph);
+            error = memory_nodes_begin(runtime, work->graph);
         }
-        error = work_run(runtime, work, false);
+        error = error != cudaSuccess ? error : work_run(runtime, work, false);
         order_end(runtime, flight->stream, name_of(work));
     }
     if (work->kind == WORK_RECORD) {

@@ -99,7 +99,8 @@ static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
                           const struct work *work) {
     cudaError_t error = capture_allows_use(runtime, stream);
     if (error == cudaSuccess) {
-        error = work_check(runtime, work);
+        error = stream->capture != NULL ? work_check_recorded(runtime, work)
+                                        : work_check(runtime, work);
     }
     if (error != cudaSuccess) {
         return error;
@@ -203,7 +204,7 @@ static cudaError_t destroy(struct runtime *runtime, cudaStream_t handle) {
     if (stream == NULL) {
         return cudaErrorInvalidResourceHandle;
     }
-    if (stream->capture != NULL) {
+    if (stream->capture != NULL && stream->capture->origin == stream) {
         capture_abandon(runtime, stream);
     }
     *link = stream->next;

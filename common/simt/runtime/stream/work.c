@@ -9,6 +9,7 @@
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/graph/condition.h"
 #include "common/simt/runtime/graph/graph.h"
+#include "common/simt/runtime/graph/memory_nodes.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/memory/mirror.h"
@@ -54,7 +55,7 @@ static cudaError_t check_device(struct runtime *runtime, const char *call, const
         return cudaErrorInvalidValue;
     }
     size_t offset = (size_t)(address - allocation.address);
-    if (allocation.freed) {
+    if (allocation.freed && !(allocation.kept && runtime->recording)) {
         runtime_explain(runtime, "%s %s %zu bytes at %p in freed memory: %s of %zu bytes", call,
                         uses, bytes, pointer, allocation.what, allocation.bytes);
         return cudaErrorInvalidValue;
@@ -143,10 +144,19 @@ cudaError_t work_check(struct runtime *runtime, const struct work *work) {
         return event_check(runtime, work->event);
     case WORK_COLLECTIVE:
         return collective_check(runtime, work->collective);
+    case WORK_ALLOCATE:
+    case WORK_RELEASE:
     case WORK_EMPTY:
         break;
     }
     return cudaSuccess;
+}
+
+cudaError_t work_check_recorded(struct runtime *runtime, const struct work *work) {
+    runtime->recording = true;
+    cudaError_t error = work_check(runtime, work);
+    runtime->recording = false;
+    return error;
 }
 
 /** @return where the emulator finds a byte that kernels may use. */
@@ -329,6 +339,10 @@ static bool run_without_memory(struct runtime *runtime, const struct work *work,
         return true;
     case WORK_COLLECTIVE:
         *error = collective_run(runtime, work->collective);
+        return true;
+    case WORK_ALLOCATE:
+    case WORK_RELEASE:
+        *error = memory_node_run(runtime, work);
         return true;
     default:
         return false;

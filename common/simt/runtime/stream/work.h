@@ -23,7 +23,9 @@ enum work_kind {
     WORK_CONDITION,
     WORK_RECORD,
     WORK_WAIT,
-    WORK_COLLECTIVE
+    WORK_COLLECTIVE,
+    WORK_ALLOCATE, /**< of graphs alone, as WORK_RELEASE */
+    WORK_RELEASE
 };
 
 /** Rows of bytes in memory: row r of plane p begins at pointer + p * slice + r * pitch. */
@@ -67,6 +69,13 @@ struct host_work {
 struct CUgraph_st;
 struct collective_work;
 
+/** Memory that a graph allocates or frees; see graph/memory_nodes.h. */
+struct memory_work {
+    void *pointer;
+    size_t bytes; /**< allocated */
+    int device;   /**< it is allocated on */
+};
+
 /** A conditional node. */
 struct condition_work {
     cudaGraphConditionalHandle handle;
@@ -85,7 +94,8 @@ struct work {
         struct host_work host;
         struct CUgraph_st *graph; /**< a child graph; owned */
         struct condition_work condition;
-        cudaEvent_t event;                  /**< recorded, or waited for */
+        cudaEvent_t event; /**< recorded, or waited for */
+        struct memory_work memory;
         struct collective_work *collective; /**< owned */
     };
 };
@@ -104,6 +114,10 @@ cudaError_t work_copy_planes(const struct runtime *runtime, const char *call,
  * What is wrong is explained on stderr.
  */
 cudaError_t work_check(struct runtime *runtime, const struct work *work);
+
+/** The same for work that becomes a node of a graph: memory that a graph allocates need not be
+ *  there yet. */
+cudaError_t work_check_recorded(struct runtime *runtime, const struct work *work);
 
 /**
  * @brief Does the work, and moves the modelled clock on.

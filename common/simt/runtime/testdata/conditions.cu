@@ -5,6 +5,13 @@ static __global__ void count_down(cudaGraphConditionalHandle handle, int *n) {
     cudaGraphSetConditional(handle, *n > 0);
 }
 
+static __global__ void stop_at_zero(cudaGraphConditionalHandle handle, int *n) {
+    *n -= 1;
+    if (*n == 0) {
+        cudaGraphSetConditional(handle, 0);
+    }
+}
+
 static __global__ void choose(cudaGraphConditionalHandle handle, const int *n) {
     cudaGraphSetConditional(handle, *n);
 }
@@ -19,6 +26,10 @@ static __global__ void set_by_all(cudaGraphConditionalHandle handle) {
 
 const void *kernel_count_down(void) {
     return (const void *)count_down;
+}
+
+const void *kernel_stop_at_zero(void) {
+    return (const void *)stop_at_zero;
 }
 
 const void *kernel_choose(void) {

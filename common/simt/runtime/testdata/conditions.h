@@ -15,6 +15,9 @@ extern "C" {
 /** (handle, int *n): n -= 1; the condition is whether n > 0. */
 const void *kernel_count_down(void);
 
+/** (handle, int *n): n -= 1; at 0 the condition becomes 0, else nothing sets it. */
+const void *kernel_stop_at_zero(void);
+
 /** (handle, const int *n): the condition is n. */
 const void *kernel_choose(void);
 

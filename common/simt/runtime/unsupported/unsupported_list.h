@@ -19,15 +19,12 @@
     X(cudaDestroyExternalSemaphore)                       \
     X(cudaDeviceFlushGPUDirectRDMAWrites)                 \
     X(cudaDeviceGetByPCIBusId)                            \
-    X(cudaDeviceGetGraphMemAttribute)                     \
     X(cudaDeviceGetHostAtomicCapabilities)                \
     X(cudaDeviceGetNvSciSyncAttributes)                   \
     X(cudaDeviceGetP2PAtomicCapabilities)                 \
     X(cudaDeviceGetSharedMemConfig)                       \
     X(cudaDeviceGetTexture1DLinearMaxWidth)               \
-    X(cudaDeviceGraphMemTrim)                             \
     X(cudaDeviceRegisterAsyncNotification)                \
-    X(cudaDeviceSetGraphMemAttribute)                     \
     X(cudaDeviceSetSharedMemConfig)                       \
     X(cudaDeviceUnregisterAsyncNotification)              \
     X(cudaEGLStreamConsumerAcquireFrame)                  \
@@ -58,8 +55,6 @@
     X(cudaGraphAddDependencies)                           \
     X(cudaGraphAddExternalSemaphoresSignalNode)           \
     X(cudaGraphAddExternalSemaphoresWaitNode)             \
-    X(cudaGraphAddMemAllocNode)                           \
-    X(cudaGraphAddMemFreeNode)                            \
     X(cudaGraphAddMemcpyNodeFromSymbol)                   \
     X(cudaGraphAddMemcpyNodeToSymbol)                     \
     X(cudaGraphDebugDotPrint)                             \
@@ -74,8 +69,6 @@
     X(cudaGraphExternalSemaphoresWaitNodeGetParams)       \
     X(cudaGraphExternalSemaphoresWaitNodeSetParams)       \
     X(cudaGraphKernelNodeCopyAttributes)                  \
-    X(cudaGraphMemAllocNodeGetParams)                     \
-    X(cudaGraphMemFreeNodeGetParams)                      \
     X(cudaGraphMemcpyNodeSetParamsFromSymbol)             \
     X(cudaGraphMemcpyNodeSetParamsToSymbol)               \
     X(cudaGraphNodeFindInClone)                           \

@@ -1,9 +1,9 @@
 /**
- * @file llama2_session.h
+ * @file decoder_session.h
  * @brief Flags, stage, engine and model of the programs with a Llama2 or a GPT-NeoX.
  */
-#ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_SESSION_H_
-#define WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_SESSION_H_
+#ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_DECODER_SESSION_H_
+#define WARPBOOK_COMMON_PROGRAMS_DECODER_DECODER_SESSION_H_
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,11 +18,11 @@
 #include "common/models/language_model.h"
 #include "common/models/profile.h"
 #include "common/nn/dtype.h"
-#include "common/programs/decoder/llama2_stages.h"
+#include "common/programs/decoder/decoder_stages.h"
 #include "common/tokenizers/bpe/bpe.h"
 
 /** Values of the shared flags. */
-struct llama2_options {
+struct decoder_options {
     const char *checkpoint; /**< positional argument; default: the project's own, in shipped */
     char shipped[FOLDER_PATH_BYTES]; /**< path of the project's own checkpoint */
     const char *tokenizer;           /**< NULL: the folder's, or tokenizer.bin */
@@ -36,9 +36,9 @@ struct llama2_options {
 };
 
 /** The command line of a program. */
-struct llama2_command {
+struct decoder_command {
     const char *program, *summary, *epilogue;
-    struct llama2_options *options;
+    struct decoder_options *options;
     const struct flag *own; /**< (own_count) the program's flags, listed before the shared ones */
     size_t own_count;       /**< at most LLAMA2_MOST_FLAGS */
 };
@@ -46,11 +46,11 @@ struct llama2_command {
 enum { LLAMA2_MOST_FLAGS = 16 };
 
 /** @return the defaults. */
-struct llama2_options llama2_options_defaults(void);
+struct decoder_options decoder_options_defaults(void);
 
 /** The work of a program after its command line was read. */
-typedef enum status llama2_work(void *options, const struct llama2_stages *stages,
-                                struct error *error);
+typedef enum status decoder_work(void *options, const struct decoder_stages *stages,
+                                 struct error *error);
 
 /**
  * @brief main() of a program: reads the command line, checks everything that can be checked without
@@ -58,18 +58,18 @@ typedef enum status llama2_work(void *options, const struct llama2_stages *stage
  * @param options passed on to @p work
  * @return exit status: 0; 1 after one line on stderr; 128 + the signal after SIGINT or SIGTERM
  */
-int llama2_command_main(const struct llama2_command *command, const struct llama2_stages *stages,
-                        int argc, char **argv, llama2_work *work, void *options);
+int decoder_command_main(const struct decoder_command *command, const struct decoder_stages *stages,
+                         int argc, char **argv, decoder_work *work, void *options);
 
 /** Checkpoint, tokenizer, engine and model. */
-struct llama2_session {
+struct decoder_session {
     struct llama2_checkpoint checkpoint;
     struct gpt_neox_checkpoint gpt_neox; /**< open in place of `checkpoint` */
     bool is_gpt_neox;
     bool folder; /**< the checkpoint is a folder, not a file of llama2.c */
     struct bpe *tokenizer;
     struct llama2_ends ends; /**< tokens that end a text: the folder's and the tokenizer's */
-    const struct llama2_stage *stage;
+    const struct decoder_stage *stage;
     struct program_device device; /**< of a stage on the device; else named "the CPU" */
     double (*now)(void);          /**< clock for this stage: the device's, or wall time */
     enum nn_dtype dtype;          /**< of matrices on the engine */
@@ -99,25 +99,25 @@ struct llama2_session {
  * @param most_batch most tokens of one forward call; 0: a batch suitable for prompts
  * @return also STATUS_UNSUPPORTED when options ask for a 16-bit type and the stage has only fp32
  */
-MUST_CHECK enum status llama2_session_open(struct llama2_session *session,
-                                           const struct llama2_options *options,
-                                           const struct llama2_stages *stages, size_t most_batch,
-                                           struct error *error);
+MUST_CHECK enum status decoder_session_open(struct decoder_session *session,
+                                            const struct decoder_options *options,
+                                            const struct decoder_stages *stages, size_t most_batch,
+                                            struct error *error);
 
 /** @return the checkpoint's longest context. */
-size_t llama2_session_longest(const struct llama2_session *session);
+size_t decoder_session_longest(const struct decoder_session *session);
 
 /** Frees; a zero-initialised one is allowed. */
-void llama2_session_close(struct llama2_session *session);
+void decoder_session_close(struct decoder_session *session);
 
 /**
  * @brief Describes where the session computes: "stage 01_cpu_matmul on the CPU", "stage
  *        10_llama2_decoder in bf16 on NVIDIA H200", "... on simt:h200 (times are modelled)".
  * @return @p text
  */
-const char *llama2_session_where(const struct llama2_session *session, char *text, size_t size);
+const char *decoder_session_where(const struct decoder_session *session, char *text, size_t size);
 
 /** @return " modelled", to print after a modelled figure; "" if times are measured. */
-const char *llama2_session_modelled(const struct llama2_session *session);
+const char *decoder_session_modelled(const struct decoder_session *session);
 
 #endif

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "common/base/json_object.h"
-#include "common/checkpoints/llama2/llama2_shards.h"
+#include "common/checkpoints/decoder/decoder_shards.h"
 
 /* A path inside the folder is neither absolute nor contains "..". */
 static bool is_inside_folder(const char *path) {
@@ -66,7 +66,7 @@ static const char *copy_text(char **free_text, const char *text) {
 }
 
 /* Copies the names of tensors and files; sorts the files and keeps each once. */
-static void fill(struct llama2_index *index, const cJSON *map) {
+static void fill(struct decoder_index *index, const cJSON *map) {
     char *free_text = index->text;
     const cJSON *item;
     cJSON_ArrayForEach(item, map) {
@@ -89,23 +89,23 @@ static void fill(struct llama2_index *index, const cJSON *map) {
     }
 }
 
-static enum status read_map(struct llama2_index *index, const cJSON *map, struct error *error) {
+static enum status read_map(struct decoder_index *index, const cJSON *map, struct error *error) {
     size_t count, bytes;
     TRY(measure(map, &count, &bytes, error));
     index->files = calloc(count, sizeof *index->files);
     index->entries = calloc(count, sizeof *index->entries);
     index->text = malloc(bytes);
     if (index->files == NULL || index->entries == NULL || index->text == NULL) {
-        llama2_index_free(index);
+        decoder_index_free(index);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors", count);
     }
     fill(index, map);
     return STATUS_OK;
 }
 
-enum status llama2_index_parse(struct llama2_index *index, const char *json, size_t size,
-                               struct error *error) {
-    *index = (struct llama2_index){0};
+enum status decoder_index_parse(struct decoder_index *index, const char *json, size_t size,
+                                struct error *error) {
+    *index = (struct decoder_index){0};
     cJSON *object;
     TRY(json_object_parse(&object, json, size, error));
     enum status status = read_map(index, json_member(object, "weight_map"), error);
@@ -113,9 +113,9 @@ enum status llama2_index_parse(struct llama2_index *index, const char *json, siz
     return status;
 }
 
-void llama2_index_free(struct llama2_index *index) {
+void decoder_index_free(struct decoder_index *index) {
     free(index->files);
     free(index->entries);
     free(index->text);
-    *index = (struct llama2_index){0};
+    *index = (struct decoder_index){0};
 }

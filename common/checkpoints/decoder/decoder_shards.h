@@ -1,12 +1,12 @@
 /**
- * @file llama2_shards.h
+ * @file decoder_shards.h
  * @brief The safetensors files of a checkpoint: model.safetensors, or shards with an index.
  *
  * model.safetensors.index.json: {"metadata": {..}, "weight_map": {"tensor": "file", ..}}, files in
  * the folder of the index.
  */
-#ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_SHARDS_H_
-#define WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_SHARDS_H_
+#ifndef WARPBOOK_COMMON_CHECKPOINTS_DECODER_DECODER_SHARDS_H_
+#define WARPBOOK_COMMON_CHECKPOINTS_DECODER_DECODER_SHARDS_H_
 
 #include <stddef.h>
 
@@ -14,15 +14,15 @@
 #include "common/checkpoints/safetensors/safetensors.h"
 
 /** Which file of an index holds a tensor. */
-struct llama2_index_entry {
+struct decoder_index_entry {
     const char *tensor;
     size_t file; /**< in [0, file_count) */
 };
 
-struct llama2_index {
+struct decoder_index {
     const char **files; /**< (file_count) sorted, each once */
     size_t file_count;
-    struct llama2_index_entry *entries; /**< (count) in the order of the text */
+    struct decoder_index_entry *entries; /**< (count) in the order of the text */
     size_t count;
     char *text; /**< memory of the names */
 };
@@ -32,28 +32,28 @@ struct llama2_index {
  * @return STATUS_OK; STATUS_BAD_FORMAT (also for a file that is not inside the folder: an absolute
  *         path, or one with ".." in it), STATUS_BAD_UTF8, STATUS_OUT_OF_MEMORY
  */
-MUST_CHECK enum status llama2_index_parse(struct llama2_index *index, const char *json, size_t size,
-                                          struct error *error);
+MUST_CHECK enum status decoder_index_parse(struct decoder_index *index, const char *json,
+                                           size_t size, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
-void llama2_index_free(struct llama2_index *index);
+void decoder_index_free(struct decoder_index *index);
 
-struct llama2_shard {
+struct decoder_shard {
     char *path; /**< for messages */
     struct safetensors file;
 };
 
 /** A tensor, and the shard that holds it. */
-struct llama2_located {
+struct decoder_located {
     const struct safetensors_tensor *tensor;
-    const struct llama2_shard *shard;
+    const struct decoder_shard *shard;
 };
 
-struct llama2_shards {
+struct decoder_shards {
     char *path; /**< of the index, or of the only file; for messages about missing tensors */
-    struct llama2_shard *shards; /**< (count) */
+    struct decoder_shard *shards; /**< (count) */
     size_t count;
-    struct llama2_located *tensors; /**< (tensor_count) of all shards, sorted by name */
+    struct decoder_located *tensors; /**< (tensor_count) of all shards, sorted by name */
     size_t tensor_count;
 };
 
@@ -61,10 +61,10 @@ struct llama2_shards {
  * @brief Maps FOLDER/model.safetensors, or else the files that FOLDER/model.safetensors.index.json
  *        lists.
  * @return STATUS_OK; STATUS_NOT_FOUND if there is neither or a shard is missing; the statuses of
- *         safetensors_open(), llama2_index_parse() and llama2_shards_join()
+ *         safetensors_open(), decoder_index_parse() and decoder_shards_join()
  */
-MUST_CHECK enum status llama2_shards_open(struct llama2_shards *shards, const char *folder,
-                                          struct error *error);
+MUST_CHECK enum status decoder_shards_open(struct decoder_shards *shards, const char *folder,
+                                           struct error *error);
 
 /**
  * @brief Fills `tensors` from the headers of the shards.
@@ -73,22 +73,22 @@ MUST_CHECK enum status llama2_shards_open(struct llama2_shards *shards, const ch
  * @return STATUS_OK; STATUS_BAD_FORMAT if a shard lacks a tensor that the index lists for it, or
  *         two shards have the same tensor; STATUS_OUT_OF_MEMORY
  */
-MUST_CHECK enum status llama2_shards_join(struct llama2_shards *shards,
-                                          const struct llama2_index *index, struct error *error);
+MUST_CHECK enum status decoder_shards_join(struct decoder_shards *shards,
+                                           const struct decoder_index *index, struct error *error);
 
 /** @return the tensor, or NULL. */
-const struct llama2_located *llama2_shards_find(const struct llama2_shards *shards,
-                                                const char *name);
+const struct decoder_located *decoder_shards_find(const struct decoder_shards *shards,
+                                                  const char *name);
 
 /**
  * @brief Checks that there is a tensor of this shape (rank extents) whose values are weights.
  * @return STATUS_OK, STATUS_BAD_FORMAT (it is missing), STATUS_MISMATCH (its shape differs),
  *         STATUS_UNSUPPORTED (its type is not F32, F16 or BF16)
  */
-MUST_CHECK enum status llama2_shards_check(const struct llama2_shards *shards, const char *name,
-                                           const size_t *shape, size_t rank, struct error *error);
+MUST_CHECK enum status decoder_shards_check(const struct decoder_shards *shards, const char *name,
+                                            const size_t *shape, size_t rank, struct error *error);
 
 /** Unmaps and frees; a zero-initialised one is allowed. */
-void llama2_shards_close(struct llama2_shards *shards);
+void decoder_shards_close(struct decoder_shards *shards);
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/checkpoints/llama2/llama2_stored.h"
+#include "common/checkpoints/decoder/decoder_stored.h"
 
 #include <stdint.h>
 #include <unistd.h>
@@ -6,11 +6,12 @@
 #include "common/base/checked.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
-bool llama2_stored_is_fp32(const struct llama2_stored_tensor *tensor) {
+bool decoder_stored_is_fp32(const struct decoder_stored_tensor *tensor) {
     return tensor->dtype == NN_F32 && (uintptr_t)tensor->data % _Alignof(float) == 0;
 }
 
-enum status llama2_stored_read(enum nn_dtype dtype, const void *data, float *values, size_t count) {
+enum status decoder_stored_read(enum nn_dtype dtype, const void *data, float *values,
+                                size_t count) {
     static const enum safetensors_dtype dtypes[] = {
         [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
     const struct safetensors_tensor source = {.dtype = dtypes[dtype], .count = count, .data = data};
@@ -25,8 +26,8 @@ static size_t machine_memory(void) {
                : SIZE_MAX;
 }
 
-enum status llama2_fp32_arena(struct arena *arena, size_t bytes, size_t L, size_t layer_size,
-                              size_t most_bytes, void **layers, struct error *error) {
+enum status decoder_fp32_arena(struct arena *arena, size_t bytes, size_t L, size_t layer_size,
+                               size_t most_bytes, void **layers, struct error *error) {
     size_t structs = arena_footprint(L, layer_size), all;
     most_bytes = most_bytes > 0 ? most_bytes : machine_memory();
     if (structs == SIZE_MAX || !checked_add(bytes, structs, &all)) {

@@ -1,4 +1,4 @@
-#include "common/checkpoints/llama2/llama2_shards.h"
+#include "common/checkpoints/decoder/decoder_shards.h"
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -20,20 +20,20 @@ static enum status out_of_memory(struct error *error) {
 /* ---- The list of all tensors ---- */
 
 static int by_name(const void *a, const void *b) {
-    const struct llama2_located *x = a, *y = b;
+    const struct decoder_located *x = a, *y = b;
     return strcmp(x->tensor->name, y->tensor->name);
 }
 
 /* Tensors of the same name are in the order of their shards. */
 static int by_name_and_shard(const void *a, const void *b) {
-    const struct llama2_located *x = a, *y = b;
+    const struct decoder_located *x = a, *y = b;
     int order = by_name(a, b);
     return order != 0 ? order : (x->shard > y->shard) - (x->shard < y->shard);
 }
 
-static enum status check_duplicates(const struct llama2_shards *shards, struct error *error) {
+static enum status check_duplicates(const struct decoder_shards *shards, struct error *error) {
     for (size_t i = 1; i < shards->tensor_count; i++) {
-        const struct llama2_located *a = &shards->tensors[i - 1], *b = &shards->tensors[i];
+        const struct decoder_located *a = &shards->tensors[i - 1], *b = &shards->tensors[i];
         if (by_name(a, b) == 0) {
             const char *name = a->tensor->name;
             return error_set(error, STATUS_BAD_FORMAT, "%s: tensor \"%.*s\" is also in %s",
@@ -43,11 +43,11 @@ static enum status check_duplicates(const struct llama2_shards *shards, struct e
     return STATUS_OK;
 }
 
-static enum status check_index(const struct llama2_shards *shards, const struct llama2_index *index,
-                               struct error *error) {
+static enum status check_index(const struct decoder_shards *shards,
+                               const struct decoder_index *index, struct error *error) {
     for (size_t i = 0; i < index->count; i++) {
-        const struct llama2_index_entry *entry = &index->entries[i];
-        const struct llama2_shard *shard = &shards->shards[entry->file];
+        const struct decoder_index_entry *entry = &index->entries[i];
+        const struct decoder_shard *shard = &shards->shards[entry->file];
         if (safetensors_find(&shard->file, entry->tensor) == NULL) {
             return error_set(error, STATUS_BAD_FORMAT,
                              "%s: tensor \"%.*s\" is missing; the index says that it is here",
@@ -57,8 +57,8 @@ static enum status check_index(const struct llama2_shards *shards, const struct 
     return STATUS_OK;
 }
 
-enum status llama2_shards_join(struct llama2_shards *shards, const struct llama2_index *index,
-                               struct error *error) {
+enum status decoder_shards_join(struct decoder_shards *shards, const struct decoder_index *index,
+                                struct error *error) {
     size_t count = 0;
     for (size_t i = 0; i < shards->count; i++) {
         count += shards->shards[i].file.count; /* cannot overflow: all tensors are in memory */
@@ -68,10 +68,10 @@ enum status llama2_shards_join(struct llama2_shards *shards, const struct llama2
         return out_of_memory(error);
     }
     for (size_t i = 0; i < shards->count; i++) {
-        const struct llama2_shard *shard = &shards->shards[i];
+        const struct decoder_shard *shard = &shards->shards[i];
         for (size_t k = 0; k < shard->file.count; k++) {
             shards->tensors[shards->tensor_count++] =
-                (struct llama2_located){&shard->file.tensors[k], shard};
+                (struct decoder_located){&shard->file.tensors[k], shard};
         }
     }
     qsort(shards->tensors, count, sizeof *shards->tensors, by_name_and_shard);
@@ -79,16 +79,16 @@ enum status llama2_shards_join(struct llama2_shards *shards, const struct llama2
     return index != NULL ? check_index(shards, index, error) : STATUS_OK;
 }
 
-const struct llama2_located *llama2_shards_find(const struct llama2_shards *shards,
-                                                const char *name) {
+const struct decoder_located *decoder_shards_find(const struct decoder_shards *shards,
+                                                  const char *name) {
     struct safetensors_tensor tensor = {.name = (char *)(uintptr_t)name};
-    const struct llama2_located key = {.tensor = &tensor};
+    const struct decoder_located key = {.tensor = &tensor};
     return bsearch(&key, shards->tensors, shards->tensor_count, sizeof key, by_name);
 }
 
-enum status llama2_shards_check(const struct llama2_shards *shards, const char *name,
-                                const size_t *shape, size_t rank, struct error *error) {
-    const struct llama2_located *located = llama2_shards_find(shards, name);
+enum status decoder_shards_check(const struct decoder_shards *shards, const char *name,
+                                 const size_t *shape, size_t rank, struct error *error) {
+    const struct decoder_located *located = decoder_shards_find(shards, name);
     if (located == NULL) {
         return error_set(error, STATUS_BAD_FORMAT, "%s: tensor \"%s\" is missing", shards->path,
                          name);
@@ -112,18 +112,18 @@ enum status llama2_shards_check(const struct llama2_shards *shards, const char *
 
 /* ---- Files ---- */
 
-static enum status open_shard(struct llama2_shards *shards, const char *folder, const char *name,
+static enum status open_shard(struct decoder_shards *shards, const char *folder, const char *name,
                               struct error *error) {
     char path[FOLDER_PATH_BYTES];
     TRY(folder_join(path, folder, name, "checkpoint", error));
-    struct llama2_shard *shard = &shards->shards[shards->count];
+    struct decoder_shard *shard = &shards->shards[shards->count];
     TRY(safetensors_open(&shard->file, path, error));
     shards->count++;
     shard->path = strdup(path);
     return shard->path != NULL ? STATUS_OK : out_of_memory(error);
 }
 
-static enum status open_files(struct llama2_shards *shards, const char *folder,
+static enum status open_files(struct decoder_shards *shards, const char *folder,
                               const char *const *names, size_t count, struct error *error) {
     shards->shards = calloc(count, sizeof *shards->shards);
     if (shards->shards == NULL) {
@@ -135,39 +135,40 @@ static enum status open_files(struct llama2_shards *shards, const char *folder,
     return STATUS_OK;
 }
 
-static enum status read_index(struct llama2_index *index, const char *path, struct error *error) {
+static enum status read_index(struct decoder_index *index, const char *path, struct error *error) {
     char *text;
     size_t size;
     TRY(file_read(path, INDEX_LIMIT, &text, &size, error));
-    enum status status = llama2_index_parse(index, text, size, error);
+    enum status status = decoder_index_parse(index, text, size, error);
     free(text);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
-static enum status open_listed(struct llama2_shards *shards, const char *folder,
-                               const struct llama2_index *index, struct error *error) {
+static enum status open_listed(struct decoder_shards *shards, const char *folder,
+                               const struct decoder_index *index, struct error *error) {
     TRY(open_files(shards, folder, index->files, index->file_count, error));
-    return llama2_shards_join(shards, index, error);
+    return decoder_shards_join(shards, index, error);
 }
 
-static enum status open_indexed(struct llama2_shards *shards, const char *folder,
+static enum status open_indexed(struct decoder_shards *shards, const char *folder,
                                 struct error *error) {
-    struct llama2_index index;
+    struct decoder_index index;
     TRY(read_index(&index, shards->path, error));
     enum status status = open_listed(shards, folder, &index, error);
-    llama2_index_free(&index);
+    decoder_index_free(&index);
     return status;
 }
 
-static enum status open_single(struct llama2_shards *shards, const char *folder,
+static enum status open_single(struct decoder_shards *shards, const char *folder,
                                struct error *error) {
     const char *const names[] = {SINGLE};
     TRY(open_files(shards, folder, names, 1, error));
-    return llama2_shards_join(shards, NULL, error);
+    return decoder_shards_join(shards, NULL, error);
 }
 
 /* If a folder has both, the single file is used, as in transformers. */
-static enum status open_any(struct llama2_shards *shards, const char *folder, struct error *error) {
+static enum status open_any(struct decoder_shards *shards, const char *folder,
+                            struct error *error) {
     char single[FOLDER_PATH_BYTES], index[FOLDER_PATH_BYTES];
     TRY(folder_join(single, folder, SINGLE, "checkpoint", error));
     TRY(folder_join(index, folder, INDEX, "checkpoint", error));
@@ -183,17 +184,17 @@ static enum status open_any(struct llama2_shards *shards, const char *folder, st
     return is_single ? open_single(shards, folder, error) : open_indexed(shards, folder, error);
 }
 
-enum status llama2_shards_open(struct llama2_shards *shards, const char *folder,
-                               struct error *error) {
-    *shards = (struct llama2_shards){0};
+enum status decoder_shards_open(struct decoder_shards *shards, const char *folder,
+                                struct error *error) {
+    *shards = (struct decoder_shards){0};
     enum status status = open_any(shards, folder, error);
     if (status != STATUS_OK) {
-        llama2_shards_close(shards);
+        decoder_shards_close(shards);
     }
     return status;
 }
 
-void llama2_shards_close(struct llama2_shards *shards) {
+void decoder_shards_close(struct decoder_shards *shards) {
     for (size_t i = 0; i < shards->count; i++) {
         free(shards->shards[i].path);
         safetensors_close(&shards->shards[i].file);
@@ -201,5 +202,5 @@ void llama2_shards_close(struct llama2_shards *shards) {
     free(shards->shards);
     free(shards->tensors);
     free(shards->path);
-    *shards = (struct llama2_shards){0};
+    *shards = (struct decoder_shards){0};
 }

@@ -1,9 +1,9 @@
 /**
- * @file llama2_stages.h
+ * @file decoder_stages.h
  * @brief The stages of the course that a program with a Llama2 can run on.
  */
-#ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_STAGES_H_
-#define WARPBOOK_COMMON_PROGRAMS_DECODER_LLAMA2_STAGES_H_
+#ifndef WARPBOOK_COMMON_PROGRAMS_DECODER_DECODER_STAGES_H_
+#define WARPBOOK_COMMON_PROGRAMS_DECODER_DECODER_STAGES_H_
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,16 +12,16 @@
 #include "common/models/engine.h"
 #include "common/programs/program.h"
 
-struct llama2_stage {
+struct decoder_stage {
     const char *name; /**< "10_llama2_decoder" */
     bool on_device;
     /** Makes the engine. @param threads most CPU threads, at least 1; a GPU stage ignores it */
     enum status (*create)(struct engine *engine, int threads, struct error *error);
 };
 
-struct llama2_stages {
-    const struct llama2_stage *table; /**< in the order of the course */
-    size_t count;                     /**< at least 1 */
+struct decoder_stages {
+    const struct decoder_stage *table; /**< in the order of the course */
+    size_t count;                      /**< at least 1 */
     /** The stage on the device for relatives of Llama2 without --stage; NULL: the last. */
     const char *relatives;
     /** Opens the GPU or simt: program_device_open(); NULL if no stage is on the device. */
@@ -35,6 +35,7 @@ struct llama2_stages {
  *             01_cpu_matmul)
  * @return the stage; NULL if there is none, or if several names begin so
  */
-const struct llama2_stage *llama2_stage_find(const struct llama2_stages *stages, const char *name);
+const struct decoder_stage *decoder_stage_find(const struct decoder_stages *stages,
+                                               const char *name);
 
 #endif

@@ -1,4 +1,4 @@
-#include "common/programs/decoder/llama2_session.h"
+#include "common/programs/decoder/decoder_session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,11 +19,11 @@ enum { SHARED_FLAGS = 6, MOST_THREADS = 1024, MOST_KEPT = 1 << 20 };
 
 /* ---- The command line ---- */
 
-struct llama2_options llama2_options_defaults(void) {
-    return (struct llama2_options){.threads = bench_cpu_count()};
+struct decoder_options decoder_options_defaults(void) {
+    return (struct decoder_options){.threads = bench_cpu_count()};
 }
 
-static enum status check_stage(const struct llama2_options *o, const struct llama2_stages *stages,
+static enum status check_stage(const struct decoder_options *o, const struct decoder_stages *stages,
                                struct error *error) {
     size_t found;
     return o->stage == NULL ? STATUS_OK
@@ -32,7 +32,7 @@ static enum status check_stage(const struct llama2_options *o, const struct llam
 }
 
 /* The checkpoint of the command line, or the project's own. */
-static enum status choose_checkpoint(struct llama2_options *o, const struct arguments *arguments,
+static enum status choose_checkpoint(struct decoder_options *o, const struct arguments *arguments,
                                      struct error *error) {
     static const char hint[] = "give a file of llama2.c, or a folder as Hugging Face stores it; "
                                "README.md, 'Write a story', says where to get a small one";
@@ -49,7 +49,7 @@ static enum status choose_checkpoint(struct llama2_options *o, const struct argu
     return STATUS_OK;
 }
 
-static enum status check_window(const struct llama2_options *o, struct error *error) {
+static enum status check_window(const struct decoder_options *o, struct error *error) {
     if (o->sinks < 0 || o->window < 0 || o->sinks > MOST_KEPT || o->window > MOST_KEPT) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--sinks %d, --window %d: must be from 0 to %d", o->sinks, o->window,
@@ -63,7 +63,7 @@ static enum status check_window(const struct llama2_options *o, struct error *er
                            o->sinks);
 }
 
-static enum status check(struct llama2_options *o, const struct llama2_stages *stages,
+static enum status check(struct decoder_options *o, const struct decoder_stages *stages,
                          const struct arguments *arguments, struct error *error) {
     TRY(choose_checkpoint(o, arguments, error));
     if (o->threads < 1) {
@@ -82,18 +82,19 @@ static enum status check(struct llama2_options *o, const struct llama2_stages *s
     return check_stage(o, stages, error);
 }
 
-static enum status parse(const struct flags *flags, int argc, char **argv, struct llama2_options *o,
-                         const struct llama2_stages *stages, struct arguments *arguments,
-                         struct error *error) {
+static enum status parse(const struct flags *flags, int argc, char **argv,
+                         struct decoder_options *o, const struct decoder_stages *stages,
+                         struct arguments *arguments, struct error *error) {
     TRY(flags_read(flags, argc, argv, arguments, error));
     return arguments->help ? STATUS_OK : check(o, stages, arguments, error);
 }
 
 /* Reads the command line, checks everything that can be checked without a file, and finds the
    project's own checkpoint if none is named. *help: --help was printed. */
-static enum status parse_command(const struct llama2_command *c, const struct llama2_stages *stages,
-                                 int argc, char **argv, bool *help, struct error *error) {
-    struct llama2_options *o = c->options;
+static enum status parse_command(const struct decoder_command *c,
+                                 const struct decoder_stages *stages, int argc, char **argv,
+                                 bool *help, struct error *error) {
+    struct decoder_options *o = c->options;
     const struct flag shared[SHARED_FLAGS] = {
         {"tokenizer", 'z', FLAG_STRING, &o->tokenizer, "FILE",
          "a file of llama2.c or a tokenizer.json; default: tokenizer.bin, or the folder's own"},
@@ -126,16 +127,16 @@ static enum status parse_command(const struct llama2_command *c, const struct ll
     return status;
 }
 
-static enum status run_command(const struct llama2_command *c, const struct llama2_stages *stages,
-                               int argc, char **argv, llama2_work *work, void *options,
+static enum status run_command(const struct decoder_command *c, const struct decoder_stages *stages,
+                               int argc, char **argv, decoder_work *work, void *options,
                                struct error *error) {
     bool help = false;
     TRY(parse_command(c, stages, argc, argv, &help, error));
     return help ? STATUS_OK : work(options, stages, error);
 }
 
-int llama2_command_main(const struct llama2_command *c, const struct llama2_stages *stages,
-                        int argc, char **argv, llama2_work *work, void *options) {
+int decoder_command_main(const struct decoder_command *c, const struct decoder_stages *stages,
+                         int argc, char **argv, decoder_work *work, void *options) {
     struct error error = {0};
     file_enter_working_directory();
     enum status status = run_command(c, stages, argc, argv, work, options, &error);
@@ -145,7 +146,7 @@ int llama2_command_main(const struct llama2_command *c, const struct llama2_stag
 /* ---- Files and engine ---- */
 
 /* Opens the tokenizer that is named, else the folder's own, else tokenizer.bin. */
-static enum status open_tokenizer(struct llama2_session *s, const struct llama2_options *o,
+static enum status open_tokenizer(struct decoder_session *s, const struct decoder_options *o,
                                   struct error *error) {
     bool guessed = o->tokenizer == NULL && !s->folder;
     const char *path = o->tokenizer != NULL ? o->tokenizer
@@ -160,7 +161,7 @@ static enum status open_tokenizer(struct llama2_session *s, const struct llama2_
                            guessed ? "; give the checkpoint's own with --tokenizer FILE" : "");
 }
 
-static enum status open_files(struct llama2_session *s, const struct llama2_options *o,
+static enum status open_files(struct decoder_session *s, const struct decoder_options *o,
                               struct error *error) {
     s->is_gpt_neox = gpt_neox_checkpoint_is(o->checkpoint);
     TRY(s->is_gpt_neox ? gpt_neox_checkpoint_open(&s->gpt_neox, o->checkpoint, error)
@@ -173,7 +174,7 @@ static enum status open_files(struct llama2_session *s, const struct llama2_opti
 }
 
 /* The last stage on the CPU; NULL: there is none. */
-static const struct llama2_stage *last_on_cpu(const struct llama2_stages *stages) {
+static const struct decoder_stage *last_on_cpu(const struct decoder_stages *stages) {
     for (size_t i = stages->count; i-- > 0;) {
         if (!stages->table[i].on_device) {
             return &stages->table[i];
@@ -183,28 +184,28 @@ static const struct llama2_stage *last_on_cpu(const struct llama2_stages *stages
 }
 
 /* Whether there is a GPU; simt does not count. */
-static bool real_gpu(const struct llama2_stages *stages) {
+static bool real_gpu(const struct decoder_stages *stages) {
     struct program_device device;
     return stages->open_device == NULL ||
            (stages->open_device(&device, NULL) == STATUS_OK && !device.modelled);
 }
 
-static const struct llama2_stage *choose_stage(const struct llama2_options *o,
-                                               const struct llama2_stages *stages,
-                                               const struct llama2_config *config) {
-    const struct llama2_stage *last = &stages->table[stages->count - 1];
+static const struct decoder_stage *choose_stage(const struct decoder_options *o,
+                                                const struct decoder_stages *stages,
+                                                const struct llama2_config *config) {
+    const struct decoder_stage *last = &stages->table[stages->count - 1];
     if (o->stage != NULL) {
-        return llama2_stage_find(stages, o->stage);
+        return decoder_stage_find(stages, o->stage);
     }
     bool both = last->on_device && last_on_cpu(stages) != NULL;
     if (both && !real_gpu(stages)) {
         return last_on_cpu(stages);
     }
     bool relative = stages->relatives != NULL && llama2_extra(config) != NULL;
-    return relative ? llama2_stage_find(stages, stages->relatives) : last;
+    return relative ? decoder_stage_find(stages, stages->relatives) : last;
 }
 
-static enum status create_engine(struct llama2_session *s, const struct llama2_options *o,
+static enum status create_engine(struct decoder_session *s, const struct decoder_options *o,
                                  struct error *error) {
     TRY(s->stage->create(&s->engine, o->threads, error));
     if (o->profile) {
@@ -214,8 +215,8 @@ static enum status create_engine(struct llama2_session *s, const struct llama2_o
     return STATUS_OK;
 }
 
-static enum status start_engine(struct llama2_session *s, const struct llama2_options *o,
-                                const struct llama2_stages *stages, struct error *error) {
+static enum status start_engine(struct decoder_session *s, const struct decoder_options *o,
+                                const struct decoder_stages *stages, struct error *error) {
     s->stage = choose_stage(o, stages, &s->checkpoint.config);
     s->now = bench_now;
     snprintf(s->device.name, sizeof s->device.name, "%s",
@@ -240,7 +241,7 @@ struct matrices {
 };
 
 static enum status compare_stored(struct matrices *matrices,
-                                  const struct llama2_stored_tensor *stored) {
+                                  const struct decoder_stored_tensor *stored) {
     if (matrices->any && stored->dtype != matrices->dtype) {
         return STATUS_MISMATCH;
     }
@@ -249,7 +250,7 @@ static enum status compare_stored(struct matrices *matrices,
     return STATUS_OK;
 }
 
-static enum status compare_dtype(void *context, const struct llama2_tensor *tensor) {
+static enum status compare_dtype(void *context, const struct decoder_weight *tensor) {
     return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
 }
 
@@ -261,7 +262,7 @@ static enum nn_dtype stored_dtype(struct llama2_checkpoint *checkpoint) {
     return status == STATUS_OK ? matrices.dtype : NN_F32;
 }
 
-static enum status compare_gpt_neox_dtype(void *context, const struct gpt_neox_tensor *tensor) {
+static enum status compare_gpt_neox_dtype(void *context, const struct decoder_weight *tensor) {
     return tensor->rank == 1 ? STATUS_OK : compare_stored(context, tensor->stored);
 }
 
@@ -274,8 +275,8 @@ static enum nn_dtype gpt_neox_dtype(struct gpt_neox_checkpoint *checkpoint) {
 }
 
 /* As make_model() does it for a Llama2. */
-static enum status make_gpt_neox(struct llama2_session *s, const struct engine *engine,
-                                 const struct llama2_options *o, struct error *error) {
+static enum status make_gpt_neox(struct decoder_session *s, const struct engine *engine,
+                                 const struct decoder_options *o, struct error *error) {
     struct gpt_neox_config config = s->gpt_neox.config;
     struct error cause = {0};
     config.T = s->context;
@@ -302,7 +303,7 @@ static enum status make_gpt_neox(struct llama2_session *s, const struct engine *
                            error);
 }
 
-static struct llama2_config config_of(const struct llama2_session *s) {
+static struct llama2_config config_of(const struct decoder_session *s) {
     struct llama2_config config = s->checkpoint.config;
     config.T = s->context;
     config.sinks = s->endless ? s->sinks : 0;
@@ -310,7 +311,7 @@ static struct llama2_config config_of(const struct llama2_session *s) {
     return config;
 }
 
-static enum status make_fp32(struct llama2_session *s, const struct engine *engine,
+static enum status make_fp32(struct decoder_session *s, const struct engine *engine,
                              struct error *error) {
     s->dtype = NN_F32;
     TRY(llama2_checkpoint_convert(&s->checkpoint, 0, &s->fp32, error));
@@ -320,7 +321,7 @@ static enum status make_fp32(struct llama2_session *s, const struct engine *engi
 
 /* Makes the model with the engine's decoder. Without a decoder, or if it does not support this
    model, the model runs operator by operator in fp32. */
-static enum status make_model(struct llama2_session *s, const struct llama2_options *o,
+static enum status make_model(struct decoder_session *s, const struct decoder_options *o,
                               struct error *error) {
     const struct engine *engine = o->profile ? &s->timed : &s->engine;
     if (s->is_gpt_neox) {
@@ -354,7 +355,7 @@ static enum status make_model(struct llama2_session *s, const struct llama2_opti
 }
 
 /* Whether the model can see sinks and a window. */
-static enum status check_endless(const struct llama2_session *s, struct error *error) {
+static enum status check_endless(const struct decoder_session *s, struct error *error) {
     return s->is_gpt_neox || s->checkpoint.config.window == 0
                ? STATUS_OK
                : error_set(error, STATUS_UNSUPPORTED,
@@ -362,12 +363,12 @@ static enum status check_endless(const struct llama2_session *s, struct error *e
                            s->checkpoint.config.window);
 }
 
-static enum status open_all(struct llama2_session *s, const struct llama2_options *o,
-                            const struct llama2_stages *stages, size_t most_batch,
+static enum status open_all(struct decoder_session *s, const struct decoder_options *o,
+                            const struct decoder_stages *stages, size_t most_batch,
                             struct error *error) {
     TRY(open_files(s, o, error));
     TRY(start_engine(s, o, stages, error));
-    size_t longest = llama2_session_longest(s);
+    size_t longest = decoder_session_longest(s);
     longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
     s->context = longest;
     s->endless = o->window > 0;
@@ -381,23 +382,23 @@ static enum status open_all(struct llama2_session *s, const struct llama2_option
     return make_model(s, o, error);
 }
 
-size_t llama2_session_longest(const struct llama2_session *s) {
+size_t decoder_session_longest(const struct decoder_session *s) {
     return s->is_gpt_neox ? s->gpt_neox.config.T : s->checkpoint.config.T;
 }
 
-enum status llama2_session_open(struct llama2_session *session,
-                                const struct llama2_options *options,
-                                const struct llama2_stages *stages, size_t most_batch,
-                                struct error *error) {
-    *session = (struct llama2_session){0};
+enum status decoder_session_open(struct decoder_session *session,
+                                 const struct decoder_options *options,
+                                 const struct decoder_stages *stages, size_t most_batch,
+                                 struct error *error) {
+    *session = (struct decoder_session){0};
     enum status status = open_all(session, options, stages, most_batch, error);
     if (status != STATUS_OK) {
-        llama2_session_close(session);
+        decoder_session_close(session);
     }
     return status;
 }
 
-void llama2_session_close(struct llama2_session *session) {
+void decoder_session_close(struct decoder_session *session) {
     language_model_free(&session->model);
     engine_destroy(&session->timed);
     engine_destroy(&session->engine);
@@ -406,13 +407,13 @@ void llama2_session_close(struct llama2_session *session) {
     llama2_checkpoint_close(&session->checkpoint);
     gpt_neox_fp32_free(&session->gpt_neox_fp32);
     gpt_neox_checkpoint_close(&session->gpt_neox);
-    *session = (struct llama2_session){0};
+    *session = (struct decoder_session){0};
 }
 
-const char *llama2_session_where(const struct llama2_session *s, char *text, size_t size) {
+const char *decoder_session_where(const struct decoder_session *s, char *text, size_t size) {
     return program_where(s->stage->name, s->dtype, &s->device, text, size);
 }
 
-const char *llama2_session_modelled(const struct llama2_session *s) {
+const char *decoder_session_modelled(const struct decoder_session *s) {
     return s->device.modelled ? " modelled" : "";
 }

@@ -1,4 +1,4 @@
-#include "common/programs/decoder/llama2_session.h"
+#include "common/programs/decoder/decoder_session.h"
 
 #include "common/base/file.h"
 #include "common/checkpoints/gpt_neox/gpt_neox_write.h"
@@ -48,15 +48,15 @@ static enum status write_folder(const char *folder, enum nn_dtype dtype) {
 static void expect_opens(enum nn_dtype stored, const char *stage, const char *asked,
                          enum nn_dtype want, bool converts) {
     char folder[1024], text[400];
-    struct llama2_session session;
+    struct decoder_session session;
     struct error error = {0};
     test_temporary_path(nn_dtype_name(stored), folder, sizeof folder);
     ASSERT_OK(write_folder(folder, stored));
-    struct llama2_options options = llama2_options_defaults();
+    struct decoder_options options = decoder_options_defaults();
     options.checkpoint = folder;
     options.stage = stage;
     options.dtype = asked;
-    enum status status = llama2_session_open(&session, &options, reference_stages(), 5, &error);
+    enum status status = decoder_session_open(&session, &options, reference_stages(), 5, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s on %s: %s", nn_dtype_name(stored), stage, error_text(&error, status));
         return;
@@ -65,11 +65,11 @@ static void expect_opens(enum nn_dtype stored, const char *stage, const char *as
     EXPECT_INT_EQ(5, session.batch);
     EXPECT_TRUE((session.fp32.weights.layers != NULL) == converts);
     EXPECT_TRUE(language_model_draws(&session.model) != converts);
-    EXPECT_STR_EQ("", llama2_session_modelled(&session));
-    (void)llama2_session_where(&session, text, sizeof text);
+    EXPECT_STR_EQ("", decoder_session_modelled(&session));
+    (void)decoder_session_where(&session, text, sizeof text);
     EXPECT_TRUE(text[0] != '\0');
-    llama2_session_close(&session);
-    llama2_session_close(&session);
+    decoder_session_close(&session);
+    decoder_session_close(&session);
 }
 
 C_TEST(session, an_engine_with_a_decoder_gets_the_weights_as_they_are_stored) {
@@ -87,20 +87,20 @@ C_TEST(session, a_model_is_made_for_the_positions_that_are_used) {
     static const char *const stages[] = {"03_drawing", "04_reference"};
     for (size_t i = 0; i < 4; i++) {
         char folder[1024];
-        struct llama2_session session;
-        struct llama2_options options = llama2_options_defaults();
+        struct decoder_session session;
+        struct decoder_options options = decoder_options_defaults();
         test_temporary_path("positions", folder, sizeof folder);
         ASSERT_OK(write_folder(folder, NN_F32));
         options.checkpoint = folder;
         options.stage = stages[i % 2];
         options.positions = i < 2 ? 3 : 1 << 20;
-        ASSERT_OK(llama2_session_open(&session, &options, reference_stages(), 5, NULL));
+        ASSERT_OK(decoder_session_open(&session, &options, reference_stages(), 5, NULL));
         size_t want = i < 2 ? 3 : small.T;
         EXPECT_INT_EQ(want, language_model_context(&session.model));
         EXPECT_INT_EQ(want, session.context);
         EXPECT_INT_EQ(small.T, session.checkpoint.config.T);
         EXPECT_INT_EQ(want < 5 ? want : 5, session.batch);
-        llama2_session_close(&session);
+        decoder_session_close(&session);
     }
 }
 
@@ -137,52 +137,52 @@ static enum status write_gpt_neox(const char *folder, size_t V) {
 C_TEST(session, a_gpt_neox_is_found_by_its_configuration) {
     char folder[1024];
     float logits[300];
-    struct llama2_session session;
-    struct llama2_options options = llama2_options_defaults();
+    struct decoder_session session;
+    struct decoder_options options = decoder_options_defaults();
     test_temporary_path("gpt_neox", folder, sizeof folder);
     ASSERT_OK(write_gpt_neox(folder, 300));
     options.checkpoint = folder;
     options.stage = "03_drawing";
     options.positions = 11;
-    ASSERT_OK(llama2_session_open(&session, &options, reference_stages(), 5, NULL));
+    ASSERT_OK(decoder_session_open(&session, &options, reference_stages(), 5, NULL));
     EXPECT_INT_EQ(300, language_model_vocabulary(&session.model));
     EXPECT_INT_EQ(11, language_model_context(&session.model));
-    EXPECT_INT_EQ(20, llama2_session_longest(&session));
+    EXPECT_INT_EQ(20, decoder_session_longest(&session));
     EXPECT_INT_EQ(NN_F32, session.dtype);
     EXPECT_TRUE(!language_model_draws(&session.model));
     EXPECT_OK(language_model_forward(&session.model, (int32_t[]){65, 299}, 2, 0, logits));
-    llama2_session_close(&session);
+    decoder_session_close(&session);
     options.dtype = "bf16";
     EXPECT_ERROR(STATUS_UNSUPPORTED,
                  "--dtype bf16: stage 03_drawing computes a GPT-NeoX in fp32 only",
-                 llama2_session_open(&session, &options, reference_stages(), 5, &error));
+                 decoder_session_open(&session, &options, reference_stages(), 5, &error));
 }
 
 C_TEST(session, a_vocabulary_larger_than_the_embedding_is_refused) {
     char folder[1024];
-    struct llama2_session session;
-    struct llama2_options options = llama2_options_defaults();
+    struct decoder_session session;
+    struct decoder_options options = decoder_options_defaults();
     test_temporary_path("gpt_neox_small", folder, sizeof folder);
     ASSERT_OK(write_gpt_neox(folder, 255));
     options.checkpoint = folder;
     EXPECT_ERROR_CONTAINS(STATUS_MISMATCH, "256",
-                          llama2_session_open(&session, &options, reference_stages(), 5, &error));
+                          decoder_session_open(&session, &options, reference_stages(), 5, &error));
 }
 
 C_TEST(session, where_names_stage_type_and_device) {
-    static const struct llama2_stage stage = {.name = "10_llama2_decoder", .on_device = true};
-    struct llama2_session session = {.stage = &stage, .dtype = NN_BF16};
+    static const struct decoder_stage stage = {.name = "10_llama2_decoder", .on_device = true};
+    struct decoder_session session = {.stage = &stage, .dtype = NN_BF16};
     char text[400];
     snprintf(session.device.name, sizeof session.device.name, "simt:h200");
     session.device.modelled = true;
     EXPECT_STR_EQ("stage 10_llama2_decoder in bf16 on simt:h200 (times are modelled)",
-                  llama2_session_where(&session, text, sizeof text));
-    EXPECT_STR_EQ(" modelled", llama2_session_modelled(&session));
+                  decoder_session_where(&session, text, sizeof text));
+    EXPECT_STR_EQ(" modelled", decoder_session_modelled(&session));
     session.device.modelled = false;
     session.dtype = NN_F32;
     snprintf(session.device.name, sizeof session.device.name, "NVIDIA H200");
     EXPECT_STR_EQ("stage 10_llama2_decoder on NVIDIA H200",
-                  llama2_session_where(&session, text, sizeof text));
+                  decoder_session_where(&session, text, sizeof text));
 }
 
 /* A table whose device cannot be opened; the program reports that message. */
@@ -198,21 +198,21 @@ static enum status no_engine(struct engine *engine, int threads, struct error *e
 }
 
 C_TEST(session, a_stage_that_does_not_start) {
-    const struct llama2_stage table[] = {{"01_none", false, no_engine},
-                                         {"02_gpu", true, no_engine}};
-    const struct llama2_stages stages = {.table = table, .count = 2, .open_device = no_device};
+    const struct decoder_stage table[] = {{"01_none", false, no_engine},
+                                          {"02_gpu", true, no_engine}};
+    const struct decoder_stages stages = {.table = table, .count = 2, .open_device = no_device};
     char folder[1024];
-    struct llama2_session session;
+    struct decoder_session session;
     test_temporary_path("unused", folder, sizeof folder);
     ASSERT_OK(write_folder(folder, NN_F32));
-    struct llama2_options options = llama2_options_defaults();
+    struct decoder_options options = decoder_options_defaults();
     options.checkpoint = folder;
     options.stage = "2";
     EXPECT_ERROR(STATUS_NO_DEVICE, "no usable GPU here",
-                 llama2_session_open(&session, &options, &stages, 0, &error));
+                 decoder_session_open(&session, &options, &stages, 0, &error));
     options.stage = "1";
     EXPECT_ERROR(STATUS_OUT_OF_MEMORY, "cannot start the engine: not enough of it",
-                 llama2_session_open(&session, &options, &stages, 0, &error));
+                 decoder_session_open(&session, &options, &stages, 0, &error));
 }
 
 static enum status model_of_a_gpu(struct program_device *device, struct error *error) {
@@ -234,10 +234,10 @@ static enum status reference(struct engine *engine, int threads, struct error *e
 }
 
 C_TEST(session, by_default_prefers_a_gpu_to_the_cpu_and_the_cpu_to_simt) {
-    static const struct llama2_stage table[] = {{"01_cpu", false, reference},
-                                                {"02_cpu", false, reference},
-                                                {"03_gpu", true, reference},
-                                                {"04_gpu", true, reference}};
+    static const struct decoder_stage table[] = {{"01_cpu", false, reference},
+                                                 {"02_cpu", false, reference},
+                                                 {"03_gpu", true, reference},
+                                                 {"04_gpu", true, reference}};
     static const struct {
         enum status (*open)(struct program_device *device, struct error *error);
         size_t first, count;
@@ -253,16 +253,16 @@ C_TEST(session, by_default_prefers_a_gpu_to_the_cpu_and_the_cpu_to_simt) {
     test_temporary_path("default", folder, sizeof folder);
     ASSERT_OK(write_folder(folder, NN_F32));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct llama2_stages stages = {.table = table + cases[i].first,
-                                             .count = cases[i].count,
-                                             .open_device = cases[i].open,
-                                             .device_now = bench_now};
-        struct llama2_options options = llama2_options_defaults();
-        struct llama2_session session;
+        const struct decoder_stages stages = {.table = table + cases[i].first,
+                                              .count = cases[i].count,
+                                              .open_device = cases[i].open,
+                                              .device_now = bench_now};
+        struct decoder_options options = decoder_options_defaults();
+        struct decoder_session session;
         struct error error = {0};
         options.checkpoint = folder;
-        ASSERT_OK(llama2_session_open(&session, &options, &stages, 0, &error));
-        EXPECT_STR_EQ(cases[i].want, llama2_session_where(&session, where, sizeof where));
-        llama2_session_close(&session);
+        ASSERT_OK(decoder_session_open(&session, &options, &stages, 0, &error));
+        EXPECT_STR_EQ(cases[i].want, decoder_session_where(&session, where, sizeof where));
+        decoder_session_close(&session);
     }
 }

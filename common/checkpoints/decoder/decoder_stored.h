@@ -1,27 +1,27 @@
 /**
- * @file llama2_stored.h
+ * @file decoder_stored.h
  * @brief Reads tensors as a file stores them, and makes the memory for a model's fp32 weights.
  */
-#ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_STORED_H_
-#define WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_STORED_H_
+#ifndef WARPBOOK_COMMON_CHECKPOINTS_DECODER_DECODER_STORED_H_
+#define WARPBOOK_COMMON_CHECKPOINTS_DECODER_DECODER_STORED_H_
 
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/arena.h"
 #include "common/base/status.h"
-#include "common/checkpoints/llama2/llama2_tensors.h"
+#include "common/checkpoints/decoder/decoder_tensors.h"
 
 /** @return whether a tensor's data can be used in place as an array of floats. */
-bool llama2_stored_is_fp32(const struct llama2_stored_tensor *tensor);
+bool decoder_stored_is_fp32(const struct decoder_stored_tensor *tensor);
 
 /**
  * @brief Converts elements to fp32, exactly.
  * @param data   (count) of @p dtype; may be unaligned
  * @param values (count)
  */
-MUST_CHECK enum status llama2_stored_read(enum nn_dtype dtype, const void *data, float *values,
-                                          size_t count);
+MUST_CHECK enum status decoder_stored_read(enum nn_dtype dtype, const void *data, float *values,
+                                           size_t count);
 
 /**
  * @brief Creates the arena of a model's fp32 weights, and in it the structs of the layers.
@@ -33,8 +33,8 @@ MUST_CHECK enum status llama2_stored_read(enum nn_dtype dtype, const void *data,
  * @return STATUS_OK, STATUS_OVERFLOW, or STATUS_OUT_OF_MEMORY; if more than @p most_bytes would be
  *         needed, the message has both sizes and nothing was allocated
  */
-MUST_CHECK enum status llama2_fp32_arena(struct arena *arena, size_t bytes, size_t L,
-                                         size_t layer_size, size_t most_bytes, void **layers,
-                                         struct error *error);
+MUST_CHECK enum status decoder_fp32_arena(struct arena *arena, size_t bytes, size_t L,
+                                          size_t layer_size, size_t most_bytes, void **layers,
+                                          struct error *error);
 
 #endif
