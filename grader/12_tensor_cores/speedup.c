@@ -34,7 +34,7 @@ static const struct gemm16_case gpu_plain = {.M = 4096, .N = 4096, .K = 4096};
 static const struct gemm16_case simt_plain = {.M = SIMT_M, .N = SIMT_N, .K = SIMT_K};
 /* BERT's up-projection. */
 static const struct gemm16_case gpu_fused = {.M = 8192, .N = 3072, .K = 768};
-static const struct gemm16_case simt_fused = {.M = SIMT_M, .N = SIMT_N, .K = SIMT_K};
+static const struct gemm16_case simt_fused = {.M = SIMT_M / 2, .N = SIMT_N, .K = 2 * SIMT_K};
 
 struct race {
     struct gemm16_case c;
