@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { LAB_COUNT = 13 };
+enum { LAB_COUNT = 14 };
 
 struct lab {
     const char *name;  /**< "04_sgemm" */
