@@ -67,7 +67,7 @@ examined 1 "$video"
 says "refused  increment(int*, int) uses vadd.s32.s32.s32 at " out
 says "sample.cu:" out
 examined 1 "$case"
-says "refused  cudaDeviceGetGraphMemAttribute(): returns cudaErrorNotSupported" out
+says "refused  cudaDeviceFlushGPUDirectRDMAWrites(): returns cudaErrorNotSupported" out
 says "refused  video(int*) uses vadd.s32.s32.s32 at " out
 grep -q "scale" out && fail "a kernel that runs was refused"
 

@@ -141,7 +141,7 @@ SIMT_CHECK=bounds ends 0 "$program" leak
 quiet
 ends 3 "$program" unsupported
 prints "cudaErrorNotSupported"
-says "cudaDeviceGetGraphMemAttribute is not supported"
+says "cudaDeviceFlushGPUDirectRDMAWrites is not supported"
 one_line
 
 for check in off full; do

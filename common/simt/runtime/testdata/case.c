@@ -284,9 +284,10 @@ static cudaError_t reset(void) {
 }
 
 static cudaError_t unsupported(void) {
-    unsigned long long used = 0;
-    cudaError_t first = cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used);
-    cudaError_t second = cudaDeviceGetGraphMemAttribute(0, cudaGraphMemAttrUsedMemCurrent, &used);
+    cudaError_t first = cudaDeviceFlushGPUDirectRDMAWrites(
+        cudaFlushGPUDirectRDMAWritesTargetCurrentDevice, cudaFlushGPUDirectRDMAWritesToOwner);
+    cudaError_t second = cudaDeviceFlushGPUDirectRDMAWrites(
+        cudaFlushGPUDirectRDMAWritesTargetCurrentDevice, cudaFlushGPUDirectRDMAWritesToOwner);
     return first == second ? first : cudaErrorUnknown;
 }
 
