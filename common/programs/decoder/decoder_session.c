@@ -223,8 +223,8 @@ static bool real_gpu(const struct decoder_stages *stages) {
 }
 
 static const struct decoder_stage *choose_stage(const struct decoder_options *o,
-                                               const struct decoder_stages *stages,
-                                               const struct llama2_config *config) {
+                                                const struct decoder_stages *stages,
+                                                const struct llama2_config *config) {
     const struct decoder_stage *last = &stages->table[stages->count - 1];
     if (o->stage != NULL || o->ranks != NULL) {
         return o->ranks != NULL ? last : decoder_stage_find(stages, o->stage);

@@ -1,6 +1,7 @@
 /**
  * @file gemm16_v4_ring.cu
- * @brief mma.sync from a ring of cp.async stages, on every GPU: v10's kernel for GPUs before Hopper.
+ * @brief mma.sync from a ring of cp.async stages, on every GPU: v10's kernel for GPUs before
+ * Hopper.
  */
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 #include "solutions/12_tensor_cores/steps/ladder.h"

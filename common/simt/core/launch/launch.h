@@ -47,8 +47,8 @@ struct simt_kernel_info {
     bool order_sensitive; /**< results may depend on the order of blocks: it may wait for others */
     uint32_t registers;   /**< 32-bit registers a thread: an estimate from live PTX registers */
     uint32_t max_threads;
-    uint32_t cluster[3]; /**< that the kernel has in every launch; 0: the launch says it */
-    bool controls_grids; /**< has griddepcontrol: other launches overlap with it */
+    uint32_t cluster[3];  /**< that the kernel has in every launch; 0: the launch says it */
+    bool controls_grids;  /**< has griddepcontrol: other launches overlap with it */
     bool sets_conditions; /**< of graphs, on some path */
     size_t parameter_count;
     const size_t *parameter_offsets; /**< of each parameter in the block; lives with the module */

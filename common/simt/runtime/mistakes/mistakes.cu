@@ -974,16 +974,16 @@ cudaError_t allocate(struct buffers *b, enum kernel kernel) {
     return error == cudaSuccess ? cudaMemset(b->middle, 0, OUT_WORDS * 4) : error;
 }
 
-#define MISTAKES_WAYS(X)                                                                         \
-    X(0)                                                                                         \
-    X(1)                                                                                         \
-    X(2)                                                                                         \
-    X(3)                                                                                         \
-    X(4)                                                                                         \
-    X(5)                                                                                         \
-    X(6)                                                                                         \
-    X(7) X(8) X(9) X(10) X(11) X(13) X(14) X(15) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) \
-        X(28)
+#define MISTAKES_WAYS(X) \
+    X(0)                 \
+    X(1)                 \
+    X(2)                 \
+    X(3)                 \
+    X(4)                 \
+    X(5)                 \
+    X(6)                 \
+    X(7)                 \
+    X(8) X(9) X(10) X(11) X(13) X(14) X(15) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28)
 
 cudaError_t launch_product(const struct buffers *b, int way) {
     unsigned threads = way == 28 ? 256 : 128;
