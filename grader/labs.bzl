@@ -160,6 +160,7 @@ LABS = {
             "//common/models:llama2_random",
             "//grader/isolation:decoding",
             "//grader/harness:grading_gpu",
+            "//grader/harness:secret_weights",
             "//labs/09_kv_cache:problem",
             "//grader/09_kv_cache:kv_cache_remote",
             "//grader/harness:remote_models",

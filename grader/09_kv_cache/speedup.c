@@ -13,15 +13,18 @@
 #include "common/device/device.h"
 #include "common/models/llama2.h"
 #include "common/models/llama2_random.h"
+#include "common/models/rounded_llama2.h"
 #include "common/testing/testing.h"
 #include "grader/09_kv_cache/calls.h"
 #include "grader/09_kv_cache/remote.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
+#include "grader/harness/secret_weights.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/decoding.h"
+#include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/09_kv_cache/problem/linear.h"
@@ -356,6 +359,32 @@ static struct work work_of_text(const struct llama2_config *c) {
                          .waits = true};
 }
 
+static enum status create_on(const struct engine *engine, const void *model) {
+    const struct rounded_llama2 *m = model;
+    struct llama2 *llama2;
+    TRY(llama2_create_stored(&llama2, &m->random.config, &m->stored, NN_F32, engine, 1, NULL));
+    llama2_free(llama2);
+    return STATUS_OK;
+}
+
+/* The subject has the weights in its device's memory alone, where that is simt. */
+static enum status create_secret(struct decoding_create_call *call, struct error *error) {
+    struct rounded_llama2 model = {0};
+    void *given = NULL;
+    enum status status =
+        rounded_llama2_create(&model, &call->config, call->dtype, false, call->seed);
+    if (status == STATUS_OK) {
+        status = secret_weights_write(create_on, &model, &given, error);
+    }
+    rounded_llama2_free(&model);
+    call->seed = SECRET_WEIGHTS_OTHERS;
+    call->given = given;
+    status =
+        status == STATUS_OK ? remote_call("decoding_create", call, sizeof *call, error) : status;
+    device_free(given);
+    return status;
+}
+
 /* All texts by the worker in use. *best: the fastest that counts. */
 static enum status decode(struct decoded *d, enum remote_side which, double *best,
                           struct error *error) {
@@ -364,7 +393,9 @@ static enum status decode(struct decoded *d, enum remote_side which, double *bes
     struct decoding_text_call call = {.count = d->config.T, .each = d->config.V};
     const size_t numbers = d->config.T * d->config.V, bytes = numbers * sizeof(float);
     void *logits;
-    TRY(remote_call("decoding_create", &made, sizeof made, error));
+    TRY(which == REMOTE_SUBJECT && remote_has_device()
+            ? create_secret(&made, error)
+            : remote_call("decoding_create", &made, sizeof made, error));
     TRY(remote_alloc(&logits, bytes, error));
     call.model = made.model;
     call.logits = logits;

@@ -18,6 +18,7 @@ struct many_sums_problem {
     int ranks;
     struct many_sums sums;
     void *in, *out; /**< (calls, ranks, count) of the type; out is NaN at first */
+    double sent;    /**< bytes that all calls together sent to the GPUs, where that is counted */
 };
 
 MUST_CHECK enum status many_sums_create(struct many_sums_problem *p, int ranks,
