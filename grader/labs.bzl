@@ -143,7 +143,6 @@ LABS = {
             "//grader/08_bert_classifier:encoder_remote",
             "//grader/harness:grading_gpu",
             "//grader/harness:remote_bert",
-            "//grader/harness:remote_models",
         ],
     ),
     "09_kv_cache": dict(
@@ -211,7 +210,6 @@ LABS = {
         deps = [
             "//grader/harness:grading_gpu",
             "//grader/harness:remote_bert",
-            "//grader/harness:remote_models",
             "//labs/12_tensor_cores:problem",
         ],
     ),

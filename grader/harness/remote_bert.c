@@ -10,7 +10,6 @@
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/models.h"
