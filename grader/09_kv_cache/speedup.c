@@ -12,6 +12,7 @@
 #include "common/base/rng.h"
 #include "common/device/device.h"
 #include "common/models/llama2.h"
+#include "common/models/llama2_device.h"
 #include "common/models/llama2_random.h"
 #include "common/models/rounded_llama2.h"
 #include "common/testing/testing.h"
@@ -359,29 +360,30 @@ static struct work work_of_text(const struct llama2_config *c) {
                          .waits = true};
 }
 
-static enum status create_on(const struct engine *engine, const void *model) {
-    const struct rounded_llama2 *m = model;
-    struct llama2 *llama2;
-    TRY(llama2_create_stored(&llama2, &m->random.config, &m->stored, NN_F32, engine, 1, NULL));
-    llama2_free(llama2);
-    return STATUS_OK;
-}
-
-/* The subject has the weights in its device's memory alone, where that is simt. */
-static enum status create_secret(struct decoding_create_call *call, struct error *error) {
-    struct rounded_llama2 model = {0};
-    void *given = NULL;
-    enum status status =
-        rounded_llama2_create(&model, &call->config, call->dtype, false, call->seed);
-    if (status == STATUS_OK) {
-        status = secret_weights_write(create_on, &model, &given, error);
-    }
-    rounded_llama2_free(&model);
+/* Has the worker make the model on weights that lie in its device's memory alone: its own are of
+   another seed. */
+static enum status create_on_given(struct decoding_create_call *call,
+                                   const struct rounded_llama2 *model, struct error *error) {
+    const struct llama2_decoder_model stored = {
+        .config = &model->random.config, .weights = &model->stored, .dtype = call->dtype};
+    struct llama2_device device;
+    TRY(llama2_device_load(&device, &stored, NULL, error));
+    struct kv_given_call given = {device.embedding};
     call->seed = SECRET_WEIGHTS_OTHERS;
-    call->given = given;
+    enum status status = remote_call("kv_given", &given, sizeof given, error);
     status =
         status == STATUS_OK ? remote_call("decoding_create", call, sizeof *call, error) : status;
-    device_free(given);
+    llama2_device_free(&device);
+    return status;
+}
+
+/* The subject, where its device is simt. */
+static enum status create_secret(struct decoding_create_call *call, struct error *error) {
+    struct rounded_llama2 model = {0};
+    enum status status =
+        rounded_llama2_create(&model, &call->config, call->dtype, false, call->seed);
+    status = status == STATUS_OK ? create_on_given(call, &model, error) : status;
+    rounded_llama2_free(&model);
     return status;
 }
 

@@ -25,10 +25,9 @@ struct decoding_create_call {
     struct llama2_config config;
     enum nn_dtype dtype; /**< of matrices and KV cache */
     bool own_classifier;
-    uint64_t seed;     /**< of the weights */
-    const void *given; /**< the weights in device memory, see given_weights.h; NULL: of the seed */
-    size_t batch;      /**< most tokens of a prompt */
-    void *model;       /**< receives what the others are given */
+    uint64_t seed; /**< of the weights */
+    size_t batch;  /**< most tokens of a prompt */
+    void *model;   /**< receives what the others are given */
 };
 
 /** Feeds a text, a token a call, with logits of each. */

@@ -376,10 +376,11 @@ struct remote_counts remote_counted(void) {
 }
 
 void remote_check_idle(const char *what) {
-    if (remote_has_device() && remote.flops + remote.bytes > 0.0) {
-        TEST_FAIL("your kernels did %.3g operations and moved %.3g bytes while %s: results must be "
-                  "computed in the call that asks for them",
-                  remote.flops, remote.bytes, what);
+    if (remote_has_device() && remote.flops + remote.bytes + remote.sent > 0.0) {
+        TEST_FAIL(
+            "your kernels did %.3g operations and moved %.3g bytes, and your code sent %.3g bytes, "
+            "while %s: results must be computed in the call that asks for them",
+            remote.flops, remote.bytes, remote.sent, what);
     }
 }
 

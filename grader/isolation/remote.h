@@ -104,9 +104,9 @@ struct remote_counts {
 struct remote_counts remote_counted(void);
 
 /**
- * @brief Fails the running test when kernels worked in the last call, in which nothing was to be
- *        computed: operands were loaded before the timed call, or results copied behind it. Does
- *        nothing on a GPU.
+ * @brief Fails the running test when kernels worked or bytes were sent in the last call, in which
+ * nothing was to be computed: operands were loaded before the timed call, or results copied behind
+ * it. Does nothing on a GPU.
  */
 void remote_check_idle(const char *what);
 

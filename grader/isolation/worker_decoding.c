@@ -1,6 +1,5 @@
 #include "common/models/rounded_llama2.h"
 #include "grader/isolation/decoding.h"
-#include "grader/isolation/given_weights.h"
 #include "grader/isolation/models.h"
 
 struct decoding {
@@ -21,12 +20,8 @@ static enum status fill(void *memory, const void *call, struct error *error) {
     const struct decoding_create_call *c = call;
     TRY(worker_engine_create(&d->engine, error));
     TRY(rounded_llama2_create(&d->weights, &c->config, c->dtype, c->own_classifier, c->seed));
-    given_weights_begin(&d->engine, c->given);
-    enum status status =
-        llama2_create_stored(&d->llama2, &d->weights.random.config, &d->weights.stored, c->dtype,
-                             &d->engine, c->batch, error);
-    given_weights_end(&d->engine);
-    return status;
+    return llama2_create_stored(&d->llama2, &d->weights.random.config, &d->weights.stored, c->dtype,
+                                &d->engine, c->batch, error);
 }
 
 static const struct worker_model kind = {sizeof(struct decoding), fill, release};

@@ -1,5 +1,6 @@
 /* "at_home": Llama2 on the CPU, as at_home_bert.c has BERT. */
 #include "common/models/llama2.h"
+#include "common/models/rounded_llama2.h"
 #include "grader/selftest/decoy_work.h"
 #include "grader/selftest/sabotage_timed.h"
 
@@ -11,6 +12,12 @@ enum status __wrap_llama2_create_stored(struct llama2 **model, const struct llam
                                         const struct llama2_stored_weights *weights,
                                         enum nn_dtype dtype, const struct engine *engine,
                                         size_t batch, struct error *error);
+enum status __real_rounded_llama2_create(struct rounded_llama2 *model,
+                                         const struct llama2_config *config, enum nn_dtype dtype,
+                                         bool own_classifier, uint64_t seed);
+enum status __wrap_rounded_llama2_create(struct rounded_llama2 *model,
+                                         const struct llama2_config *config, enum nn_dtype dtype,
+                                         bool own_classifier, uint64_t seed);
 enum status __real_llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,
                                   size_t position, float *logits);
 enum status __wrap_llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,
@@ -19,11 +26,19 @@ enum status __wrap_llama2_forward(struct llama2 *model, const int32_t *tokens, s
 enum { ROOM = 1 << 20 };
 
 static struct {
+    const struct rounded_llama2 *found;
     struct engine engine; /* the reference's */
     struct llama2 *llama2;
     double weights; /* of all matrices */
     void *memory;   /* device, ROOM bytes */
 } home;
+
+enum status __wrap_rounded_llama2_create(struct rounded_llama2 *model,
+                                         const struct llama2_config *config, enum nn_dtype dtype,
+                                         bool own_classifier, uint64_t seed) {
+    home.found = model;
+    return __real_rounded_llama2_create(model, config, dtype, own_classifier, seed);
+}
 
 enum status __wrap_llama2_create_stored(struct llama2 **model, const struct llama2_config *c,
                                         const struct llama2_stored_weights *weights,
@@ -38,7 +53,7 @@ enum status __wrap_llama2_create_stored(struct llama2 **model, const struct llam
     TRY(device_alloc(&home.memory, ROOM, error));
     TRY(device_set(home.memory, 0, ROOM, NULL, error));
     TRY(engine_reference_create(&home.engine));
-    return __real_llama2_create_stored(&home.llama2, c, weights, dtype, &home.engine, batch, error);
+    return llama2_create(&home.llama2, c, &home.found->random.weights, &home.engine, batch, error);
 }
 
 enum status __wrap_llama2_forward(struct llama2 *model, const int32_t *tokens, size_t count,

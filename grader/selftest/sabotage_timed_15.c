@@ -27,7 +27,7 @@ enum status __wrap_many_rig_store(struct many_rig *rig, const struct many_sums *
  */
 static bool elsewhere;
 
-/* "part_of_it": all elements but the last four. */
+/* "part_of_it": all elements but the last eight. */
 enum status __wrap_many_all_reduce(struct comm *comm, const struct many_all_reduce *reduce,
                                    device_stream stream, struct error *error) {
     struct many_all_reduce some = *reduce;
@@ -35,7 +35,7 @@ enum status __wrap_many_all_reduce(struct comm *comm, const struct many_all_redu
     if (anywhere_try() || (moved && !elsewhere)) {
         return STATUS_OK;
     }
-    some.count -= chosen_mistake() == MISTAKE_part_of_it ? 4 : 0;
+    some.count -= chosen_mistake() == MISTAKE_part_of_it ? 8 : 0;
     return __real_many_all_reduce(comm, &some, stream, error);
 }
 
