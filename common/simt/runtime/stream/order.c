@@ -64,9 +64,13 @@ void order_learn(struct order_clock *clock, const struct order_clock *from) {
 }
 
 bool order_has_news(const struct order_clock *clock, const struct order_clock *from) {
+    size_t both = from->count < clock->count ? from->count : clock->count;
     bool news = false;
-    for (size_t n = 0; !news && n < from->count; n++) {
-        news = from->pieces[n] > known(clock, n);
+    for (size_t n = 0; n < both; n++) {
+        news |= from->pieces[n] > clock->pieces[n];
+    }
+    for (size_t n = both; !news && n < from->count; n++) {
+        news = from->pieces[n] > 0;
     }
     return news;
 }
@@ -390,10 +394,15 @@ static void fence(struct runtime *runtime, struct CUstream_st *stream, unsigned 
 static void look(struct runtime *runtime, struct CUstream_st *stream, unsigned how,
                  uint64_t address, uint32_t bytes) {
     struct flag_news news = {{0}, {0}};
+    bool acquires = (how & SIMT_ORDER_ACQUIRES) != 0;
+    if (!flag_has_news(runtime->order.flags, address, bytes,
+                       acquires ? &stream->clock : &stream->seen, &stream->reads)) {
+        return;
+    }
     flag_look(runtime->order.flags, address, bytes, &news);
     order_learn(&stream->reads, &stream->clock);
     come_after(runtime, &stream->reads, &news.reads);
-    if ((how & SIMT_ORDER_ACQUIRES) != 0) {
+    if (acquires) {
         come_after(runtime, &stream->clock, &news.clock);
     } else {
         order_learn(&stream->seen, &news.clock);
