@@ -181,8 +181,14 @@ static bool meet_in_page(const struct page *first, const struct page *second, bo
     return false;
 }
 
+static bool is_in(const struct page *page, const struct simt_extent *window) {
+    return window == NULL ||
+           (page->number << PAGE_SHIFT) - window->begin < window->end - window->begin;
+}
+
 bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
-                          bool reads_too, struct simt_meeting *meeting) {
+                          bool reads_too, const struct simt_extent *where,
+                          struct simt_meeting *meeting) {
     bool met = false, walks_first = first->pages < second->pages;
     const struct simt_footprint *walked = walks_first ? first : second;
     const struct simt_footprint *searched = walks_first ? second : first;
@@ -190,7 +196,7 @@ bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_
         const struct page *other =
             find_page(searched->buckets[bucket_of(page->number)], page->number);
         struct simt_meeting here;
-        if (other != NULL &&
+        if (other != NULL && is_in(page, where) &&
             meet_in_page(walks_first ? page : other, walks_first ? other : page, reads_too,
                          &here) &&
             (!met || here.address < meeting->address)) { /* pages come in any order */
