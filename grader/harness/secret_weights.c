@@ -53,9 +53,10 @@ static enum status synchronize(void *context) {
     return STATUS_OK;
 }
 
-static enum status send(const struct secret_weights *all, void **given, struct error *error) {
-    TRY(device_alloc(given, all->count, error));
-    enum status status = device_write(*given, all->bytes, all->count, NULL, error);
+enum status secret_weights_send(const void *weights, size_t bytes, void **given,
+                                struct error *error) {
+    TRY(device_alloc(given, bytes, error));
+    enum status status = device_write(*given, weights, bytes, NULL, error);
     if (status != STATUS_OK) {
         device_free(*given);
         *given = NULL;
@@ -76,7 +77,7 @@ enum status secret_weights_write(secret_weights_create *create, const void *mode
                                   .synchronize = synchronize};
     *given = NULL;
     enum status status = create(&engine, model);
-    status = status == STATUS_OK ? send(&all, given, error) : status;
+    status = status == STATUS_OK ? secret_weights_send(all.bytes, all.count, given, error) : status;
     free(all.bytes);
     return status;
 }

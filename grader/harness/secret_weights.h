@@ -42,6 +42,10 @@ typedef enum status secret_weights_create(const struct engine *engine, const voi
 MUST_CHECK enum status secret_weights_write(secret_weights_create *create, const void *model,
                                             void **given, struct error *error);
 
+/** Writes what a model sends, which the caller knows. @param given as above */
+MUST_CHECK enum status secret_weights_send(const void *weights, size_t bytes, void **given,
+                                           struct error *error);
+
 #ifdef __cplusplus
 }
 #endif
