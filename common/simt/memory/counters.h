@@ -53,6 +53,8 @@ struct simt_counters {
     uint64_t bulk_requests, bulk_bytes; /**< copies by the TMA; bytes that they move, of a multicast
                                              once */
     uint64_t multicast_bytes; /**< bytes that multicasts bring to shared memory, of all blocks */
+    uint64_t peer_requests;   /**< of those to shared memory (atomics, too): to another block's */
+    uint64_t peer_bytes;      /**< that their lanes asked for */
     uint64_t barriers;        /**< warp arrivals */
     uint64_t divergent_branches;
 

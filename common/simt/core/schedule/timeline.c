@@ -10,6 +10,7 @@ enum {
     WINDOWS = 32,       /* in which a warp is followed, at least, where there are blocks enough */
     WARPS_OF_ONE = 512, /* warps of a launch for one more window */
     LOAD_NOMINAL = SIMT_LOAD_NOMINAL, /* to find the longest chain; taken out again */
+    PEER_LATENCY = 200,               /* of a load from another block's shared memory */
     GROUPS = 8 /* of asynchronous copies that a warp may wait for one by one */
 };
 
@@ -30,6 +31,8 @@ struct simt_timeline {
     uint64_t loads;             /* so far, whether they wait for each other or not */
     struct moment copies;       /* when the asynchronous copies not yet in a group are done */
     struct moment done[GROUPS]; /* the same for the latest groups; [0] the newest */
+    struct moment started;      /* the latest instruction of the kernel itself */
+    uint32_t latest;            /* its place */
     struct moment ready[];      /* (registers): when a register's value is there */
 };
 
@@ -167,6 +170,8 @@ static void step_own(struct simt_timeline *t, const struct simt_code *code, uint
         start = later(start, t->ready[code->uses.list[r]]);
     }
     t->last = later(t->last, start);
+    t->started = start;
+    t->latest = pc;
     t->machine += i->machine;
     struct moment done = is_load(i) ? after(start, 0, 1) : after(start, i->latency, 0);
     done.cause = cause_of(i);
@@ -191,6 +196,17 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     }
     bool barrier = i->op_class == SIMT_CLASS_BARRIER;
     note_wait(t, code, pc, before, barrier ? SIMT_WAIT_BARRIER : t->last.cause);
+}
+
+void simt_timeline_reach_peer(struct simt_timeline *t) {
+    const struct simt_instruction *i = &t->code->instructions[t->latest];
+    const uint32_t *uses = &t->code->uses.start[2 * (size_t)t->latest];
+    struct moment done = after(t->started, PEER_LATENCY, 0);
+    done.cause = SIMT_WAIT_SHARED;
+    t->loads -= is_load(i);
+    for (uint32_t w = uses[1]; w < uses[2] && i->dst_count > 0; w++) {
+        t->ready[t->code->uses.list[w]] = done;
+    }
 }
 
 void simt_timeline_hold(struct simt_timeline *t, uint64_t cycles) {

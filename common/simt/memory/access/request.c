@@ -163,6 +163,14 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     return true;
 }
 
+/* For the model of time. */
+static void count_peer(const struct simt_request *part) {
+    struct simt_counters *counters = part->warp->block->counters;
+    counters->peer_requests++;
+    counters->peer_bytes += (uint64_t)__builtin_popcount(part->mask) * part->bytes;
+    part->warp->reached_peer = true;
+}
+
 SIMT_COLD void simt_request_split(const struct simt_request *request, simt_move *move) {
     uint64_t addresses[SIMT_LANES];
     uint32_t rest = request->mask;
@@ -180,6 +188,9 @@ SIMT_COLD void simt_request_split(const struct simt_request *request, simt_move 
                 return;
             }
             counted = true;
+        }
+        if (simt_request_is_remote(&part.request)) {
+            count_peer(&part.request);
         }
         move(&part.request);
     }

@@ -31,6 +31,10 @@ static const double CLOSE_ENOUGH = 0.01;
 /** A multiprocessor that has blocks for no more of the time counts as idle. */
 static const double IDLE = 0.1;
 
+/* Shared memory of other blocks of the cluster, cycles of a multiprocessor. */
+static const double PEER_BYTES = 8;   /* in a cycle */
+static const double PEER_REQUEST = 0; /* more for each request of a warp */
+
 enum {
     LANES = 32,
     SCHEDULERS = 4,
@@ -78,8 +82,9 @@ static double missed_sectors(const struct simt_counters *c) {
 static double l1_cycles(const struct simt_gpu *gpu, const struct simt_counters *c) {
     double local_lines = (double)c->local_sectors * SECTOR_BYTES / LINE_BYTES;
     double wavefronts = (double)c->shared_load_wavefronts + (double)c->shared_store_wavefronts;
+    double peers = (double)c->peer_bytes / PEER_BYTES + (double)c->peer_requests * PEER_REQUEST;
     double passes = (double)c->global_lines + local_lines + wavefronts + (double)c->atomic_serial;
-    return passes * LINE_BYTES / gpu->l1_bytes_per_clock +
+    return passes * LINE_BYTES / gpu->l1_bytes_per_clock + peers +
            missed_sectors(c) * SECTOR_BYTES / FILL_BYTES;
 }
 

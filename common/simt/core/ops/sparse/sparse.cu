@@ -258,13 +258,10 @@ void place_of(unsigned lane, unsigned number, unsigned *row, unsigned *column) {
     *column = lane % 4 * 2 + number % 2;
 }
 
+input *d_in;
+output *d_out;
+
 bool run(const product &p, const input &in, output *out) {
-    static input *d_in = NULL;
-    static output *d_out = NULL;
-    if (d_in == NULL && (cudaMalloc(&d_in, sizeof *d_in) != cudaSuccess ||
-                         cudaMalloc(&d_out, sizeof *d_out) != cudaSuccess)) {
-        return false;
-    }
     cudaMemcpy(d_in, &in, sizeof in, cudaMemcpyHostToDevice);
     cudaMemset(d_out, 0, sizeof *d_out);
     p.kernel<<<1, p.threads>>>(d_in, d_out);
@@ -396,7 +393,8 @@ int main(int argc, char **argv) {
         fprintf(stderr, "sparse: usage: sparse layout|random [NAME]\n");
         return 2;
     }
-    bool right = true;
+    bool right = cudaMalloc(&d_in, sizeof *d_in) == cudaSuccess &&
+                 cudaMalloc(&d_out, sizeof *d_out) == cudaSuccess;
     for (const product &p : products) {
         if (argc > 2 && strcmp(argv[2], p.name) != 0) {
             continue;
@@ -406,5 +404,7 @@ int main(int argc, char **argv) {
         }
         right = (!layout || print_layout(p)) && right;
     }
+    cudaFree(d_in);
+    cudaFree(d_out);
     return right ? 0 : 1;
 }
