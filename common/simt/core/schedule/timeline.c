@@ -10,7 +10,7 @@ enum {
     WINDOWS = 32,       /* in which a warp is followed, at least, where there are blocks enough */
     WARPS_OF_ONE = 512, /* warps of a launch for one more window */
     LOAD_NOMINAL = SIMT_LOAD_NOMINAL, /* to find the longest chain; taken out again */
-    PEER_LATENCY = 200,               /* of a load from another block's shared memory */
+    PEER_LATENCY = 190,               /* of a load from another block's shared memory */
     GROUPS = 8 /* of asynchronous copies that a warp may wait for one by one */
 };
 

@@ -31,9 +31,10 @@ static const double CLOSE_ENOUGH = 0.01;
 /** A multiprocessor that has blocks for no more of the time counts as idle. */
 static const double IDLE = 0.1;
 
-/* Shared memory of other blocks of the cluster, cycles of a multiprocessor. */
-static const double PEER_BYTES = 8;   /* in a cycle */
-static const double PEER_REQUEST = 0; /* more for each request of a warp */
+/* Between the shared memories of a cluster's blocks, bytes a cycle and multiprocessor: the two
+ * multiprocessors of a pair (TPC) have a way of their own, what leaves the pair shares one. Fitted
+ * on `hopper peers`. */
+static const double PAIR_BYTES = 16, FAR_BYTES = 8.5;
 
 enum {
     LANES = 32,
@@ -78,13 +79,18 @@ static double missed_sectors(const struct simt_counters *c) {
     return largest((double)c->global_load_sectors - (double)c->l1_hit_sectors, 0);
 }
 
+/** Cycles of what goes to the shared memory of other blocks: one more a request. */
+static double peer_cycles(const struct simt_counters *c) {
+    double far = (double)c->peer_far_sectors, pair = (double)c->peer_sectors - far;
+    return (double)c->peer_requests + (pair / PAIR_BYTES + far / FAR_BYTES) * SECTOR_BYTES;
+}
+
 /** Cycles of all multiprocessors' L1 and shared memory together. */
 static double l1_cycles(const struct simt_gpu *gpu, const struct simt_counters *c) {
     double local_lines = (double)c->local_sectors * SECTOR_BYTES / LINE_BYTES;
     double wavefronts = (double)c->shared_load_wavefronts + (double)c->shared_store_wavefronts;
-    double peers = (double)c->peer_bytes / PEER_BYTES + (double)c->peer_requests * PEER_REQUEST;
     double passes = (double)c->global_lines + local_lines + wavefronts + (double)c->atomic_serial;
-    return passes * LINE_BYTES / gpu->l1_bytes_per_clock + peers +
+    return passes * LINE_BYTES / gpu->l1_bytes_per_clock + peer_cycles(c) +
            missed_sectors(c) * SECTOR_BYTES / FILL_BYTES;
 }
 
