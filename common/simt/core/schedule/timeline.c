@@ -10,6 +10,7 @@ enum {
     WINDOWS = 32,       /* in which a warp is followed, at least, where there are blocks enough */
     WARPS_OF_ONE = 512, /* warps of a launch for one more window */
     LOAD_NOMINAL = SIMT_LOAD_NOMINAL, /* to find the longest chain; taken out again */
+    CLUSTER_BARRIER = 850,            /* that its acquire waits behind its release */
     PEER_LATENCY = 190,               /* of a load from another block's shared memory */
     GROUPS = 8 /* of asynchronous copies that a warp may wait for one by one */
 };
@@ -158,6 +159,13 @@ static void step_callee(struct simt_timeline *t, const struct simt_instruction *
     close_floor(t, 0);
 }
 
+/* Cycles of a barrier.cluster.wait, but for what the others are late. */
+static uint64_t cluster_barrier(const struct simt_instruction *i) {
+    bool waits = i->source != NULL && ptx_has_modifier(i->source, "wait") &&
+                 ptx_has_modifier(i->source, "cluster");
+    return waits ? CLUSTER_BARRIER : 0;
+}
+
 /* An instruction of the kernel itself: starts when what it reads is there. */
 static void step_own(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
     const struct simt_instruction *i = &code->instructions[pc];
@@ -181,7 +189,7 @@ static void step_own(struct simt_timeline *t, const struct simt_code *code, uint
     if (i->source != NULL && strcmp(i->source->base, "cp") == 0) {
         step_copy(t, i, start);
     } else if (i->op_class == SIMT_CLASS_BARRIER || i->op_class == SIMT_CLASS_CONTROL) {
-        close_floor(t, i->latency);
+        close_floor(t, i->latency + cluster_barrier(i));
     }
 }
 

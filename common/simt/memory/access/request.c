@@ -189,6 +189,7 @@ static void count_peer(const struct simt_request *part) {
     block->counters->peer_requests++;
     block->counters->peer_sectors += sectors;
     block->counters->peer_far_sectors += block->cluster->size > 2 ? sectors : 0;
+    part->home->counters->peer_served_sectors += sectors;
     part->warp->reached_peer = true;
 }
 
@@ -210,7 +211,7 @@ SIMT_COLD void simt_request_split(const struct simt_request *request, simt_move 
             }
             counted = true;
         }
-        if (simt_request_is_remote(&part.request)) {
+        if (simt_request_is_remote(&part.request) && !part.request.async) {
             count_peer(&part.request);
         }
         move(&part.request);

@@ -79,10 +79,13 @@ static double missed_sectors(const struct simt_counters *c) {
     return largest((double)c->global_load_sectors - (double)c->l1_hit_sectors, 0);
 }
 
-/** Cycles of what goes to the shared memory of other blocks: one more a request. */
+/** Cycles of what goes to the shared memory of other blocks, one more a request; or of what they
+ * ask this one for. */
 static double peer_cycles(const struct simt_counters *c) {
     double far = (double)c->peer_far_sectors, pair = (double)c->peer_sectors - far;
-    return (double)c->peer_requests + (pair / PAIR_BYTES + far / FAR_BYTES) * SECTOR_BYTES;
+    double bytes = far > 0 ? FAR_BYTES : PAIR_BYTES;
+    double asks = (double)c->peer_requests + (pair / PAIR_BYTES + far / FAR_BYTES) * SECTOR_BYTES;
+    return largest(asks, (double)c->peer_served_sectors * SECTOR_BYTES / bytes);
 }
 
 /** Cycles of all multiprocessors' L1 and shared memory together. */
