@@ -31,16 +31,23 @@ struct registers {
     uint32_t a[MOST_REGISTERS], b[MOST_REGISTERS], e;
 };
 
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define ONLY_90A(...) __VA_ARGS__
+#else
+#define ONLY_90A(...)
+#endif
+
 /* mma.sp with A and B of two or four registers; D of C type, named by its constraint. */
-#define MMA(NAME, CONSTRAINT, TYPE, SHAPE, FORMATS, SELECTOR, AS, BS, ...)                        \
-    struct NAME {                                                                                 \
-        static __device__ __forceinline__ void run(TYPE *d, const registers &r) {                 \
-            asm volatile("mma.sp::ordered_metadata.sync.aligned." SHAPE ".row.col." FORMATS       \
-                         " {%0, %1, %2, %3}, " AS ", " BS ", {%0, %1, %2, %3}, %4, " SELECTOR ";" \
-                         : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]), "+" CONSTRAINT(d[2]),      \
-                           "+" CONSTRAINT(d[3])                                                   \
-                         : "r"(r.e), __VA_ARGS__);                                                \
-        }                                                                                         \
+#define MMA(NAME, CONSTRAINT, TYPE, SHAPE, FORMATS, SELECTOR, AS, BS, ...)             \
+    struct NAME {                                                                      \
+        static __device__ __forceinline__ void run(TYPE *d, const registers &r) {      \
+            ONLY_90A(asm volatile("mma.sp::ordered_metadata.sync.aligned." SHAPE       \
+                                  ".row.col." FORMATS " {%0, %1, %2, %3}, " AS ", " BS \
+                                  ", {%0, %1, %2, %3}, %4, " SELECTOR ";"              \
+                                  : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]),        \
+                                    "+" CONSTRAINT(d[2]), "+" CONSTRAINT(d[3])         \
+                                  : "r"(r.e), __VA_ARGS__);)                           \
+        }                                                                              \
     };
 #define TWO_REGISTERS "r"(r.a[0]), "r"(r.a[1]), "r"(r.b[0]), "r"(r.b[1])
 #define FOUR_REGISTERS                                                                         \
@@ -91,22 +98,23 @@ __global__ void multiply(const input *in, output *out) {
     struct NAME {                                                                            \
         static __device__ __forceinline__ void run(TYPE *d, const registers &, uint64_t a,   \
                                                    uint64_t b, uint32_t e) {                 \
-            asm volatile("wgmma.mma_async.sp.sync.aligned." FORM                             \
-                         " {%0, %1, %2, %3}, %4, %5, %6, " SELECTOR ", 0" FLAGS ";"          \
-                         : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]), "+" CONSTRAINT(d[2]), \
-                           "+" CONSTRAINT(d[3])                                              \
-                         : "l"(a), "l"(b), "r"(e));                                          \
+            ONLY_90A(asm volatile("wgmma.mma_async.sp.sync.aligned." FORM                    \
+                                  " {%0, %1, %2, %3}, %4, %5, %6, " SELECTOR ", 0" FLAGS ";" \
+                                  : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]),              \
+                                    "+" CONSTRAINT(d[2]), "+" CONSTRAINT(d[3])               \
+                                  : "l"(a), "l"(b), "r"(e));)                                \
         }                                                                                    \
     };
 #define WGMMA_RS(NAME, CONSTRAINT, TYPE, FORM, SELECTOR, FLAGS)                                   \
     struct NAME {                                                                                 \
         static __device__ __forceinline__ void run(TYPE *d, const registers &r, uint64_t,         \
                                                    uint64_t b, uint32_t e) {                      \
-            asm volatile("wgmma.mma_async.sp.sync.aligned." FORM                                  \
+            ONLY_90A(asm volatile(                                                                \
+                         "wgmma.mma_async.sp.sync.aligned." FORM                                  \
                          " {%0, %1, %2, %3}, {%4, %5, %6, %7}, %8, %9, " SELECTOR ", 0" FLAGS ";" \
                          : "+" CONSTRAINT(d[0]), "+" CONSTRAINT(d[1]), "+" CONSTRAINT(d[2]),      \
                            "+" CONSTRAINT(d[3])                                                   \
-                         : "r"(r.a[0]), "r"(r.a[1]), "r"(r.a[2]), "r"(r.a[3]), "l"(b), "r"(e));   \
+                         : "r"(r.a[0]), "r"(r.a[1]), "r"(r.a[2]), "r"(r.a[3]), "l"(b), "r"(e));)  \
         }                                                                                         \
     };
 
@@ -131,7 +139,6 @@ __device__ __forceinline__ uint64_t descriptor(const void *matrix, unsigned lead
 
 template <typename OPERATION, typename TYPE>
 __global__ void multiply_by_warpgroup(const input *in, output *out) {
-#ifdef __CUDA_ARCH_FEAT_SM90_ALL
     __shared__ __align__(1024) unsigned char a[SHARED_A], b[SHARED_B];
     registers r;
     TYPE d[4] = {0, 0, 0, 0};
@@ -144,18 +151,17 @@ __global__ void multiply_by_warpgroup(const input *in, output *out) {
     for (unsigned i = 0; i < MOST_REGISTERS; i++) {
         r.a[i] = in->a[threadIdx.x][i];
     }
-    asm volatile("fence.proxy.async;" ::: "memory");
+    ONLY_90A(asm volatile("fence.proxy.async;" ::: "memory");)
     __syncthreads();
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    ONLY_90A(asm volatile("wgmma.fence.sync.aligned;" ::: "memory");)
     OPERATION::run(d, r, descriptor(a, CHUNK_STRIDE, GROUP_STRIDE),
                    descriptor(b, CHUNK_STRIDE, GROUP_STRIDE), in->e[threadIdx.x]);
-    asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
-                 : "+r"(*(uint32_t *)&d[0]), "+r"(*(uint32_t *)&d[1]), "+r"(*(uint32_t *)&d[2]),
-                   "+r"(*(uint32_t *)&d[3])::"memory");
+    ONLY_90A(asm volatile("wgmma.commit_group.sync.aligned;\nwgmma.wait_group.sync.aligned 0;"
+                          : "+r"(*(uint32_t *)&d[0]), "+r"(*(uint32_t *)&d[1]),
+                            "+r"(*(uint32_t *)&d[2]), "+r"(*(uint32_t *)&d[3])::"memory");)
     for (unsigned i = 0; i < 4; i++) {
         memcpy(&out->d[threadIdx.x][i], &d[i], 4);
     }
-#endif
 }
 
 enum format { F16, BF16, TF32, S8, E4M3, S4 };
