@@ -1,14 +1,30 @@
-/* Each step of the ladder against sums in double; on simt under full checks. gemm16_test has many
- * more shapes for what gemm16() chooses. */
+/* Each step of the ladder, and each of v10's kernels for few rows, against sums in double; on simt
+ * under full checks. gemm16_test has many more shapes for what gemm16() chooses. */
 #include <string.h>
 
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "labs/12_tensor_cores/problem/problem.h"
+#include "solutions/12_tensor_cores/steps/few_rows.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-static void check(const struct gemm16_case *c, const struct gemm16_step *step) {
+/* What runs: a step of the ladder; or one of v10's kernels for few rows. */
+struct way {
+    const char *name;
+    gemm16_function *step;
+    enum status (*few_rows)(const struct gemm16_problem *problem, int shape, unsigned blocks,
+                            device_stream stream, struct error *error);
+    int shape;
+    unsigned blocks;
+};
+
+static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
+    return way->step != NULL ? way->step(&data->problem, data->workspace, NULL, error)
+                             : way->few_rows(&data->problem, way->shape, way->blocks, NULL, error);
+}
+
+static void check(const struct gemm16_case *c, const struct way *way) {
     struct gemm16_data data = {0};
     struct error error = {0};
     char wrong[300] = "";
@@ -17,15 +33,15 @@ static void check(const struct gemm16_case *c, const struct gemm16_step *step) {
         status = gemm16_data_reset(&data, &error);
     }
     if (status == STATUS_OK) {
-        status = step->run(&data.problem, data.workspace, NULL, &error);
+        status = run(&data, way, &error);
     }
     if (status == STATUS_OK) {
         status = gemm16_data_check(&data, wrong, sizeof wrong, &error);
     }
     if (status != STATUS_OK || wrong[0] != '\0') {
-        TEST_FAIL("%s, %zux%zux%zu, %s to %s: %s", step->name, c->M, c->N, c->K,
-                  nn_dtype_name(c->dtype), nn_dtype_name(c->out_dtype),
-                  status == STATUS_OK ? wrong : error.message);
+        TEST_FAIL("%s %d of %u blocks, %zux%zux%zu, %s to %s: %s", way->name, way->shape,
+                  way->blocks, c->M, c->N, c->K, nn_dtype_name(c->dtype),
+                  nn_dtype_name(c->out_dtype), status == STATUS_OK ? wrong : error.message);
     }
     gemm16_data_free(&data);
 }
@@ -63,7 +79,8 @@ C_TEST(steps, each_equals_the_oracle) {
             struct gemm16_case c = step_cases[n];
             c.dtype = (i + n) % 2 == 0 ? NN_BF16 : NN_F16;
             c.out_dtype = n == 2 ? NN_F32 : c.dtype;
-            check(&c, &steps[i]);
+            const struct way way = {.name = steps[i].name, .step = steps[i].run};
+            check(&c, &way);
         }
     }
     if (code > 0 && code < 80) {
@@ -95,4 +112,40 @@ C_TEST(steps, say_what_GPU_they_need) {
     }
     EXPECT_OK(device_synchronize(NULL, NULL));
     gemm16_data_free(&data);
+}
+
+/* A kernel with clusters of 1, 2, 4 or 8 blocks, of which some have no part of K. */
+static void check_few_rows(struct way way, const struct gemm16_few_shape *shape) {
+    for (way.blocks = 1; way.blocks <= 8; way.blocks *= 2) {
+        const struct gemm16_case c = {.M = way.blocks == 2 ? 1 : shape->rows + 3,
+                                      .N = way.blocks == 8 ? 35 : 136,
+                                      .K = way.blocks == 4 ? 200 : 1032,
+                                      .dtype = way.blocks % 4 == 0 ? NN_BF16 : NN_F16,
+                                      .out_dtype = way.blocks == 8   ? NN_F32
+                                                   : way.blocks == 4 ? NN_BF16
+                                                                     : NN_F16,
+                                      .bias = true,
+                                      .bias_is_float = way.blocks == 1,
+                                      .activate = way.blocks > 2,
+                                      .f = NN_GELU,
+                                      .residual = way.blocks == 2};
+        check(&c, &way);
+    }
+}
+
+C_TEST(steps, few_rows_by_each_kernel) {
+    int count;
+    const struct gemm16_few_shape *shapes = gemm16_stream_shapes(&count);
+    if (code_of_gpu() < 90) {
+        TEST_SKIP("needs clusters, of a GPU since Hopper");
+    }
+    for (int i = 0; i < count; i++) {
+        check_few_rows((struct way){.name = "stream", .few_rows = gemm16_stream, .shape = i},
+                       &shapes[i]);
+    }
+    shapes = gemm16_narrow_shapes(&count);
+    for (int i = 0; i < count; i++) {
+        check_few_rows((struct way){.name = "narrow", .few_rows = gemm16_narrow, .shape = i},
+                       &shapes[i]);
+    }
 }
