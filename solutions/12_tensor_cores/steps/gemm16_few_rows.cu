@@ -11,9 +11,7 @@ bool gemm16_few_rows_can(const struct gemm16_problem *p) {
 
 enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                             device_stream stream, struct error *error) {
-    size_t wave = (size_t)gpu->multiprocessors;
-    if (p->M <= 8) {
-        return gemm16_stream(p, (p->N + 15) / 16 <= wave ? 0 : 1, 1, stream, error);
-    }
-    return gemm16_stream(p, 2, 1, stream, error);
+    bool narrow = (p->N + 15) / 16 <= (size_t)gpu->multiprocessors;
+    int shape = p->M <= 8 ? (narrow ? 0 : 1) : narrow ? 2 : 3;
+    return gemm16_stream(p, shape, 1, stream, error);
 }

@@ -19,7 +19,7 @@ enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *worksp
                          "code for %d.x",
                          gpu.major);
     }
-    if (gemm16_few_rows_can(problem)) {
+    if (problem->M <= 16 && gemm16_few_rows_can(problem)) {
         return gemm16_few_rows(problem, &gpu, stream, error);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
