@@ -22,7 +22,7 @@ struct gemm16_few_shape {
     size_t k;       /**< elements of K that a block takes in one step */
 };
 
-/** @return whether gemm16_stream(), gemm16_narrow() and gemm16_few_rows() take the problem: at most
+/** @return whether gemm16_stream() and gemm16_few_rows() take the problem: at most
  *          GEMM16_FEW_ROWS rows, rows of in and weight are whole 16-byte pieces, aligned, no factor
  *          is transposed, and K is not 0 */
 bool gemm16_few_rows_can(const struct gemm16_problem *problem);
@@ -35,19 +35,25 @@ MUST_CHECK enum status gemm16_few_rows(const struct gemm16_problem *problem,
 /** @return the kernels of gemm16_stream(): weights go from memory straight into registers. */
 const struct gemm16_few_shape *gemm16_stream_shapes(int *count);
 
-/** @return the kernels of gemm16_narrow(): tiles of cp.async with few columns. */
-const struct gemm16_few_shape *gemm16_narrow_shapes(int *count);
+/** From compute capability 8.0 on. @param shape index of the kernel */
+MUST_CHECK enum status gemm16_stream(const struct gemm16_problem *problem, int shape,
+                                     device_stream stream, struct error *error);
+
+/** @return the kernels of gemm16_bulk(): weights come by the TMA. */
+const struct gemm16_few_shape *gemm16_bulk_shapes(int *count);
+
+/** @return whether there is code of gemm16_bulk() for this GPU, a Hopper, and gemm16_few_rows_can()
+ */
+bool gemm16_bulk_can(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
 /**
- * From compute capability 8.0 on.
+ * What gemm16_bulk_can() allows.
  *
  * @param shape index of the kernel
- * @param blocks that split K, a cluster: 1, or from compute capability 9.0 on 2, 4 or 8
+ * @param blocks of a cluster, which split K: 1, 2, 4 or 8
  */
-MUST_CHECK enum status gemm16_stream(const struct gemm16_problem *problem, int shape,
-                                     unsigned blocks, device_stream stream, struct error *error);
-MUST_CHECK enum status gemm16_narrow(const struct gemm16_problem *problem, int shape,
-                                     unsigned blocks, device_stream stream, struct error *error);
+MUST_CHECK enum status gemm16_bulk(const struct gemm16_problem *problem, int shape, unsigned blocks,
+                                   device_stream stream, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -13,5 +13,5 @@ enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_
                             device_stream stream, struct error *error) {
     bool narrow = (p->N + 15) / 16 <= (size_t)gpu->multiprocessors;
     int shape = p->M <= 8 ? (narrow ? 0 : 1) : narrow ? 2 : 3;
-    return gemm16_stream(p, shape, 1, stream, error);
+    return gemm16_stream(p, shape, stream, error);
 }

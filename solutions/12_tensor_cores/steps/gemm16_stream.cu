@@ -16,18 +16,19 @@
  *       second mma      4 5 6 7      12 ...       20 ...       28 ...        words 2 and 3
  *
  *   Each load is 16 bytes, and four lanes read 64 bytes of a row. No ldmatrix, no swizzle.
- * - The warps of a block have the same weights' rows and different parts of K, and so have the
- *   blocks of a cluster. Sums are added in the order of the warps, then, through distributed shared
- *   memory, in that of the blocks: the same bits every time, no workspace and no second kernel.
+ * - The warps of a block have the same weights' rows and different parts of K. Their sums meet in
+ *   shared memory and are added in the order of the warps: the same bits every time.
  *
- * Bytes: 2 N K, and in from L2. Compute capability 8.0; clusters from 9.0 on.
+ * Blocks of a cluster that share K, too, were slower at all of 42 shapes of 1 to 16 rows (H100);
+ * so were more bytes in flight in fewer warps.
+ *
+ * Bytes: 2 N K, and `in` from L2. Compute capability 8.0.
  */
 #include "common/cuda/memory.cuh"
 #include "common/cuda/mma.cuh"
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
-#include "solutions/12_tensor_cores/steps/split_cluster.cuh"
 
 namespace {
 
@@ -41,8 +42,8 @@ template <typename E_, int ROWS_, int WEIGHTS_, int WARPS_, int DEPTH_> struct s
     static constexpr int PIECE = 32;          /* elements of K that four lanes load */
 };
 
-/* Sixteen bytes of each row that the thread reads. */
-template <typename T> struct weights_ahead { uint4 x[T::DEPTH][T::HALVES]; };
+/* Sixteen bytes of each row that the thread reads: of weight, and of `in`. */
+template <typename T> struct loaded { uint4 weight[T::DEPTH][T::HALVES], in[T::DEPTH][T::TILES]; };
 
 /* Where a thread reads: its row of each group of eight, from its first element of K on. */
 template <typename T> struct stream_rows {
@@ -75,38 +76,39 @@ __device__ __forceinline__ struct stream_rows<T> rows_of_thread(const struct gem
 
 /* Starts loading the pieces from element `at` of K on; zeros outside. */
 template <typename T>
-__device__ __forceinline__ void load_weights(struct weights_ahead<T> &w,
-                                             const struct stream_rows<T> &r, size_t at) {
+__device__ __forceinline__ void load_pieces(struct loaded<T> &w, const struct stream_rows<T> &r,
+                                            size_t at) {
+    const uint4 zeros = make_uint4(0, 0, 0, 0);
 #pragma unroll
     for (int d = 0; d < T::DEPTH; d++) {
+        size_t k = at + d * T::PIECE;
 #pragma unroll
         for (int i = 0; i < T::HALVES; i++) {
-            size_t k = at + d * T::PIECE;
-            w.x[d][i] = r.has_weight[i] && k < r.left ? load_no_allocate(r.weight[i] + k)
-                                                      : make_uint4(0, 0, 0, 0);
+            bool inside = r.has_weight[i] && k < r.left;
+            w.weight[d][i] = inside ? load_no_allocate(r.weight[i] + k) : zeros;
+        }
+#pragma unroll
+        for (int i = 0; i < T::TILES; i++) {
+            bool inside = r.has_in[i] && k < r.left;
+            w.in[d][i] = inside ? __ldg((const uint4 *)(r.in[i] + k)) : zeros;
         }
     }
 }
 
-/* sums += what was loaded, times the same pieces of `in`. */
+/* sums += the products of what was loaded. */
 template <typename T>
-__device__ __forceinline__ void multiply_weights(float (*sums)[4], const struct weights_ahead<T> &w,
-                                                 const struct stream_rows<T> &r, size_t at) {
+__device__ __forceinline__ void multiply_pieces(float (*sums)[4], const struct loaded<T> &w) {
 #pragma unroll
     for (int d = 0; d < T::DEPTH; d++) {
-        uint4 low = w.x[d][0], high = make_uint4(0, 0, 0, 0);
+        uint4 low = w.weight[d][0], high = make_uint4(0, 0, 0, 0);
         if (T::HALVES == 2) {
-            high = w.x[d][T::HALVES - 1];
+            high = w.weight[d][T::HALVES - 1];
         }
         const struct fragment first = {{low.x, high.x, low.y, high.y}};
         const struct fragment second = {{low.z, high.z, low.w, high.w}};
 #pragma unroll
         for (int i = 0; i < T::TILES; i++) {
-            size_t k = at + d * T::PIECE;
-            uint4 x = make_uint4(0, 0, 0, 0);
-            if (r.has_in[i] && k < r.left) {
-                x = __ldg((const uint4 *)(r.in[i] + k));
-            }
+            uint4 x = w.in[d][i];
             mma_m16n8k16(sums[i], first, x.x, x.y, typename T::E());
             mma_m16n8k16(sums[i], second, x.z, x.w, typename T::E());
         }
@@ -132,25 +134,23 @@ __device__ __forceinline__ void store_result(const struct gemm16_epilogue &f, fl
     }
 }
 
-/* grid: (tiles of weight) * blocks of a cluster, tiles of `in` */
+/* grid: tiles of weight, tiles of `in` */
 template <typename T>
 __global__ void __launch_bounds__(T::THREADS)
-    gemm16_stream_weights(const struct gemm16_problem p, unsigned blocks,
-                          const struct gemm16_epilogue f) {
+    gemm16_stream_weights(const struct gemm16_problem p, const struct gemm16_epilogue f) {
     __shared__ float all_sums[T::WARPS][T::ROWS * T::PITCH];
-    unsigned rank = blockIdx.x % blocks, warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    size_t n0 = (size_t)(blockIdx.x / blocks) * T::WEIGHTS, m0 = (size_t)blockIdx.y * T::ROWS;
-    constexpr size_t STEP = T::DEPTH * T::PIECE;
-    size_t at = (rank * T::WARPS + warp) * STEP, advance = blocks * T::WARPS * STEP;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    size_t n0 = (size_t)blockIdx.x * T::WEIGHTS, m0 = (size_t)blockIdx.y * T::ROWS;
+    constexpr size_t STEP = T::DEPTH * T::PIECE, ADVANCE = T::WARPS * STEP;
     const struct stream_rows<T> rows = rows_of_thread<T>(p, m0, n0);
-    struct weights_ahead<T> w[2];
+    struct loaded<T> w[2];
     float sums[T::TILES][4] = {};
-    load_weights<T>(w[0], rows, at);
-    for (; at < p.K; at += 2 * advance) {
-        load_weights<T>(w[1], rows, at + advance);
-        multiply_weights<T>(sums, w[0], rows, at);
-        load_weights<T>(w[0], rows, at + 2 * advance);
-        multiply_weights<T>(sums, w[1], rows, at + advance);
+    load_pieces<T>(w[0], rows, warp * STEP);
+    for (size_t at = warp * STEP; at < p.K; at += 2 * ADVANCE) {
+        load_pieces<T>(w[1], rows, at + ADVANCE);
+        multiply_pieces<T>(sums, w[0]);
+        load_pieces<T>(w[0], rows, at + 2 * ADVANCE);
+        multiply_pieces<T>(sums, w[1]);
     }
 #pragma unroll
     for (int i = 0; i < T::TILES; i++) {
@@ -162,55 +162,34 @@ __global__ void __launch_bounds__(T::THREADS)
     }
     __syncthreads();
     for (unsigned i = threadIdx.x; i < T::ROWS * T::WEIGHTS; i += T::THREADS) {
-        unsigned in_sums = i / T::WEIGHTS * T::PITCH + i % T::WEIGHTS;
         size_t m = m0 + i / T::WEIGHTS, n = n0 + i % T::WEIGHTS;
         float x = 0.0f;
 #pragma unroll
         for (int part = 0; part < T::WARPS; part++) {
-            x += all_sums[part][in_sums];
-        }
-        if (blocks > 1) {
-            all_sums[0][in_sums] = x;
-        } else if (m < p.M && n < p.N) {
-            store_result<typename T::E>(f, x, m, n);
-        }
-    }
-    if (blocks == 1) {
-        return;
-    }
-    meet_blocks();
-    unsigned share = (T::ROWS * T::WEIGHTS + blocks - 1) / blocks;
-    unsigned end = min((rank + 1) * share, (unsigned)(T::ROWS * T::WEIGHTS));
-    for (unsigned i = rank * share + threadIdx.x; i < end; i += T::THREADS) {
-        size_t m = m0 + i / T::WEIGHTS, n = n0 + i % T::WEIGHTS;
-        const float *own = &all_sums[0][i / T::WEIGHTS * T::PITCH + i % T::WEIGHTS];
-        float x = 0.0f;
-        for (unsigned block = 0; block < blocks; block++) {
-            x += load_from_block(own, block);
+            x += all_sums[part][i / T::WEIGHTS * T::PITCH + i % T::WEIGHTS];
         }
         if (m < p.M && n < p.N) {
             store_result<typename T::E>(f, x, m, n);
         }
     }
-    meet_blocks(); /* no block exits while others read its sums */
 }
 
 template <typename T>
-enum status launch(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
-                   struct error *error) {
-    dim3 grid((unsigned)((p->N + T::WEIGHTS - 1) / T::WEIGHTS) * blocks,
+enum status launch(const struct gemm16_problem *p, device_stream stream, struct error *error) {
+    dim3 grid((unsigned)((p->N + T::WEIGHTS - 1) / T::WEIGHTS),
               (unsigned)((p->M + T::ROWS - 1) / T::ROWS));
-    return launch_clusters<gemm16_stream_weights<T>>(p, grid, T::THREADS, 0, blocks, stream, error);
+    gemm16_stream_weights<T><<<grid, T::THREADS, 0, stream>>>(*p, gemm16_epilogue_of(p));
+    return device_launched("gemm16_stream_weights", error);
 }
 
 } // namespace
 
 /* SHAPE(rows of `in`, rows of weight, warps, depth) */
-#define SHAPES           \
-    SHAPE(8, 8, 24, 1)   \
-    SHAPE(8, 16, 16, 1)  \
-    SHAPE(16, 16, 24, 1) \
-    SHAPE(16, 16, 8, 2)
+#define SHAPES          \
+    SHAPE(8, 8, 24, 1)  \
+    SHAPE(8, 16, 16, 1) \
+    SHAPE(16, 8, 24, 1) \
+    SHAPE(16, 16, 16, 1)
 
 const struct gemm16_few_shape *gemm16_stream_shapes(int *count) {
 #define SHAPE(rows, weights, warps, depth) {rows, weights, (warps) * (depth)*32},
@@ -220,15 +199,14 @@ const struct gemm16_few_shape *gemm16_stream_shapes(int *count) {
     return shapes;
 }
 
-enum status gemm16_stream(const struct gemm16_problem *p, int shape, unsigned blocks,
-                          device_stream stream, struct error *error) {
+enum status gemm16_stream(const struct gemm16_problem *p, int shape, device_stream stream,
+                          struct error *error) {
     return for_element(p->dtype, [&](auto type) {
         typedef typename decltype(type)::E E;
-        typedef enum status launcher(const struct gemm16_problem *, unsigned, device_stream,
-                                     struct error *);
+        typedef enum status launcher(const struct gemm16_problem *, device_stream, struct error *);
 #define SHAPE(rows, weights, warps, depth) launch<stream_shape<E, rows, weights, warps, depth>>,
         static launcher *const launchers[] = {SHAPES};
 #undef SHAPE
-        return launchers[shape](p, blocks, stream, error);
+        return launchers[shape](p, stream, error);
     });
 }

@@ -201,6 +201,8 @@ __global__ void __launch_bounds__(T::THREADS)
     typedef typename T::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *stages = (E *)shared_bytes;
+    unsigned first = shared_address(shared_bytes);
+    constexpr unsigned STAGE_BYTES = T::STAGE * sizeof(E);
     const struct work_tile p = tile_origin<T>(o);
     const E *in = (const E *)o.in + (T::IN_TRANSPOSED ? 0 : (size_t)p.m * o.K);
     const E *weight = (const E *)o.weight + (T::WEIGHT_TRANSPOSED ? 0 : (size_t)p.n * o.K);
@@ -215,8 +217,8 @@ __global__ void __launch_bounds__(T::THREADS)
         E *stage = stages + to * T::STAGE;
         size_t k = p.k + (size_t)step * BK;
         if (step < steps && (T::WHOLE_PIECES || o.vector)) {
-            start_copies<PARTS>(of_in, shared_address(stage), part);
-            start_copies<PARTS>(of_weight, shared_address(stage + T::BM * BK), part);
+            start_copies<PARTS>(of_in, first + to * STAGE_BYTES, part);
+            start_copies<PARTS>(of_weight, first + to * STAGE_BYTES + T::BM * BK * 2, part);
         } else if (!T::WHOLE_PIECES && step < steps && part == 0) {
             load_factor<T::IN_TRANSPOSED, T::BM, T::THREADS, T::TRANSPOSED>(
                 stage, in, f.M, p.m, o.K, k, false, words_of<T>(o, f));
@@ -241,14 +243,13 @@ __global__ void __launch_bounds__(T::THREADS)
     struct fragments<T> fragments[2];
     float sums[T::MS][T::NS][4] = {};
     if (steps > 0) {
-        load_fragments<T>(fragments[0], stages, 0);
+        load_fragments<T>(fragments[0], first, 0);
     }
     int at = 0, fill = T::STAGES - 1; /* stages to multiply and to fill */
     for (unsigned step = 0; step < steps; step++) {
         int next = at + 1 == T::STAGES ? 0 : at + 1;
-        multiply_stage<T>(sums, fragments, stages + at * T::STAGE,
-                          step + 1 < steps ? stages + next * T::STAGE : NULL, next_has_arrived,
-                          [&](int depth) {
+        multiply_stage<T>(sums, fragments, first + at * STAGE_BYTES, first + next * STAGE_BYTES,
+                          step + 1 < steps, next_has_arrived, [&](int depth) {
                               if (depth < PARTS) {
                                   load(step + T::STAGES - 1, fill, depth);
                               }

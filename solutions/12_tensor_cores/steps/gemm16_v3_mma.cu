@@ -52,9 +52,9 @@ __global__ void __launch_bounds__(T::THREADS)
         copy_tile<T::BM, T::THREADS>(stage, p.in, m0, p.M, k, p.K);
         copy_tile<T::BN, T::THREADS>(stage + T::BM * BK, p.weight, n0, p.N, k, p.K);
         __syncthreads();
-        load_fragments<T>(f[0], stage, 0);
+        load_fragments<T>(f[0], shared_address(stage), 0);
         multiply_stage<T>(
-            sums, f, stage, NULL, []() {}, [](int) {});
+            sums, f, shared_address(stage), 0, false, []() {}, [](int) {});
         __syncthreads();
     }
     for_each_eight<T>(shared_bytes, sums, m0, n0,

@@ -57,51 +57,68 @@ template <typename E> __device__ __forceinline__ E *piece_at(E *stage, int row, 
     return stage + row * BK + ((piece ^ (row % PIECES)) * (16 / (int)sizeof(E)));
 }
 
+/* The same as an address in shared memory. */
+__device__ __forceinline__ unsigned piece_address(unsigned stage, int row, int piece) {
+    return stage + row * (BK * 2) + (piece ^ row % PIECES) * 16;
+}
+
 /* Where a piece of a row of K lies in a stage of a transposed factor. */
-template <typename E>
-__device__ __forceinline__ E *transposed_piece_at(E *stage, int k, int piece) {
-    return piece_at(stage + piece / PIECES * (BK * BK), k, piece % PIECES);
-}
-
-/* 16 x 16 of `in`, as mma's left factor: rows from m on, elements 16 depth and up. */
-template <bool TRANSPOSED, typename E>
-__device__ __forceinline__ struct fragment load_left(E *in, int m, int depth, int lane) {
-    if constexpr (TRANSPOSED) {
-        int k = depth * 16 + lane / 16 * 8 + lane % 8;
-        return ldmatrix_x4<true>(transposed_piece_at(in, k, m / 8 + lane / 8 % 2));
-    } else {
-        return ldmatrix_x4(piece_at(in, m + lane % 16, 2 * depth + lane / 16));
-    }
-}
-
-/* The same of `weight`, as two right factors: columns from n on. */
-template <bool TRANSPOSED, typename E>
-__device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth, int lane) {
-    if constexpr (TRANSPOSED) {
-        int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
-        return ldmatrix_x4<true>(transposed_piece_at(weight, k, n / 8 + lane / 16));
-    } else {
-        int row = n + lane / 16 * 8 + lane % 8;
-        return ldmatrix_x4(piece_at(weight, row, 2 * depth + lane / 8 % 2));
-    }
+__device__ __forceinline__ unsigned transposed_piece_address(unsigned stage, int k, int piece) {
+    return piece_address(stage + piece / PIECES * (BK * BK * 2), k, piece % PIECES);
 }
 
 /* What a warp multiplies at a depth: sixteen elements of K. */
 template <typename T> struct fragments { struct fragment a[T::MS], b[T::NS / 2]; };
 
+/* 16 x 16 of `in`, as mma's left factors: elements 16 depth and up of rows m0 to m0 + WM. 16 rows
+   below, a piece lies 16 rows further, and depth changes bits of its place that the lane's piece
+   does not have: so the loads of all depths and rows share one register. */
 template <typename T>
-__device__ __forceinline__ void load_fragments(struct fragments<T> &f, const typename T::E *stage,
-                                               int depth) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int m0 = warp / T::WARPS_N * T::WM, n0 = warp % T::WARPS_N * T::WN;
+__device__ __forceinline__ void load_left(struct fragment *a, unsigned stage, int m0, int depth) {
+    int lane = threadIdx.x % 32;
+    if constexpr (T::IN_TRANSPOSED) {
+        int k = depth * 16 + lane / 16 * 8 + lane % 8;
 #pragma unroll
-    for (int m = 0; m < T::MS; m++) {
-        f.a[m] = load_left<T::IN_TRANSPOSED>(stage, m0 + m * 16, depth, lane);
-    }
+        for (int m = 0; m < T::MS; m++) {
+            int piece = (m0 + m * 16) / 8 + lane / 8 % 2;
+            a[m] = ldmatrix_x4<true>(transposed_piece_address(stage, k, piece));
+        }
+    } else {
+        unsigned at = (m0 + lane % 16) * (BK * 2), piece = ((lane / 16) ^ (lane % 8)) * 16;
 #pragma unroll
-    for (int n = 0; n < T::NS / 2; n++) {
-        f.b[n] = load_right<T::WEIGHT_TRANSPOSED>(stage + T::BM * BK, n0 + n * 16, depth, lane);
+        for (int m = 0; m < T::MS; m++) {
+            a[m] = ldmatrix_x4(stage + at + (piece ^ depth * 32) + m * 16 * (BK * 2));
+        }
     }
+}
+
+/* The same of `weight`, two right factors at a time: rows n0 to n0 + WN. */
+template <typename T>
+__device__ __forceinline__ void load_right(struct fragment *b, unsigned stage, int n0, int depth) {
+    int lane = threadIdx.x % 32;
+    if constexpr (T::WEIGHT_TRANSPOSED) {
+        int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
+#pragma unroll
+        for (int n = 0; n < T::NS / 2; n++) {
+            int piece = (n0 + n * 16) / 8 + lane / 16;
+            b[n] = ldmatrix_x4<true>(transposed_piece_address(stage, k, piece));
+        }
+    } else {
+        unsigned at = (n0 + lane / 16 * 8 + lane % 8) * (BK * 2);
+        unsigned piece = ((lane / 8 % 2) ^ (lane % 8)) * 16;
+#pragma unroll
+        for (int n = 0; n < T::NS / 2; n++) {
+            b[n] = ldmatrix_x4(stage + at + (piece ^ depth * 32) + n * 16 * (BK * 2));
+        }
+    }
+}
+
+/* @param stage address in shared memory */
+template <typename T>
+__device__ __forceinline__ void load_fragments(struct fragments<T> &f, unsigned stage, int depth) {
+    int warp = threadIdx.x / 32;
+    load_left<T>(f.a, stage, warp / T::WARPS_N * T::WM, depth);
+    load_right<T>(f.b, stage + T::BM * BK * 2, warp % T::WARPS_N * T::WN, depth);
 }
 
 template <typename T>
@@ -119,12 +136,12 @@ __device__ __forceinline__ void multiply_fragments(float (*sums)[T::NS][4],
 }
 
 /* sums += the warp's products of one stage, of which f[0] holds the first depth. The next depth is
-   loaded while one is multiplied, and during the last one the first depth of the stage `next`,
-   unless that is NULL. ready() is called before `next` is read, each(depth) at every depth. */
+   loaded while one is multiplied, and during the last one, if there is a `next` stage, its first
+   depth. ready() is called before `next` is read, each(depth) at every depth. */
 template <typename T, typename READY, typename EACH>
 __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], struct fragments<T> *f,
-                                               const typename T::E *stage,
-                                               const typename T::E *next, READY ready, EACH each) {
+                                               unsigned stage, unsigned next, bool has_next,
+                                               READY ready, EACH each) {
     constexpr int DEPTHS = BK / 16;
 #pragma unroll
     for (int depth = 0; depth < DEPTHS; depth++) {
@@ -134,7 +151,7 @@ __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], struct f
         }
         if (!last) {
             load_fragments<T>(f[(depth + 1) % 2], stage, depth + 1);
-        } else if (next != NULL) {
+        } else if (has_next) {
             load_fragments<T>(f[0], next, 0);
         }
         each(depth);
