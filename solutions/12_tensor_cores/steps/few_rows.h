@@ -27,6 +27,10 @@ struct gemm16_few_shape {
  *          is transposed, and K is not 0 */
 bool gemm16_few_rows_can(const struct gemm16_problem *problem);
 
+/** @return whether gemm16_few_rows() takes the problem and should be faster than gemm16_tile() and
+ *          gemm16_hopper() */
+bool gemm16_few_rows_are_faster(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
+
 /** By one of the kernels below, from compute capability 8.0 on: the one that should be fastest. */
 MUST_CHECK enum status gemm16_few_rows(const struct gemm16_problem *problem,
                                        const struct gemm16_gpu *gpu, device_stream stream,

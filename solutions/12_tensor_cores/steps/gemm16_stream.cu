@@ -185,11 +185,12 @@ enum status launch(const struct gemm16_problem *p, device_stream stream, struct 
 } // namespace
 
 /* SHAPE(rows of `in`, rows of weight, warps, depth) */
-#define SHAPES          \
-    SHAPE(8, 8, 24, 1)  \
-    SHAPE(8, 16, 16, 1) \
-    SHAPE(16, 8, 24, 1) \
-    SHAPE(16, 16, 16, 1)
+#define SHAPES           \
+    SHAPE(8, 8, 24, 1)   \
+    SHAPE(8, 16, 16, 1)  \
+    SHAPE(16, 8, 24, 1)  \
+    SHAPE(16, 16, 16, 1) \
+    SHAPE(32, 16, 16, 1)
 
 const struct gemm16_few_shape *gemm16_stream_shapes(int *count) {
 #define SHAPE(rows, weights, warps, depth) {rows, weights, (warps) * (depth)*32},

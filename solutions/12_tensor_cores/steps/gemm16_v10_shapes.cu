@@ -1,6 +1,10 @@
 /**
  * @file gemm16_v10_shapes.cu
  * @brief The last step: the kernel that suits the GPU and the problem.
+ *
+ * Few rows are bound by reading the weights (gemm16_few_rows.cu); wgmma multiplies the rest on
+ * Hopper (gemm16_hopper.cu), mma.sync on other GPUs and where rows are no whole 16-byte pieces
+ * (gemm16_tile.cu).
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
@@ -19,7 +23,7 @@ enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *worksp
                          "code for %d.x",
                          gpu.major);
     }
-    if (problem->M <= 16 && gemm16_few_rows_can(problem)) {
+    if (gemm16_few_rows_are_faster(problem, &gpu)) {
         return gemm16_few_rows(problem, &gpu, stream, error);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {

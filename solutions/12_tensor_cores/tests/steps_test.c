@@ -13,12 +13,16 @@
 struct way {
     const char *name;
     gemm16_function *step;
-    int shape; /* of gemm16_stream() */
+    int shape;       /* of gemm16_stream() or gemm16_bulk() */
+    unsigned blocks; /* of a cluster; 0: gemm16_stream() */
 };
 
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
-    return way->step != NULL ? way->step(&data->problem, data->workspace, NULL, error)
-                             : gemm16_stream(&data->problem, way->shape, NULL, error);
+    if (way->step != NULL) {
+        return way->step(&data->problem, data->workspace, NULL, error);
+    }
+    return way->blocks == 0 ? gemm16_stream(&data->problem, way->shape, NULL, error)
+                            : gemm16_bulk(&data->problem, way->shape, way->blocks, NULL, error);
 }
 
 static void check(const struct gemm16_case *c, const struct way *way) {
@@ -111,17 +115,11 @@ C_TEST(steps, say_what_GPU_they_need) {
     gemm16_data_free(&data);
 }
 
-/* Edges, one row, all parts of the epilogue. */
-C_TEST(steps, few_rows_by_each_kernel) {
-    int count;
-    const struct gemm16_few_shape *shapes = gemm16_stream_shapes(&count);
-    if (code_of_gpu() < 80) {
-        TEST_SKIP("needs a GPU since Ampere");
-    }
-    for (int i = 0; i < 4 * count; i++) {
-        const struct way way = {.name = "stream", .shape = i / 4};
-        int form = i % 4;
-        const struct gemm16_case c = {.M = form == 1 ? 1 : shapes[i / 4].rows + 3,
+/* Edges, one row, all parts of the epilogue; clusters of 1, 2, 4 and 8 blocks, some of which have
+   no part of K. */
+static void check_few_rows(struct way way, size_t rows, bool clusters) {
+    for (int form = 0; form < 4; form++) {
+        const struct gemm16_case c = {.M = form == 1 ? 1 : rows - 3,
                                       .N = form == 3 ? 35 : 136,
                                       .K = form == 2 ? 200 : 1032,
                                       .dtype = form > 1 ? NN_BF16 : NN_F16,
@@ -133,6 +131,22 @@ C_TEST(steps, few_rows_by_each_kernel) {
                                       .activate = form > 1,
                                       .f = NN_GELU,
                                       .residual = form == 1};
+        way.blocks = clusters ? 1U << form : 0;
         check(&c, &way);
+    }
+}
+
+C_TEST(steps, few_rows_by_each_kernel) {
+    int count, code = code_of_gpu();
+    const struct gemm16_few_shape *shapes = gemm16_stream_shapes(&count);
+    for (int i = 0; i < count && code >= 80; i++) {
+        check_few_rows((struct way){.name = "stream", .shape = i}, shapes[i].rows, false);
+    }
+    shapes = gemm16_bulk_shapes(&count);
+    for (int i = 0; i < count && code / 10 == 9; i++) {
+        check_few_rows((struct way){.name = "bulk", .shape = i}, shapes[i].rows, true);
+    }
+    if (code > 0 && code < 80) {
+        TEST_SKIP("needs a GPU since Ampere");
     }
 }
