@@ -320,7 +320,8 @@ int main(int argc, char **argv) {
         {"window", 0, FLAG_INT, &o.window, "N",
          "only time per token: beside 4 sinks the last N tokens; 0: 1020"},
         {"step", 0, FLAG_STRING, &setup.step, "NAME", "only this step of the ladder"},
-        {"from", 0, FLAG_STRING, &o.from, "NAME", "of time per token: only this step and later ones"},
+        {"from", 0, FLAG_STRING, &o.from, "NAME",
+         "of time per token: only this step and later ones"},
         LADDER_FLAG_ALL(&setup),
         {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "smaller shapes, shorter runs"},
     };

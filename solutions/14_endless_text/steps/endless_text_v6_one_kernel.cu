@@ -163,21 +163,21 @@ static enum status ask_gpu(int values[4], struct error *error) {
     for (int i = 0; i < 4 && code == cudaSuccess; i++) {
         code = cudaDeviceGetAttribute(&values[i], asked[i], device);
     }
-    return code == cudaSuccess ? STATUS_OK
-                               : error_set(error, STATUS_DEVICE, "asking the GPU: %s",
-                                           cudaGetErrorString(code));
+    return code == cudaSuccess
+               ? STATUS_OK
+               : error_set(error, STATUS_DEVICE, "asking the GPU: %s", cudaGetErrorString(code));
 }
 
 static enum status prepare(struct one_kernel *one, const struct endless_model *m,
                            device_stream stream, struct error *error) {
     set_arguments(one, m);
     TRY(allocate(one, m, stream, error));
-    cudaError_t code = cudaFuncSetAttribute((const void *)one->choice.kernel,
-                                            cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                            (int)one->layout.bytes);
-    return code == cudaSuccess ? device_synchronize(stream, error)
-                               : error_set(error, STATUS_DEVICE, "one kernel: %s",
-                                           cudaGetErrorString(code));
+    cudaError_t code =
+        cudaFuncSetAttribute((const void *)one->choice.kernel,
+                             cudaFuncAttributeMaxDynamicSharedMemorySize, (int)one->layout.bytes);
+    return code == cudaSuccess
+               ? device_synchronize(stream, error)
+               : error_set(error, STATUS_DEVICE, "one kernel: %s", cudaGetErrorString(code));
 }
 
 static void free_one(void *whole) {

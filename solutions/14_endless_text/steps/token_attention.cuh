@@ -1,6 +1,7 @@
 /**
  * @file token_attention.cuh
- * @brief v6: attention of a head over a split of its ring, whose keys and values are in the pipeline.
+ * @brief v6: attention of a head over a split of its ring, whose keys and values are in the
+ * pipeline.
  *
  * A block has the same rows of the cache for every token. The row that the new token gets is
  * overwritten where it lies, in the stage that arrived with the token that leaves. A lane has a
@@ -34,11 +35,8 @@ static __device__ __forceinline__ float wait_value(struct flagged_mailbox box, s
                                                    unsigned flag) {
     unsigned bits;
     do {
-        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
-                     : "=r"(bits)
-                     : "l"(box.values + i)
-                     : "memory");
-    } while ((bits & 1) != flag);
+        bits = read_value(box, i);
+    } while (!has_flag(bits, flag));
     return __uint_as_float(bits);
 }
 
@@ -190,7 +188,8 @@ static __device__ __forceinline__ void attend(struct token_ring *ring, unsigned 
         token_release<ROUNDS>(ring, false, p);
     }
     if (lane / shape::PIECES < shape::GROUPS) {
-        float *to = out + (warp * shape::GROUPS + lane / shape::PIECES) * HS + lane % shape::PIECES * 8;
+        float *to =
+            out + (warp * shape::GROUPS + lane / shape::PIECES) * HS + lane % shape::PIECES * 8;
 #pragma unroll
         for (int c = 0; c < 8; c++) {
             to[c] = s.out[c];
@@ -210,7 +209,7 @@ static __device__ __forceinline__ void attend(struct token_ring *ring, unsigned 
             largest = fmaxf(largest, max[i]);
         }
         /* as it is published, with the flag in its lowest bit */
-        largest = __uint_as_float((__float_as_uint(largest) & ~1u) | flag);
+        largest = with_flag(largest, flag);
 #pragma unroll
         for (int i = 0; i < TOKEN_WARPS; i++) {
             float rescale = max[i] > TOKEN_NO_SCORE ? exp2f(max[i] - largest) : 0.0f;
@@ -240,26 +239,18 @@ static __device__ __forceinline__ void merge_heads(const struct token_plan *plan
     float values[TOKEN_MOST_SPLITS], maxes[TOKEN_MOST_SPLITS], sums[TOKEN_MOST_SPLITS];
     float largest = TOKEN_NO_SCORE, value = 0.0f, total = 0.0f;
     for (bool ready = false; !ready;) {
-        uint4 bits[TOKEN_MOST_SPLITS];
+        uint3 bits[TOKEN_MOST_SPLITS];
         ready = true;
 #pragma unroll
         for (unsigned i = 0; i < TOKEN_MOST_SPLITS; i++) {
-            const unsigned *from = p.partial.values + (size_t)(plan->head * p.splits +
-                                                               (i < p.splits ? i : 0)) *
-                                                          (HS + 2);
-            asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
-                         : "=r"(bits[i].x)
-                         : "l"(from + threadIdx.x)
-                         : "memory");
-            asm volatile("ld.relaxed.gpu.global.v2.u32 {%0, %1}, [%2];"
-                         : "=r"(bits[i].y), "=r"(bits[i].z)
-                         : "l"(from + HS)
-                         : "memory");
+            size_t first = (size_t)(plan->head * p.splits + (i < p.splits ? i : 0)) * (HS + 2);
+            bits[i] = {read_value(p.partial, first + threadIdx.x),
+                       read_value(p.partial, first + HS), read_value(p.partial, first + HS + 1)};
         }
 #pragma unroll
         for (unsigned i = 0; i < TOKEN_MOST_SPLITS; i++) {
-            ready = ready && ((bits[i].x & 1) == flag && (bits[i].y & 1) == flag &&
-                              (bits[i].z & 1) == flag);
+            ready = ready && has_flag(bits[i].x, flag) && has_flag(bits[i].y, flag) &&
+                    has_flag(bits[i].z, flag);
             values[i] = __uint_as_float(bits[i].x);
             maxes[i] = __uint_as_float(bits[i].y), sums[i] = __uint_as_float(bits[i].z);
         }

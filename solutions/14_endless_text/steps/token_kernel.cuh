@@ -2,17 +2,26 @@
  * @file token_kernel.cuh
  * @brief v6's arguments, and what its warps stream from memory.
  *
- * A token of GPT-NeoX is one persistent kernel, as in lab 10's d8, from which it takes the mailboxes.
- * A layer with parallel residual needs only two exchanges that a block has to wait for: attention
- * runs between two parts of the up projection, long after q has been published.
+ * A token of GPT-NeoX is one persistent kernel, as a token of Llama2 in lab 10's d8. A layer with
+ * parallel residual needs only two exchanges that a block has to wait for: attention runs between
+ * two parts of the up projection, long after q has been published.
  */
 #ifndef WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_TOKEN_KERNEL_CUH_
 #define WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_TOKEN_KERNEL_CUH_
 
 #include "common/cuda/activation.cuh"
 #include "common/cuda/async_copy.cuh"
-#include "solutions/10_llama2_decoder/steps/d8_kernel.cuh"
+#include "common/cuda/convert.cuh"
+#include "common/cuda/flagged_mailbox.cuh"
+#include "common/cuda/warp.cuh"
 #include "solutions/14_endless_text/steps/ladder.h"
+
+/* cp.async came with compute capability 8.0. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+#define TOKEN_HAS_CP_ASYNC 1
+#else
+#define TOKEN_HAS_CP_ASYNC 0
+#endif
 
 enum { TOKEN_WARPS = 12, TOKEN_THREADS = TOKEN_WARPS * 32, TOKEN_STAGES = 5, TOKEN_HELD_BACK = 3 };
 
@@ -58,10 +67,10 @@ struct token_arguments {
     float eps;
     enum nn_activation activation;
     const int32_t *position;
-    const float *angles; /* (sinks + window, HS / 8, 2) */
-    const float *x;      /* (C): the token's embedding */
-    float *logits;       /* (V), or NULL */
-    unsigned launch;     /* launches before this one */
+    const float *angles;             /* (sinks + window, HS / 8, 2) */
+    const float *x;                  /* (C): the token's embedding */
+    float *logits;                   /* (V), or NULL */
+    unsigned launch;                 /* launches before this one */
     struct flagged_mailbox residual; /* (C) */
     struct flagged_mailbox qkv;      /* (3 C) */
     struct flagged_mailbox partial;  /* (NH, splits, HS + 2): values, running max, running sum */
@@ -71,14 +80,15 @@ struct token_arguments {
 
 /* Sizes of a model that the code knows: 16-byte pieces, a stage of ROUNDS pieces a lane. */
 template <int HS, int ROUNDS> struct token_shape {
-    static constexpr int STAGE = ROUNDS * 512;      /* bytes */
-    static constexpr int PIECES = HS / 8;           /* of a head */
-    static constexpr int KEYS = ROUNDS * 256 / HS;  /* of a stage */
-    static constexpr int KEY_LANES = 32 / KEYS;     /* a lane has ROUNDS pieces of a key */
-    static constexpr int GROUPS = 32 / PIECES;      /* of lanes: each has a value */
-    static constexpr int HALF = HS / 8;             /* rotated pairs: a quarter of the head */
-    static constexpr int CHANNELS = ROUNDS * 8;     /* of a lane */
+    static constexpr int STAGE = ROUNDS * 512;     /* bytes */
+    static constexpr int PIECES = HS / 8;          /* of a head */
+    static constexpr int KEYS = ROUNDS * 256 / HS; /* of a stage */
+    static constexpr int KEY_LANES = 32 / KEYS;    /* a lane has ROUNDS pieces of a key */
+    static constexpr int GROUPS = 32 / PIECES;     /* of lanes: each has a value */
+    static constexpr int HALF = HS / 8;            /* rotated pairs: a quarter of the head */
+    static constexpr int CHANNELS = ROUNDS * 8;    /* of a lane */
     static_assert(KEYS * HS == ROUNDS * 256 && KEYS * KEY_LANES == 32, "keys fill a stage");
+    static_assert(3 * HS <= TOKEN_THREADS, "a thread fetches a channel of q, k or v");
     static_assert(2 * HALF <= CHANNELS, "a key's first lane has all its pairs");
 };
 

@@ -2,8 +2,8 @@
  * @file token_products.cuh
  * @brief v6: inputs of products, gathered from other blocks, and the products.
  *
- * An input of K floats lies in two planes of float4, so that a warp reads it without bank conflicts:
- * the first four channels of all 16-byte pieces of weights, then their other four.
+ * An input of K floats lies in two planes of float4, so that a warp reads it without bank
+ * conflicts: the first four channels of all 16-byte pieces of weights, then their other four.
  */
 #ifndef WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_TOKEN_PRODUCTS_CUH_
 #define WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_TOKEN_PRODUCTS_CUH_
@@ -172,10 +172,9 @@ static __device__ __forceinline__ void gather(struct token_ring *ring, float *in
 /* The warp's slices of a kind: sums[slice] = its product with the input of K floats.
    @param hold_back its last prefetches, before a wait */
 template <typename E, int ROUNDS>
-static __device__ __forceinline__ void token_multiply(struct token_ring *ring, float *sums,
-                                                      const float *input, unsigned K, unsigned kind,
-                                                      bool hold_back,
-                                                      const struct token_arguments &p) {
+static __device__ __forceinline__ void
+token_multiply(struct token_ring *ring, float *sums, const float *input, unsigned K, unsigned kind,
+               bool hold_back, const struct token_arguments &p) {
     const struct token_part part = ring->plan->parts[kind];
     const float4 *planes = (const float4 *)input;
     unsigned lane = threadIdx.x % 32, held = hold_back ? TOKEN_HELD_BACK * TOKEN_WARPS : 0;

@@ -20,8 +20,8 @@ struct token_layout {
     size_t plan, input, sums[2], near, far, bytes;
 };
 
-static __device__ __forceinline__ struct token_part
-part_of(unsigned N, unsigned from, unsigned to, unsigned quarters, unsigned columns) {
+static __device__ __forceinline__ struct token_part part_of(unsigned N, unsigned from, unsigned to,
+                                                            unsigned quarters, unsigned columns) {
     unsigned first = (unsigned)((size_t)N * blockIdx.x / gridDim.x);
     unsigned rows = (unsigned)((size_t)N * (blockIdx.x + 1) / gridDim.x) - first;
     unsigned begin = rows * from / quarters, end = rows * to / quarters;
@@ -90,9 +90,9 @@ static __device__ __forceinline__ void prefetch_norms(const struct token_layer *
 /* A layer, whose normed input b->input has but for the two norms.
    @param own the thread's element of the residual stream */
 template <typename E, int HS, int ROUNDS>
-static __device__ __forceinline__ void
-run_layer(struct token_ring *ring, const struct token_block *b, unsigned l, float *own,
-          const struct token_arguments &p) {
+static __device__ __forceinline__ void run_layer(struct token_ring *ring,
+                                                 const struct token_block *b, unsigned l,
+                                                 float *own, const struct token_arguments &p) {
     const struct token_layer *w = &b->plan->layers[l];
     const struct token_part *rows = &b->plan->parts[TOKEN_OUT];
     unsigned flag = token_flag(p.launch * p.L + l), of_x = token_flag(p.launch * (p.L + 1) + l);
@@ -135,8 +135,8 @@ static __device__ __forceinline__ void run_classifier(struct token_ring *ring,
     const struct token_part *part = &b->plan->parts[TOKEN_CLASSIFIER];
     const float *norms[2] = {p.final_norm, NULL}, *biases[2] = {p.final_norm_bias, NULL};
     float *sums = b->input + p.C;
-    gather_norms<ROUNDS>(ring, b->input, b->plan->squares,
-                         token_flag(p.launch * (p.L + 1) + p.L), norms, biases, 1, p);
+    gather_norms<ROUNDS>(ring, b->input, b->plan->squares, token_flag(p.launch * (p.L + 1) + p.L),
+                         norms, biases, 1, p);
     token_multiply<E, ROUNDS>(ring, sums, b->input, p.C, TOKEN_CLASSIFIER, false, p);
     __syncthreads();
     for (unsigned r = threadIdx.x; r < part->rows; r += TOKEN_THREADS) {
@@ -148,7 +148,7 @@ static __device__ __forceinline__ void run_classifier(struct token_ring *ring,
 template <typename E, int HS, int ROUNDS>
 static __global__ void __launch_bounds__(TOKEN_THREADS, 1)
     token_kernel(struct token_arguments p, struct token_layout layout) {
-    if constexpr (ONE_HAS_CP_ASYNC) {
+    if constexpr (TOKEN_HAS_CP_ASYNC) {
         extern __shared__ __align__(128) unsigned char shared[];
         float2 *near = (float2 *)(shared + layout.near), *far = (float2 *)(shared + layout.far);
         struct token_block b = {
@@ -164,8 +164,7 @@ static __global__ void __launch_bounds__(TOKEN_THREADS, 1)
         load_angles<token_shape<HS, ROUNDS>::HALF>(near, far, p);
         if (threadIdx.x < rows->rows) {
             own = p.x[rows->first + threadIdx.x];
-            publish(p.residual, rows->first + threadIdx.x, own,
-                    token_flag(p.launch * (p.L + 1)));
+            publish(p.residual, rows->first + threadIdx.x, own, token_flag(p.launch * (p.L + 1)));
         }
 #pragma unroll 1
         for (unsigned l = 0; l < p.L; l++) {
