@@ -43,6 +43,7 @@ static enum status free_seat(struct comm *comm, void *context, struct error *err
     if (seat->graph != NULL) {
         (void)cudaGraphExecDestroy(seat->graph);
     }
+    device_free(seat->input);
     comm_free(comm, &seat->data);
     comm_free(comm, &seat->workspace);
     device_stream_destroy(seat->stream);
@@ -112,6 +113,40 @@ enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums, co
     return comm_group_run(rig->group, load, &call, error);
 }
 
+/* Memory for what prepare() keeps: not while a graph is recorded. */
+static enum status reserve_input(struct comm *comm, const struct sums_call *c,
+                                 struct error *error) {
+    struct many_seat *seat = &c->rig->seats[comm->rank];
+    return c->sums->delays != 0 && seat->input == NULL
+               ? device_alloc(&seat->input, seat->data.bytes, error)
+               : STATUS_OK;
+}
+
+/* Before a call: its data come into being in the stream, maybe late. Until then there is none. */
+static enum status prepare(const struct many_seat *seat, const struct sums_call *c, void *data,
+                           struct rng *rng, struct error *error) {
+    size_t bytes = bytes_of(c->sums);
+    if (c->sums->delays == 0) {
+        return STATUS_OK;
+    }
+    TRY(copy(seat->input, data, bytes, seat->stream, error));
+    TRY(device_set(data, 0xff, bytes, seat->stream, error));
+    TRY(come_late(rng, true, seat->stream, error));
+    return copy(data, seat->input, bytes, seat->stream, error);
+}
+
+/* Behind a call: the stream uses the sums at once, and the memory for something else. */
+static enum status use(const struct many_seat *seat, const struct sums_call *c, void *data,
+                       struct error *error) {
+    size_t bytes = bytes_of(c->sums);
+    if (c->sums->delays == 0) {
+        return STATUS_OK;
+    }
+    TRY(copy(seat->input, data, bytes, seat->stream, error));
+    TRY(device_set(data, 0xff, bytes, seat->stream, error));
+    return copy(data, seat->input, bytes, seat->stream, error);
+}
+
 static enum status submit(struct comm *comm, const struct sums_call *c, struct error *error) {
     const struct many_seat *seat = &c->rig->seats[comm->rank];
     struct rng rng = delays_of(c->sums->delays, comm);
@@ -121,8 +156,10 @@ static enum status submit(struct comm *comm, const struct sums_call *c, struct e
         for (int r = 0; r < comm->ranks; r++) {
             reduce.data[r] = (char *)seat->data.at[r] + i * bytes_of(c->sums);
         }
-        TRY(come_late(&rng, c->sums->delays != 0, seat->stream, error));
+        void *own = reduce.data[comm->rank];
+        TRY(prepare(seat, c, own, &rng, error));
         TRY(c->functions->all_reduce(comm, &reduce, seat->stream, error));
+        TRY(use(seat, c, own, error));
     }
     return STATUS_OK;
 }
@@ -138,6 +175,7 @@ static enum status record(struct comm *comm, void *context, struct error *error)
     struct many_seat *seat = &c->rig->seats[comm->rank];
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
+    TRY(reserve_input(comm, c, error));
     TRY(check(cudaStreamBeginCapture(seat->stream, cudaStreamCaptureModeRelaxed), error));
     enum status status = submit(comm, c, error);
     cudaError_t code = cudaStreamEndCapture(seat->stream, &graph);
@@ -161,6 +199,7 @@ enum status many_rig_record(struct many_rig *rig, const struct many_sums *sums,
 static enum status sum(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
     const struct many_seat *seat = &c->rig->seats[comm->rank];
+    TRY(reserve_input(comm, c, error));
     TRY(seat->graph != NULL ? check(cudaGraphLaunch(seat->graph, seat->stream), error)
                             : submit(comm, c, error));
     return comm_synchronize(comm, seat->stream, error);

@@ -22,6 +22,8 @@ struct many_seat {
     device_stream stream;
     struct comm_memory workspace;
     struct comm_memory data;
+    void *input; /**< device memory of the rank alone: data of one call that has not come yet; NULL
+                      without delays */
     void *graph; /**< cudaGraphExec_t of many_rig_record(), or NULL */
 };
 
@@ -46,7 +48,9 @@ struct many_sums {
     size_t count; /**< elements of each */
     enum nn_dtype dtype;
     size_t calls;
-    uint64_t delays; /**< seed of delays by which ranks come at different times; 0: none */
+    /** Seed of delays by which ranks come at different times; 0: none. With delays a call's data
+     *  are written in its stream right before it, and read and overwritten right behind it. */
+    uint64_t delays;
 };
 
 /** @return bytes of data that a rank needs for them. */
