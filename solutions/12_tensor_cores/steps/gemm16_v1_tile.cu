@@ -12,6 +12,8 @@
  *
  * It takes every problem: a factor is a pointer and two strides. Later steps pass on to it what
  * they do not take.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 4096 x 4096 x 4096, bf16: 22 TFLOP/s, 3% of cublasLt's.
  */
 #include "common/cuda/convert.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"

@@ -12,6 +12,8 @@
  * 8 elements longer, so that only pairs collide), and nothing is copied while the block multiplies.
  *
  * Rows of both factors are whole 16-byte pieces; v1 takes the rest.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 4096 x 4096 x 4096, bf16: 167 TFLOP/s, 22% of cublasLt's.
  */
 #include <mma.h>
 

@@ -11,6 +11,8 @@
  * wavefronts, not eight. A warp of 64 x 32 reads 96 rows of 32 bytes for 16 mma: 3 KiB for 32768
  * multiply-adds. What limits it now: between two __syncthreads() the block either copies or
  * multiplies.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 4096 x 4096 x 4096, bf16: 248 TFLOP/s, 32% of cublasLt's.
  */
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 #include "solutions/12_tensor_cores/steps/mma_tile.cuh"
@@ -52,9 +54,9 @@ __global__ void __launch_bounds__(T::THREADS)
         copy_tile<T::BM, T::THREADS>(stage, p.in, m0, p.M, k, p.K);
         copy_tile<T::BN, T::THREADS>(stage + T::BM * BK, p.weight, n0, p.N, k, p.K);
         __syncthreads();
-        load_fragments<T>(f[0], shared_address(stage), 0);
+        load_fragments<T>(f[0], stage, 0);
         multiply_stage<T>(
-            sums, f, shared_address(stage), 0, false, []() {}, [](int) {});
+            sums, f, stage, NULL, []() {}, [](int) {});
         __syncthreads();
     }
     for_each_eight<T>(shared_bytes, sums, m0, n0,

@@ -121,6 +121,13 @@ __device__ __forceinline__ void load_fragments(struct fragments<T> &f, unsigned 
     load_right<T>(f.b, stage + T::BM * BK * 2, warp % T::WARPS_N * T::WN, depth);
 }
 
+/* @param stage pointer to shared memory */
+template <typename T>
+__device__ __forceinline__ void load_fragments(struct fragments<T> &f, const typename T::E *stage,
+                                               int depth) {
+    load_fragments<T>(f, shared_address(stage), depth);
+}
+
 template <typename T>
 __device__ __forceinline__ void multiply_fragments(float (*sums)[T::NS][4],
                                                    const struct fragments<T> &f) {
@@ -157,6 +164,15 @@ __device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], struct f
         each(depth);
         multiply_fragments<T>(sums, f[depth % 2]);
     }
+}
+
+/* The same by pointers. @param next or NULL */
+template <typename T, typename READY, typename EACH>
+__device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], struct fragments<T> *f,
+                                               const typename T::E *stage,
+                                               const typename T::E *next, READY ready, EACH each) {
+    multiply_stage<T>(sums, f, shared_address(stage), next != NULL ? shared_address(next) : 0,
+                      next != NULL, ready, each);
 }
 
 /* Accumulators of all warps, row by row, into shared memory. */
