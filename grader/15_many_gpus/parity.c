@@ -49,28 +49,41 @@ static bool open(int ranks) {
 
 /* ---- many_all_reduce() ---- */
 
-static enum status try_sums(struct many_sums_problem *p, char *text, size_t size,
-                            struct error *error) {
-    void *rig;
-    TRY(remote_many_open(&rig, p->ranks, many_sums_bytes(&p->sums), error));
+static enum status sum_and_check(void *rig, struct many_sums_problem *p, char *text, size_t size,
+                                 struct error *error) {
     grader_watch(p->name, PATIENCE);
     enum status status = remote_many_sums(rig, p, NULL, error);
     grader_watch("", 0);
-    remote_many_close(rig);
     if (status == STATUS_OK) {
         many_sums_check(p, text, size);
     }
     return status;
 }
 
-static void run_sums(int ranks, const struct many_sums *sums) {
+/* @param launches of a graph of the calls, where the ladder says that they can be recorded; else of
+ *                 the calls; 0: once, not recorded */
+static enum status try_sums(struct many_sums_problem *p, int launches, char *text, size_t size,
+                            struct error *error) {
+    void *rig;
+    TRY(remote_many_open(&rig, p->ranks, many_sums_bytes(&p->sums), error));
+    enum status status = launches > 0 ? remote_many_record(rig, &p->sums, error) : STATUS_OK;
+    for (int i = 0; (i == 0 || i < launches) && status == STATUS_OK && text[0] == '\0'; i++) {
+        status = sum_and_check(rig, p, text, size, error);
+    }
+    remote_many_close(rig);
+    return status;
+}
+
+static void run_sums(int ranks, const struct many_sums *sums, int launches) {
     struct many_sums_problem p;
     struct error error = {0};
     struct rng rng = grader_rng();
     char text[400] = "";
-    enum status status = many_sums_create(&p, ranks, sums, &rng, &error);
+    struct many_sums busy = *sums;
+    busy.busy = true;
+    enum status status = many_sums_create(&p, ranks, &busy, &rng, &error);
     if (status == STATUS_OK) {
-        status = try_sums(&p, text, sizeof text, &error);
+        status = try_sums(&p, launches, text, sizeof text, &error);
     }
     report(p.name, status, text, &error);
     many_sums_free(&p);
@@ -81,7 +94,7 @@ static void run_all_sums(int ranks, const struct many_sums *list, size_t count) 
         return;
     }
     for (size_t i = 0; i < count && !test_has_failed(); i++) {
-        run_sums(ranks, &list[i]);
+        run_sums(ranks, &list[i], 0);
     }
 }
 
@@ -110,6 +123,17 @@ SUMS_TEST(large_sums, 2, {.count = 200004, .dtype = NN_F32, .calls = 2, .delays 
 
 SUMS_TEST(large_sums_of_three, 3, {.count = 200004, .dtype = NN_F32, .calls = 1, .delays = 7})
 
+/* In a graph the next call follows at once, and each launch repeats the same arguments. */
+C_TEST(parity, recorded) {
+    static const struct many_sums sums[] = {{.count = 1000, .dtype = NN_F32, .calls = 3},
+                                            {.count = 520, .dtype = NN_BF16, .calls = 2}};
+    if (open(2)) {
+        for (size_t i = 0; i < COUNT(sums) && !test_has_failed(); i++) {
+            run_sums(2, &sums[i], 2);
+        }
+    }
+}
+
 /* Sizes mixed in one workspace, so that a call finds what a larger or smaller one left. */
 C_TEST(parity, sizes_in_turn) {
     static const size_t counts[] = {2048, 64, 4096, 4, 2048};
@@ -124,15 +148,10 @@ C_TEST(parity, sizes_in_turn) {
     for (size_t i = 0; i < COUNT(counts) && status == STATUS_OK && text[0] == '\0'; i++) {
         struct many_sums_problem p;
         const struct many_sums sums = {
-            .count = counts[i], .dtype = NN_F32, .calls = 3, .delays = 8 + i};
+            .count = counts[i], .dtype = NN_F32, .calls = 3, .delays = 8 + i, .busy = true};
         status = many_sums_create(&p, 2, &sums, &rng, &error);
         if (status == STATUS_OK) {
-            grader_watch(p.name, PATIENCE);
-            status = remote_many_sums(rig, &p, NULL, &error);
-            grader_watch("", 0);
-        }
-        if (status == STATUS_OK) {
-            many_sums_check(&p, text, sizeof text);
+            status = sum_and_check(rig, &p, text, sizeof text, &error);
         }
         many_sums_free(&p);
     }
