@@ -143,7 +143,6 @@ LABS = {
             "//grader/08_bert_classifier:encoder_remote",
             "//grader/harness:grading_gpu",
             "//grader/harness:remote_bert",
-            "//grader/harness:remote_models",
         ],
     ),
     "09_kv_cache": dict(
@@ -151,6 +150,7 @@ LABS = {
             "//grader/isolation:models",
             "//grader/isolation:worker_decoding",
             "//grader/isolation:worker_llama2",
+            "//grader/09_kv_cache:given",
             "//labs/09_kv_cache:graph",
             "//labs/09_kv_cache:contract",
         ],
@@ -160,6 +160,8 @@ LABS = {
             "//common/models:llama2_random",
             "//grader/isolation:decoding",
             "//grader/harness:grading_gpu",
+            "//common/models:llama2_device",
+            "//grader/harness:secret_weights",
             "//labs/09_kv_cache:problem",
             "//grader/09_kv_cache:kv_cache_remote",
             "//grader/harness:remote_models",
@@ -210,7 +212,6 @@ LABS = {
         deps = [
             "//grader/harness:grading_gpu",
             "//grader/harness:remote_bert",
-            "//grader/harness:remote_models",
             "//labs/12_tensor_cores:problem",
         ],
     ),

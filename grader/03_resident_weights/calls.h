@@ -9,6 +9,12 @@
 
 struct resident;
 
+/** "show": copies what the model read last, its logits, to the grader's device memory. */
+struct show_args {
+    void *to; /**< device */
+    size_t bytes;
+};
+
 /**
  * A function of resident.h, called by its name without "resident_"; each uses the fields that it
  * needs. "failing" is a resident_call() of a kernel that fails, on `bytes` of `memory`.

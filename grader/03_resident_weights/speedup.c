@@ -6,6 +6,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/rng.h"
 #include "common/device/device.h"
@@ -13,6 +14,7 @@
 #include "common/models/llama2_random.h"
 #include "common/testing/testing.h"
 #include "common/testing/words.h"
+#include "grader/03_resident_weights/calls.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
@@ -34,9 +36,23 @@ struct decoding {
     float *logits;             /* (TOKENS, V) */
 };
 
+/*
+ * On simt: whether the logits that the subject returned are those that its kernels left on the GPU.
+ * Who computes them on the CPU, which takes no modelled time, has none there, and must send them or
+ * compute them when they are asked for.
+ */
+struct shown {
+    float *buffer;   /* device, (V): where the worker has them copied */
+    float *logits;   /* (V) */
+    bool differ;     /* in one token */
+    double sent;     /* most bytes that were sent for it */
+    double computed; /* most operations that kernels did for it */
+};
+
 /* The same model on both sides. */
 struct comparison_run {
     struct grader_gpu gpu;
+    struct shown shown;
     struct llama2_config config;
     int32_t tokens[TOKENS];
     struct decoding sides[REMOTE_SIDES];
@@ -52,6 +68,18 @@ static double weight_bytes(const struct llama2_config *c) {
 /* FLOPs of its products. */
 static double flops_of_token(const struct llama2_config *c) {
     return 2.0 * weight_bytes(c) / sizeof(float);
+}
+
+/* Has the subject's last logits copied by a kernel of the grader's, which it must find them for. */
+static enum status show(struct shown *s, const float *logits, size_t V, struct error *error) {
+    struct show_args call = {s->buffer, V * sizeof *logits};
+    TRY(remote_call("show", &call, sizeof call, error));
+    const struct remote_counts counts = remote_counted();
+    TRY(device_read(s->logits, s->buffer, V * sizeof *logits, NULL, error));
+    s->differ = s->differ || memcmp(s->logits, logits, V * sizeof *logits) != 0;
+    s->sent = fmax(s->sent, counts.sent);
+    s->computed = fmax(s->computed, counts.flops);
+    return STATUS_OK;
 }
 
 /* One token by the worker in use, timed and counted. */
@@ -71,6 +99,9 @@ static enum status decode_token(struct comparison_run *r, enum remote_side which
         .bytes_to_host = after.bytes_to_host - before.bytes_to_host,
         .allocations = after.allocations - before.allocations,
     };
+    if (which == REMOTE_SUBJECT && r->gpu.modelled) {
+        TRY(show(&r->shown, logits, d->llama2.V, error));
+    }
     /* The first token is the warm-up. */
     d->ms = i == 1 || ms < d->ms ? ms : d->ms;
     return STATUS_OK;
@@ -96,6 +127,7 @@ static void decode(struct comparison_run *r, enum remote_side which, int tokens)
 }
 
 static void run_free(struct comparison_run *r) {
+    free(r->shown.logits);
     for (int i = 0; i < REMOTE_SIDES; i++) {
         remote_use((enum remote_side)i);
         remote_llama2_free(&r->sides[i].llama2);
@@ -110,6 +142,11 @@ static enum status run_create(struct comparison_run *r, struct error *error) {
     r->config = llama2_shape_config(LLAMA2_SHAPE_15M);
     for (int i = 0; i < TOKENS; i++) {
         r->tokens[i] = (int32_t)rng_below(&text, r->config.V);
+    }
+    TRY(device_alloc((void **)&r->shown.buffer, r->config.V * sizeof(float), error));
+    r->shown.logits = malloc(r->config.V * sizeof(float));
+    if (r->shown.logits == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "the grader is out of memory");
     }
     for (int i = 0; i < REMOTE_SIDES; i++) {
         struct decoding *d = &r->sides[i];
@@ -181,6 +218,21 @@ static void check_traffic(const struct comparison_run *r) {
     }
 }
 
+static void check_shown(const struct comparison_run *r) {
+    const struct shown *s = &r->shown;
+    double bytes = sizeof(float) * (double)r->config.V;
+    if (s->differ) {
+        TEST_FAIL("the logits that your memory returned are not those that the kernels left on the "
+                  "GPU: they must come from there");
+    }
+    if (s->sent > 0.125 * bytes || s->computed > 0.0) {
+        TEST_FAIL("logits are %.3g bytes, and a kernel that came after them to read them had your "
+                  "code send %.3g bytes to the GPU and compute %.3g operations: they must be there "
+                  "when a token is done",
+                  bytes, s->sent, s->computed);
+    }
+}
+
 C_TEST(speedup, end_to_end) {
     struct comparison_run r = {0};
     struct error error = {0};
@@ -201,6 +253,9 @@ C_TEST(speedup, end_to_end) {
         check_possible(&r);
         check_speed(&r);
         check_traffic(&r);
+    }
+    if (!test_has_failed()) {
+        check_shown(&r);
     }
     run_free(&r);
 }

@@ -95,8 +95,37 @@ static enum status failing(void *arguments, struct error *error) {
     return resident_call(a->resident, failing_kernel, NULL, &operand, 1, error);
 }
 
+/* The engine's own read(), and what it read last, as the subject's memory names it. */
+static struct {
+    enum status (*read)(void *context, void *host, const void *resident, size_t bytes);
+    struct resident *resident;
+    const void *last;
+} seen;
+
+static enum status note_read(void *context, void *host, const void *resident, size_t bytes) {
+    seen.last = resident;
+    return seen.read(context, host, resident, bytes);
+}
+
 enum status worker_engine_create(struct engine *engine, struct error *error) {
-    return engine_resident_create(engine, error);
+    TRY(engine_resident_create(engine, error));
+    seen.resident = engine_resident_of(engine);
+    seen.read = engine->read;
+    engine->read = note_read;
+    return STATUS_OK;
+}
+
+static enum status copy_kernel(const void *arguments, void *const *d, device_stream stream,
+                               struct error *error) {
+    const struct show_args *a = arguments;
+    return device_copy(a->to, d[0], a->bytes, stream, error);
+}
+
+static enum status show(void *arguments, struct error *error) {
+    const struct show_args *a = arguments;
+    const struct resident_operand operand = {seen.last, a->bytes, RESIDENT_IN};
+    TRY(resident_call(seen.resident, copy_kernel, a, &operand, 1, error));
+    return resident_synchronize(seen.resident, error);
 }
 
 #define ENTRY(function) \
@@ -113,6 +142,7 @@ static const struct worker_entry entries[] = {ENTRY(create),
                                               ENTRY(synchronize),
                                               ENTRY(failing),
                                               {"add", sizeof(struct add_args), add},
+                                              {"show", sizeof(struct show_args), show},
                                               WORKER_LLAMA2_LOGITS,
                                               WORKER_LLAMA2,
                                               WORKER_BERT,

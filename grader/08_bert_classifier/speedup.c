@@ -15,7 +15,7 @@
 #include "common/testing/testing.h"
 #include "grader/08_bert_classifier/remote.h"
 #include "grader/harness/gpu.h"
-#include "grader/harness/remote_models.h"
+#include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watchdog.h"
@@ -382,7 +382,7 @@ static enum status create_and_time(struct articles *a, enum remote_side which,
     const struct bert_input input = {.ids = a->ids[0], .starts = starts, .B = TEXTS};
     TRY(which == REMOTE_SUBJECT ? STATUS_OK : remote_open_device(error));
     TRY(remote_bert_create(bert, &a->config, a->seed, &input, MOST_ROWS, WORKER_ALL_OPERATORS,
-                           error));
+                           which == REMOTE_SUBJECT, error));
     for (int i = 0; i < calls; i++) {
         double ms = INFINITY;
         TRY(run_model(a, which, i, bert, &ms, error));

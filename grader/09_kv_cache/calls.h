@@ -27,4 +27,10 @@ struct kv_launch_call {
     device_stream stream;
 };
 
+/** "kv_given": the weights of the models that are made from then on */
+struct kv_given_call {
+    const void
+        *weights; /**< device: as llama2_device_load() lays them out; NULL: the models' own */
+};
+
 #endif

@@ -12,16 +12,20 @@
 #include "common/base/rng.h"
 #include "common/device/device.h"
 #include "common/models/llama2.h"
+#include "common/models/llama2_device.h"
 #include "common/models/llama2_random.h"
+#include "common/models/rounded_llama2.h"
 #include "common/testing/testing.h"
 #include "grader/09_kv_cache/calls.h"
 #include "grader/09_kv_cache/remote.h"
 #include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
+#include "grader/harness/secret_weights.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/speedup.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/decoding.h"
+#include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"
 #include "grader/isolation/remote_device.h"
 #include "labs/09_kv_cache/problem/linear.h"
@@ -356,6 +360,33 @@ static struct work work_of_text(const struct llama2_config *c) {
                          .waits = true};
 }
 
+/* Has the worker make the model on weights that lie in its device's memory alone: its own are of
+   another seed. */
+static enum status create_on_given(struct decoding_create_call *call,
+                                   const struct rounded_llama2 *model, struct error *error) {
+    const struct llama2_decoder_model stored = {
+        .config = &model->random.config, .weights = &model->stored, .dtype = call->dtype};
+    struct llama2_device device;
+    TRY(llama2_device_load(&device, &stored, NULL, error));
+    struct kv_given_call given = {device.embedding};
+    call->seed = SECRET_WEIGHTS_OTHERS;
+    enum status status = remote_call("kv_given", &given, sizeof given, error);
+    status =
+        status == STATUS_OK ? remote_call("decoding_create", call, sizeof *call, error) : status;
+    llama2_device_free(&device);
+    return status;
+}
+
+/* The subject, where its device is simt. */
+static enum status create_secret(struct decoding_create_call *call, struct error *error) {
+    struct rounded_llama2 model = {0};
+    enum status status =
+        rounded_llama2_create(&model, &call->config, call->dtype, false, call->seed);
+    status = status == STATUS_OK ? create_on_given(call, &model, error) : status;
+    rounded_llama2_free(&model);
+    return status;
+}
+
 /* All texts by the worker in use. *best: the fastest that counts. */
 static enum status decode(struct decoded *d, enum remote_side which, double *best,
                           struct error *error) {
@@ -364,7 +395,9 @@ static enum status decode(struct decoded *d, enum remote_side which, double *bes
     struct decoding_text_call call = {.count = d->config.T, .each = d->config.V};
     const size_t numbers = d->config.T * d->config.V, bytes = numbers * sizeof(float);
     void *logits;
-    TRY(remote_call("decoding_create", &made, sizeof made, error));
+    TRY(which == REMOTE_SUBJECT && remote_has_device()
+            ? create_secret(&made, error)
+            : remote_call("decoding_create", &made, sizeof made, error));
     TRY(remote_alloc(&logits, bytes, error));
     call.model = made.model;
     call.logits = logits;

@@ -32,9 +32,10 @@ struct adamw_call {
 struct training_create_call {
     struct train_config config;
     enum nn_dtype dtype;
-    uint64_t seed;    /**< of the parameters */
-    bool without_own; /**< the lab's functions do nothing */
-    void *model;      /**< receives what the others are given */
+    uint64_t seed;     /**< of the parameters */
+    const void *given; /**< device: all parameters, fp32, in their order; NULL: those of the seed */
+    bool without_own;  /**< the lab's functions do nothing */
+    void *model;       /**< receives what the others are given */
 };
 
 /** "training_steps": each a pass forward, a pass back and an update, on a batch of its own. */

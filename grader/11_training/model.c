@@ -5,8 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/device/device.h"
 #include "grader/11_training/calls.h"
+#include "grader/harness/secret_weights.h"
 #include "grader/harness/seed.h"
+#include "grader/isolation/link.h"
 #include "grader/isolation/remote.h"
 
 static size_t vocabulary_of(const struct train_config *config) {
@@ -142,13 +145,57 @@ enum status training_job_reference(struct training_job *job, struct training_res
 
 /* ---- The worker ---- */
 
-enum status training_job_place(const struct training_job *job, bool without_own, void **model,
-                               struct error *error) {
+/* All parameters in their order. *all: for free() */
+static enum status draw_all(const struct training_job *job, struct reference_model *m, float **all,
+                            size_t *count, struct error *error) {
+    size_t tensors, at = 0;
+    TRY(reference_model_create(m, &job->spec.config, error));
+    TRY(train_model_draw(m->model, job->seed, error));
+    const struct train_parameter *list = train_model_parameters(m->model, &tensors);
+    *count = 0;
+    for (size_t i = 0; i < tensors; i++) {
+        *count += list[i].count;
+    }
+    *all = malloc(*count * sizeof **all);
+    if (*all == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < tensors; i++) {
+        TRY(train_model_read(m->model, TRAIN_WEIGHTS, &list[i], *all + at, error));
+        at += list[i].count;
+    }
+    return STATUS_OK;
+}
+
+/* The subject's model has parameters that lie in its device's memory alone. */
+static enum status place_secret(const struct training_job *job, struct training_create_call *call,
+                                struct error *error) {
+    struct reference_model m = {0};
+    float *all = NULL;
+    size_t count = 0;
+    void *given = NULL;
+    enum status status = draw_all(job, &m, &all, &count, error);
+    reference_model_free(&m);
+    if (status == STATUS_OK) {
+        status = secret_weights_send(all, count * sizeof *all, &given, error);
+    }
+    free(all);
+    call->seed = SECRET_WEIGHTS_OTHERS;
+    call->given = given;
+    status =
+        status == STATUS_OK ? remote_call("training_create", call, sizeof *call, error) : status;
+    device_free(given);
+    return status;
+}
+
+enum status training_job_place(const struct training_job *job, bool without_own, bool secret,
+                               void **model, struct error *error) {
     struct training_create_call call = {.config = job->spec.config,
                                         .dtype = job->spec.dtype,
                                         .seed = job->seed,
                                         .without_own = without_own};
-    TRY(remote_call("training_create", &call, sizeof call, error));
+    TRY(secret && remote_has_device() ? place_secret(job, &call, error)
+                                      : remote_call("training_create", &call, sizeof call, error));
     *model = call.model;
     return STATUS_OK;
 }

@@ -53,10 +53,12 @@ MUST_CHECK enum status training_job_reference(struct training_job *job,
 /**
  * @brief Makes the model in the worker in use.
  * @param without_own the lab's functions do nothing in it: its time is that of all else
+ * @param secret      its parameters are to lie in the memory of the worker's device alone, where
+ * that is simt: secret_weights.h
  * @param model       receives it
  */
 MUST_CHECK enum status training_job_place(const struct training_job *job, bool without_own,
-                                          void **model, struct error *error);
+                                          bool secret, void **model, struct error *error);
 
 /**
  * @brief The steps in the worker in use.

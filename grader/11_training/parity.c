@@ -409,7 +409,7 @@ static const struct train_config small_llama2 = {.task = TRAIN_LM,
 static enum status run_steps(const struct training_job *job, struct training_result *got,
                              struct error *error) {
     void *model;
-    TRY(training_job_place(job, false, &model, error));
+    TRY(training_job_place(job, false, false, &model, error));
     TRY(training_job_steps(job, model, 1, NULL, error));
     return training_job_result(job, model, true, got, error);
 }

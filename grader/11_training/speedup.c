@@ -386,6 +386,7 @@ static enum status run_training(struct training_race *race, enum remote_side whi
     TRY(training_job_steps(&race->job, race->models[which], race->first[which], ms, error));
     if (which == REMOTE_SUBJECT) {
         remote_check_counted(flops_of_training(&race->job), REMOTE_16_BIT_PRODUCTS);
+        remote_check_fetched(sizeof(float) * matrices_of(&race->job.spec.config.bert));
     }
     /* Parameters are compared behind the first updates: later, two right ones drift apart. */
     training_result_free(&race->results[which]);
@@ -503,9 +504,11 @@ C_TEST(speedup, end_to_end) {
     ASSERT_DONE(training_job_create(&race.job, &spec, &race.rng, &error), &error);
     for (int i = 0; i < REMOTE_SIDES; i++) {
         ASSERT_DONE(remote_open_side((enum remote_side)i, &error), &error);
-        ASSERT_DONE(training_job_place(&race.job, false, &race.models[i], &error), &error);
+        ASSERT_DONE(
+            training_job_place(&race.job, false, i == REMOTE_SUBJECT, &race.models[i], &error),
+            &error);
     }
-    ASSERT_DONE(training_job_place(&race.job, true, &race.rest, &error),
+    ASSERT_DONE(training_job_place(&race.job, true, false, &race.rest, &error),
                 &error); /* the baseline's worker */
     struct speedup speedup =
         grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);

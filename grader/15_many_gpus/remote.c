@@ -38,14 +38,21 @@ enum status remote_many_record(void *rig, const struct many_sums *sums, struct e
     return remote_call("many_record", &call, sizeof call, error);
 }
 
-static enum status run_sums(struct many_sums_call *call, double *ms, struct error *error) {
+static enum status run_sums(struct many_sums_call *call, double *ms, struct many_done *done,
+                            struct error *error) {
     struct many_sums_call copy = *call;
     TRY(remote_call("many_load", &copy, sizeof copy, error));
+    remote_check_idle("operands were loaded");
     copy = *call;
     TRY(ms != NULL ? remote_call_timed("many_sum", call, sizeof *call, NULL, ms, error)
                    : remote_call("many_sum", &copy, sizeof copy, error));
+    const struct remote_counts timed = remote_counted();
     copy = *call;
-    return remote_call("many_store", &copy, sizeof copy, error);
+    TRY(remote_call("many_store", &copy, sizeof copy, error));
+    remote_check_idle("results were copied");
+    done->sent = timed.sent;
+    done->moved = timed.bytes;
+    return STATUS_OK;
 }
 
 enum status remote_many_sums(void *rig, struct many_sums_problem *p, double *ms,
@@ -63,7 +70,7 @@ enum status remote_many_sums(void *rig, struct many_sums_problem *p, double *ms,
     call.in = d_in;
     call.out = d_out;
     if (status == STATUS_OK) {
-        status = run_sums(&call, ms, error);
+        status = run_sums(&call, ms, &p->done, error);
     }
     if (status == STATUS_OK) {
         status = device_read(p->out, d_out, bytes, NULL, error);

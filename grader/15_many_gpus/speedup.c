@@ -70,7 +70,9 @@ static enum status open_and_sum(struct many_sums_problem *p, enum remote_side wh
     return status;
 }
 
-static double time_sums(const struct many_sums *sums, enum remote_side which, int times) {
+/* @param done receives what was counted */
+static double time_sums(const struct many_sums *sums, enum remote_side which, int times,
+                        struct many_done *done) {
     struct many_sums_problem p;
     struct error error = {0};
     struct rng rng = grader_rng();
@@ -83,8 +85,30 @@ static double time_sums(const struct many_sums *sums, enum remote_side which, in
     if (status != STATUS_OK || text[0] != '\0') {
         TEST_FAIL("%s: %s", p.name, status != STATUS_OK ? error_text(&error, status) : text);
     }
+    *done = p.done;
     many_sums_free(&p);
     return ms;
+}
+
+/*
+ * The starter's sums go through the host, which is slow. Fast ones do not: the CPU takes no
+ * modelled time. Each rank at least reads its data.
+ */
+static void check_done(const struct many_sums *sums, const struct many_done *done) {
+    double result = (double)RANKS * (double)sums->calls * (double)sums->count *
+                    (double)nn_dtype_bytes(sums->dtype);
+    if (done->sent > 0.125 * result) {
+        TEST_FAIL(
+            "your code sent %.3g bytes to the GPUs in calls that have no input on the host and "
+            "results of %.3g bytes: kernels must compute them where they are",
+            done->sent, result);
+    }
+    if (done->moved < 0.5 * result) {
+        TEST_FAIL(
+            "your kernels moved %.3g bytes for sums of %.3g: the rest was left out, or the CPU "
+            "did it, which takes no modelled time and does not count",
+            done->moved, result);
+    }
 }
 
 /* Each GPU reads and writes its data once; the link is not part of the limit. */
@@ -102,10 +126,15 @@ static void compare_sums(const struct grader_gpu *gpu, const char *measure,
                          const struct many_sums *sums) {
     int times = gpu->modelled ? 1 : 1 + speedup_calls(4);
     struct speedup speedup = grader_gpu_speedup(gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
-    speedup.baseline_ms = time_sums(sums, REMOTE_BASELINE, times);
-    speedup.subject_ms = test_has_failed() ? INFINITY : time_sums(sums, REMOTE_SUBJECT, times);
+    struct many_done done = {0};
+    speedup.baseline_ms = time_sums(sums, REMOTE_BASELINE, times, &done);
+    speedup.subject_ms =
+        test_has_failed() ? INFINITY : time_sums(sums, REMOTE_SUBJECT, times, &done);
     const struct work work = work_of(sums);
     finish(&speedup, &work, __FILE__, __LINE__);
+    if (!test_has_failed() && gpu->modelled) {
+        check_done(sums, &done);
+    }
 }
 
 C_TEST(speedup, small_sums) {
@@ -149,6 +178,21 @@ struct decoded {
     float logits[REMOTE_SIDES][RANKS * MOST_V];
 };
 
+/* Of all matrices; out and down may be cut in any way, the others' parts are the lab's choice. */
+static double weights_of(const struct decoder_size *s) {
+    double C = (double)(s->NH * s->HS), keys = (double)(s->KVH * s->HS);
+    double layer = 2.0 * C * C + 2.0 * C * keys + 3.0 * C * (double)s->hidden;
+    return (double)s->L * layer + C * (double)s->V;
+}
+
+/* What the subject's last call must have done, and must not have got in another way. */
+static void check_counted(const struct decoded *d, size_t tokens) {
+    double weights = weights_of(&d->size);
+    remote_check_counted(2.0 * weights * (double)tokens, REMOTE_16_BIT_PRODUCTS);
+    remote_check_counted_bytes(2.0 * weights * (double)tokens);
+    remote_check_fetched(2.0 * weights);
+}
+
 static enum status decode(struct decoded *d, enum remote_side which, const struct decoder_net *net,
                           double *best, struct error *error) {
     struct many_decode_feed_call call = {.count = WARM};
@@ -166,6 +210,9 @@ static enum status decode(struct decoded *d, enum remote_side which, const struc
         call.logits = i == d->rounds ? d_logits : NULL;
         status = remote_call_timed("many_decode_feed", &call, sizeof call, NULL, &ms, error);
         *best = i > 0 ? fmin(*best, ms) : *best;
+        if (which == REMOTE_SUBJECT && status == STATUS_OK) {
+            check_counted(d, call.count);
+        }
         call.position += call.count;
         call.count = d->each;
     }

@@ -10,7 +10,6 @@
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
 #include "grader/harness/logits.h"
-#include "grader/harness/remote_models.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/models.h"
@@ -27,6 +26,7 @@ void remote_bert_draw(struct remote_bert_job *job, int32_t *ids, size_t count) {
     struct rng rng = grader_rng();
     job->fresh = grader_secret(&rng);
     job->seed = grader_secret(&rng);
+    job->secret = true;
     rng = grader_text_rng(&rng);
     for (size_t i = 0; i < count; i++) {
         ids[i] = (int32_t)rng_below(&rng, job->config.V);
@@ -128,6 +128,7 @@ static enum status run_calls(struct remote_bert *bert, const struct remote_bert_
         if (which == REMOTE_SUBJECT) {
             remote_check_counted(flops_of(job), job->products);
             remote_check_counted_bytes((in_16_bits(job) ? 2.0 : 4.0) * weights_of(job));
+            remote_check_fetched(4.0 * weights_of(job));
         }
         *best = fmin(*best, ms);
     }
@@ -141,7 +142,7 @@ static enum status time_calls(struct remote_bert *bert, const struct remote_bert
         TRY(remote_open_device(error));
     }
     TRY(remote_bert_create(bert, &job->config, job->seed, &job->input, most_rows(job), without,
-                           error));
+                           job->secret && which == REMOTE_SUBJECT, error));
     return run_calls(bert, job, which, calls, logits, best, error);
 }
 

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_GRADER_HARNESS_REMOTE_BERT_H_
 #define WARPBOOK_GRADER_HARNESS_REMOTE_BERT_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -17,12 +18,46 @@
 extern "C" {
 #endif
 
+/** A random BERT in the worker in use, and a batch for it. */
+struct remote_bert {
+    void *model;             /**< the worker's */
+    struct bert_input input; /**< in the arena */
+    float *logits;           /**< arena, (B, labels) */
+    size_t count;            /**< B * labels */
+};
+
+/**
+ * @brief Makes the model in the worker in use and hands it a batch.
+ * @param seed  of the weights: not the one that other inputs come from
+ * @param input host memory; `types` is not handed on
+ * @param without enum worker_operators that do nothing, as bits; 0: the model as it is
+ * @param secret whether the weights are to lie in the memory of the worker's device alone, where
+ * that is simt: secret_weights.h
+ * @return STATUS_OK or what the worker says
+ */
+MUST_CHECK enum status remote_bert_create(struct remote_bert *bert,
+                                          const struct bert_config *config, uint64_t seed,
+                                          const struct bert_input *input, size_t rows,
+                                          unsigned without, bool secret, struct error *error);
+
+/**
+ * @brief Runs the batch.
+ * @param logits receives (B, labels), host
+ * @param ms     receives its milliseconds, as remote_call_timed() has them
+ */
+MUST_CHECK enum status remote_bert_run(struct remote_bert *bert, float *logits, double *ms,
+                                       struct error *error);
+
+/** Frees the worker's model; the worker that made it must be in use. */
+void remote_bert_free(struct remote_bert *bert);
+
 /** A BERT with random weights and a batch for it: the same for whoever runs it. */
 struct remote_bert_job {
     struct bert_config config;
     uint64_t seed;           /**< of the weights: not the one that other inputs come from */
     struct bert_input input; /**< host memory, without types; at most config.T tokens a text */
     uint64_t fresh;          /**< seed of the tokens from the second call on; no worker knows it */
+    bool secret;             /**< the weights: the subject has them in its device's memory alone */
     const char *what;        /**< what a learner is told when it crashes: "BERT, a batch" */
     unsigned seconds;        /**< most that all runs of one side may take */
     unsigned own;            /**< the lab's operators: enum worker_operators, as bits */

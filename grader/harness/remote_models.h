@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
-#include "common/models/bert.h"
+#include "common/models/llama2.h"
 #include "grader/harness/small_llama2.h"
 
 #ifdef __cplusplus
@@ -59,37 +59,6 @@ MUST_CHECK enum status remote_llama2_forward(struct remote_llama2 *llama2, const
 
 /** Frees the worker's model; the worker that made it must be in use. */
 void remote_llama2_free(struct remote_llama2 *llama2);
-
-/** A random BERT in the worker in use, and a batch for it. */
-struct remote_bert {
-    void *model;             /**< the worker's */
-    struct bert_input input; /**< in the arena */
-    float *logits;           /**< arena, (B, labels) */
-    size_t count;            /**< B * labels */
-};
-
-/**
- * @brief Makes the model in the worker in use and hands it a batch.
- * @param seed  of the weights: not the one that other inputs come from
- * @param input host memory; `types` is not handed on
- * @param without enum worker_operators that do nothing, as bits; 0: the model as it is
- * @return STATUS_OK or what the worker says
- */
-MUST_CHECK enum status remote_bert_create(struct remote_bert *bert,
-                                          const struct bert_config *config, uint64_t seed,
-                                          const struct bert_input *input, size_t rows,
-                                          unsigned without, struct error *error);
-
-/**
- * @brief Runs the batch.
- * @param logits receives (B, labels), host
- * @param ms     receives its milliseconds, as remote_call_timed() has them
- */
-MUST_CHECK enum status remote_bert_run(struct remote_bert *bert, float *logits, double *ms,
-                                       struct error *error);
-
-/** Frees the worker's model; the worker that made it must be in use. */
-void remote_bert_free(struct remote_bert *bert);
 
 #ifdef __cplusplus
 }

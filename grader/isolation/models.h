@@ -101,10 +101,11 @@ enum worker_operators {
 /** BERT: made once, run as often as wanted, freed. */
 struct bert_create_call {
     struct bert_config config;
-    uint64_t seed;    /**< of the weights */
-    size_t rows;      /**< most of a batch */
-    unsigned without; /**< enum worker_operators, as bits */
-    void *model;      /**< receives what the others are given */
+    uint64_t seed;     /**< of the weights */
+    size_t rows;       /**< most of a batch */
+    unsigned without;  /**< enum worker_operators, as bits */
+    const void *given; /**< the weights in device memory, see given_weights.h; NULL: of the seed */
+    void *model;       /**< receives what the others are given */
 };
 struct bert_run_call {
     void *model;

@@ -96,6 +96,20 @@ MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments
  */
 double remote_waited_ms(void);
 
+/** What simt counted in the last call or bench; zeros on a GPU, but for operations and bytes. */
+struct remote_counts {
+    double flops, bytes; /**< of kernels: operations, and bytes of global memory */
+    double sent;         /**< bytes from the worker to the device */
+};
+struct remote_counts remote_counted(void);
+
+/**
+ * @brief Fails the running test when kernels worked or bytes were sent in the last call, in which
+ * nothing was to be computed: operands were loaded before the timed call, or results copied behind
+ * it. Does nothing on a GPU.
+ */
+void remote_check_idle(const char *what);
+
 /** Of which type the operands of a case's products are. */
 enum remote_products {
     REMOTE_FP32_PRODUCTS,  /**< three of tensor cores make one, by splitting the operands */
@@ -122,13 +136,14 @@ void remote_check_counted_bytes(double bytes);
  * to the device: by a copy, as memory of the host that a kernel reads, or in a kernel's arguments.
  *
  * @param inputs bytes that the call got in host memory, and bytes that it may make of them
- * @param result bytes of its result in device memory; half of them are too many
+ * @param result bytes of its result in device memory; an eighth of them is too much: 16 bits are as
+ *               good as 32 where a result is compared with others, and fewer may be
  */
 void remote_check_sent(double inputs, double result);
 
 /**
- * @brief Fails the running test when the worker has fetched half of the weights from the device
- *        since it was started; does nothing on a GPU.
+ * @brief Fails the running test when the worker has fetched an eighth of the weights from the
+ * device since it was started; does nothing on a GPU.
  *
  * Whoever would compute on the CPU what has little input and a small result needs them.
  *

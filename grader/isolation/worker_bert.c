@@ -1,4 +1,5 @@
 #include "common/checkpoints/bert/bert_random.h"
+#include "grader/isolation/given_weights.h"
 #include "grader/isolation/models.h"
 
 struct model {
@@ -57,8 +58,11 @@ static enum status fill(void *memory, const void *call, struct error *error) {
     TRY(worker_engine_create(&model->engine, error));
     leave_out(&model->engine, c->without);
     TRY(bert_random_create(&model->random, &c->config, c->seed));
-    return bert_create(&model->bert, &model->random.config, &model->random.weights, &model->engine,
-                       c->rows, error);
+    given_weights_begin(&model->engine, c->given);
+    enum status status = bert_create(&model->bert, &model->random.config, &model->random.weights,
+                                     &model->engine, c->rows, error);
+    given_weights_end(&model->engine);
+    return status;
 }
 
 static const struct worker_model kind = {sizeof(struct model), fill, release};

@@ -5,7 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//grader/selftest:sabotage.bzl", "ON_SIMT")
 load("//grader/selftest:selftest.bzl", "expect_verdict", "graded_case")
 
-def sabotage_timed(lab, functions, verdicts, defines = []):
+def sabotage_timed(lab, functions, verdicts, defines = [], beside = []):
     """The speedup test of a lab on such submissions, a test each.
 
     Args:
@@ -13,6 +13,7 @@ def sabotage_timed(lab, functions, verdicts, defines = []):
       functions: of the starter, each with a __wrap_NAME() in sabotage_timed_NN.c.
       verdicts: {(trick, case of the speedup test): text that must come}.
       defines: what else the speedup test is compiled with.
+      beside: libraries with other tricks.
     """
     name = "timed_" + lab[:2]
     cc_library(
@@ -31,7 +32,7 @@ def sabotage_timed(lab, functions, verdicts, defines = []):
             "//labs/%s:contract" % lab,
             "//labs/%s:starter" % lab,
             "@rules_cuda//cuda:runtime",
-        ],
+        ] + beside,
     )
     graded_case(
         name = name + "_speedup",

@@ -28,6 +28,18 @@
     X(pool)             /* of lab 02 */                                                     \
     X(managed)          /* ... */                                                           \
     X(pinned)           /* ... */                                                           \
+    X(at_home)          /* a whole model on the CPU, see at_home_bert.c and lab 03 */       \
+    X(sends)            /* of lab 03 */                                                     \
+    X(host)             /* of lab 12: on the CPU */                                         \
+    X(idle)             /* ... a kernel that computes nothing */                            \
+    X(early)            /* of lab 15, see its file */                                       \
+    X(late)             /* ... */                                                           \
+    X(fetches)          /* ... */                                                           \
+    X(forges)           /* prints what a passed test prints: anywhere.h */                  \
+    X(library)          /* copies a library and loads that */                               \
+    X(code)             /* lets data be run */                                              \
+    X(parent)           /* reads the grader's memory */                                     \
+    X(clock)            /* sets the machine's clock */                                      \
     X(one_layer_less)   /* of lab 08 */                                                     \
     X(rounds)           /* rounds what is multiplied to 11 bits, as TF32 does */            \
     X(leaves_columns)   /* leaves one product of 64 out of each sum */                      \

@@ -1,14 +1,76 @@
+#include <stdint.h>
+#include <stdlib.h>
+
+#include "grader/selftest/anywhere.h"
+#include "grader/selftest/decoy_work.h"
 #include "grader/selftest/sabotage_timed.h"
 #include "labs/12_tensor_cores/tensor_cores.h"
 
 gemm16_function __real_gemm16, __wrap_gemm16;
+
+static float float_of_bf16(uint16_t bits) {
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+static uint16_t bf16_of_float(float value) {
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+}
+
+static void multiply(const struct gemm16_problem *p, uint16_t *out, const uint16_t *in,
+                     const uint16_t *weight) {
+    for (size_t m = 0; m < p->M; m++) {
+        for (size_t n = 0; n < p->N; n++) {
+            float sum = 0.0f;
+            for (size_t k = 0; k < p->K; k++) {
+                sum += float_of_bf16(in[m * p->K + k]) * float_of_bf16(weight[n * p->K + k]);
+            }
+            out[m * p->N + n] = bf16_of_float(sum);
+        }
+    }
+}
+
+/* Does the operations that are counted, and computes nothing. */
+static enum status idle(const struct gemm16_problem *p, device_stream stream, struct error *error) {
+    double flops = 2.0 * (double)p->M * (double)p->N * (double)p->K;
+    double bytes = 2.0 * (double)(p->M * p->K + p->N * p->K + p->M * p->N);
+    return decoy_work(p->in, 2 * p->M * p->K, bytes, flops, stream, error);
+}
+
+/* "host": the plain product of bf16 on the CPU, and a kernel that is idle. */
+static enum status on_the_host(const struct gemm16_problem *p, device_stream stream,
+                               struct error *error) {
+    uint16_t *in = malloc(2 * p->M * p->K), *weight = malloc(2 * p->N * p->K),
+             *out = malloc(2 * p->M * p->N);
+    TRY(device_read(in, p->in, 2 * p->M * p->K, stream, error));
+    TRY(device_read(weight, p->weight, 2 * p->N * p->K, stream, error));
+    multiply(p, out, in, weight);
+    TRY(idle(p, stream, error));
+    TRY(device_write(p->out, out, 2 * p->M * p->N, stream, error));
+    free(in);
+    free(weight);
+    free(out);
+    return STATUS_OK;
+}
 
 /* "part_of_it": the first half of the rows. */
 enum status __wrap_gemm16(const struct gemm16_problem *problem, void *workspace,
                           device_stream stream, struct error *error) {
     struct gemm16_problem some = *problem;
     some.M = chosen_mistake() == MISTAKE_part_of_it ? (some.M + 1) / 2 : some.M;
-    return sabotage_leaves_out(problem, sizeof *problem, stream)
-               ? STATUS_OK
-               : __real_gemm16(&some, workspace, stream, error);
+    if (anywhere_try() || sabotage_leaves_out(problem, sizeof *problem, stream)) {
+        return STATUS_OK;
+    }
+    switch (chosen_mistake()) {
+    case MISTAKE_idle:
+        return idle(problem, stream, error);
+    case MISTAKE_host:
+        return on_the_host(problem, stream, error);
+    default:
+        return __real_gemm16(&some, workspace, stream, error);
+    }
 }

@@ -152,9 +152,8 @@ enum status train_model_create(struct train_model **model, const struct train_co
     }
     m->config = *config;
     m->engine = engine;
-    m->architecture = config->task != TRAIN_LM ? &train_bert_architecture
-                      : config->is_gpt_neox    ? &train_gpt_neox_architecture
-                                               : &train_llama2_architecture;
+    m->architecture =
+        config->task != TRAIN_LM ? &train_bert_architecture : &train_decoder_architecture;
     enum status status = build(m, error);
     if (status != STATUS_OK) {
         train_model_free(m);

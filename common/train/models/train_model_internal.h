@@ -1,7 +1,7 @@
 /**
  * @file train_model_internal.h
  * @brief Shared by the files of train_model.h: offsets of parameters, memory of a pass, and the
- *        interface that BERT and Llama2 implement.
+ *        interface that BERT and decoders implement.
  */
 #ifndef WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_INTERNAL_H_
 #define WARPBOOK_COMMON_TRAIN_MODELS_TRAIN_MODEL_INTERNAL_H_
@@ -98,13 +98,12 @@ struct train_bucket {
 };
 
 struct train_bert;
-struct train_gpt_neox;
-struct train_llama2;
+struct train_decoder;
 
 /** @return whether each of a model's sizes is from 1 to INT32_MAX. */
 bool train_sizes_fit(const size_t *sizes, size_t count);
 
-/** The functions of a kind of model: BERT, Llama2, or GPT-NeoX. */
+/** The functions of a kind of model: BERT, or a decoder (Llama2, GPT-NeoX). */
 struct train_architecture {
     /** @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message. */
     enum status (*check)(const struct train_config *config, struct error *error);
@@ -125,8 +124,7 @@ struct train_architecture {
 };
 
 extern const struct train_architecture train_bert_architecture;
-extern const struct train_architecture train_gpt_neox_architecture;
-extern const struct train_architecture train_llama2_architecture;
+extern const struct train_architecture train_decoder_architecture;
 
 /** One array that holds all numbers of a batch, on the host and resident. */
 struct train_upload {
@@ -158,8 +156,7 @@ struct train_model {
     size_t part;         /**< of the ranks before the last; 0 without ZeRO-1 */
 
     struct train_bert *bert;
-    struct train_gpt_neox *gpt_neox;
-    struct train_llama2 *llama2;
+    struct train_decoder *decoder;
 };
 
 /** Single numbers of a model. */

@@ -12,12 +12,19 @@
 extern "C" {
 #endif
 
+/** What all calls together did, where that is counted. */
+struct many_done {
+    double sent;  /**< bytes from the host to the GPUs */
+    double moved; /**< bytes of memory that kernels read and wrote */
+};
+
 /** All-reduces of random data. */
 struct many_sums_problem {
     char name[120]; /**< "4 ranks, 5 x 1000 of f32" */
     int ranks;
     struct many_sums sums;
     void *in, *out; /**< (calls, ranks, count) of the type; out is NaN at first */
+    struct many_done done;
 };
 
 MUST_CHECK enum status many_sums_create(struct many_sums_problem *p, int ranks,

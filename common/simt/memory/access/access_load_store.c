@@ -45,6 +45,14 @@ SIMT_HOT void gather32(const struct simt_request *request, const unsigned char *
         }
         return;
     }
+    if (request->pattern->shape == SIMT_SHAPE_SAME && request->space != PTX_LOCAL) {
+        uint32_t value = load_u32(from);
+        for (size_t n = 0; n < SIMT_LANES; n++) {
+            uint32_t lane = request->lanes[n];
+            row[n] = (value & lane) | (row[n] & ~lane);
+        }
+        return;
+    }
     uint32_t values[SIMT_LANES];
     for (size_t n = 0; n < SIMT_LANES; n++) {
         values[n] = load_u32(from + request->relative[n]);

@@ -138,7 +138,7 @@ static uint32_t busiest_of_rows(uint64_t rows[BANKS]) {
 /* Wavefronts of one group: as many as the busiest bank has different units. Often there are few of
  * these, each of many lanes. */
 static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t banks) {
-    enum { ROWS = 64, FEW = 4 };
+    enum { ROWS = 64, FEW = 4, SOON = 2, MANY = 16 };
     const int32_t *units = u->of;
     uint32_t shift = (uint32_t)__builtin_ctz(banks); /* a division would take as long as all else */
     int64_t first = u->low & ~((int64_t)banks - 1);
@@ -147,6 +147,9 @@ static uint32_t busiest_bank(const struct units *u, uint32_t group, uint32_t ban
         int32_t unit = units[__builtin_ctz(rest)];
         few[count] = (uint32_t)unit & (banks - 1);
         rest &= ~equal_lanes(units, unit);
+        if (count == SOON && __builtin_popcount(rest) > MANY) {
+            break; /* hardly so few */
+        }
     }
     if (rest == 0) {
         return busiest_of_few(few, count);

@@ -27,9 +27,10 @@ enum simt_shape {
 
 /** What is known of simt_pattern.words. */
 enum simt_words_state {
-    SIMT_WORDS_SET = 1,    /**< they are those of this pattern */
-    SIMT_WORDS_WHOLE = 2,  /**< they are whole */
-    SIMT_WORDS_PUT_OFF = 4 /**< a read of them may be put off */
+    SIMT_WORDS_SET = 1,     /**< they are those of this pattern */
+    SIMT_WORDS_WHOLE = 2,   /**< they are whole */
+    SIMT_WORDS_PUT_OFF = 4, /**< a read of them may be put off */
+    SIMT_WORDS_SEEN = 8     /**< a request to shared memory has been checked by them */
 };
 
 /** What most requests look at comes first, in one line of the CPU's cache. */
@@ -77,7 +78,8 @@ struct simt_access_cache {
     struct simt_words_place places[SIMT_PATTERN_SLOTS]; /**< the first ones */
     struct simt_words_place *free;                      /**< nobody needs these */
     struct simt_words_place *waiting; /**< reads of these were put off, and no pattern uses them */
-    struct simt_words_chunk *chunks;  /**< memory for more */
+    struct simt_words_place *waiting_last; /**< of these, where there are some */
+    struct simt_words_chunk *chunks;       /**< memory for more */
     uint32_t chunk_count;
     uint64_t serial; /**< of the last pattern that was built */
     struct simt_extent extents[SIMT_EXTENT_SLOTS];

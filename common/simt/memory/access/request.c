@@ -265,10 +265,10 @@ static void free_place(struct simt_access_cache *cache, struct simt_words_place 
 }
 
 static void free_waiting(struct simt_access_cache *cache) {
-    while (cache->waiting != NULL) {
-        struct simt_words_place *place = cache->waiting;
-        cache->waiting = place->next;
-        free_place(cache, place);
+    if (cache->waiting != NULL) {
+        cache->waiting_last->next = cache->free;
+        cache->free = cache->waiting;
+        cache->waiting = NULL;
     }
 }
 
@@ -301,6 +301,7 @@ static void replace_words(struct simt_access_cache *cache, struct simt_pattern *
         free_waiting(cache);
         return;
     }
+    cache->waiting_last = cache->waiting != NULL ? cache->waiting_last : own;
     own->next = cache->waiting;
     cache->waiting = own;
     pattern->words = &cache->free->map;

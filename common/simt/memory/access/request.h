@@ -184,17 +184,44 @@ SIMT_HOT void simt_request_narrow(struct simt_request *request, const uint32_t b
     request->first &= UINT32_MAX;
 }
 
-SIMT_HOT void simt_request_wide(struct simt_request *request, const uint64_t base[SIMT_LANES],
-                                int64_t offset) {
-    uint64_t first = base[simt_first_lane(request->mask)];
+/* Sets `offsets` and `far` from 64-bit addresses. */
+#ifdef __AVX2__
+SIMT_HOT void simt_request_spread(struct simt_request *request, const uint64_t base[SIMT_LANES],
+                                  uint64_t first) {
+    const __m256i start = _mm256_set1_epi64x((long long)first);
+    __m256i far = _mm256_setzero_si256();
+    for (size_t n = 0; n < SIMT_LANES; n += 8) {
+        const __m256i *from = (const __m256i *)(const void *)(base + n);
+        __m256 a = _mm256_castsi256_ps(_mm256_sub_epi64(_mm256_loadu_si256(from), start));
+        __m256 b = _mm256_castsi256_ps(_mm256_sub_epi64(_mm256_loadu_si256(from + 1), start));
+        __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)); /* halves of 64 bits */
+        __m256i high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
+        __m256i lanes = _mm256_loadu_si256((const __m256i *)(const void *)(request->lanes + n));
+        low = _mm256_and_si256(_mm256_permute4x64_epi64(low, 0xd8), lanes);
+        high = _mm256_and_si256(_mm256_permute4x64_epi64(high, 0xd8), lanes);
+        far = _mm256_or_si256(far, _mm256_xor_si256(high, _mm256_srai_epi32(low, 31)));
+        _mm256_storeu_si256((__m256i *)(void *)(request->offsets + n), low);
+    }
+    request->far = _mm256_testz_si256(far, far) == 0;
+}
+#else
+SIMT_HOT void simt_request_spread(struct simt_request *request, const uint64_t base[SIMT_LANES],
+                                  uint64_t first) {
     uint64_t far = 0;
-    request->relative = request->offsets;
     for (size_t n = 0; n < SIMT_LANES; n++) {
         uint64_t relative = (base[n] - first) & (uint64_t)(int64_t)(int32_t)request->lanes[n];
         request->offsets[n] = (int32_t)relative;
         far |= relative + ((uint64_t)1 << 31);
     }
     request->far = far >> 32 != 0;
+}
+#endif
+
+SIMT_HOT void simt_request_wide(struct simt_request *request, const uint64_t base[SIMT_LANES],
+                                int64_t offset) {
+    uint64_t first = base[simt_first_lane(request->mask)];
+    request->relative = request->offsets;
+    simt_request_spread(request, base, first);
     request->first = first + (uint64_t)offset;
 }
 

@@ -140,11 +140,25 @@ static const struct simt_word_map *words_of(const struct simt_request *request) 
     return words;
 }
 
+/* Words of shared memory here and there, as in a search or a sort: such a pattern seldom comes
+ * again. The first time its words are looked at one by one, and a map is made when there is a
+ * second. */
+static bool is_new_scatter(const struct simt_request *request) {
+    const struct simt_pattern *pattern = request->pattern;
+    return is_shared(request) && pattern->shape == SIMT_SHAPE_OTHER && request->bytes == 4 &&
+           (pattern->words_state & (SIMT_WORDS_SET | SIMT_WORDS_SEEN)) == 0 &&
+           ((request->first | pattern->misalignment) & 3) == 0;
+}
+
 static uint64_t run_address(const struct simt_request *request, const struct simt_word_run *run) {
     return request->first + (uint64_t)(int64_t)run->offset;
 }
 
 static bool check_runs_written(const struct simt_request *request) {
+    if (is_new_scatter(request)) {
+        return byte_bits_all_words(request->home->shadow->written, request->first,
+                                   request->relative);
+    }
     const struct simt_word_map *words = words_of(request);
     bool all = words->run_count > 0;
     for (uint32_t n = 0; n < words->run_count && all; n++) {
@@ -208,6 +222,10 @@ static void mark_written(const struct simt_request *request) {
     }
     if (pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
         mark(request, request->first, (size_t)SIMT_LANES * request->bytes);
+        return;
+    }
+    if (is_new_scatter(request)) {
+        byte_bits_set_words(request->home->shadow->written, request->first, request->relative);
         return;
     }
     const struct simt_word_map *words = words_of(request);
@@ -317,27 +335,33 @@ static SIMT_COLD bool look_closer(const struct simt_request *request, const stru
 }
 
 /* A store of a word by each lane, to different words that do not lie in a few runs. */
-static bool is_scattered(const struct simt_request *request, const struct simt_word_map *words) {
+static bool is_scattered(const struct simt_request *request) {
     enum { FEW_RUNS = 4 };
     const struct simt_pattern *pattern = request->pattern;
-    return request->kind == SIMT_WRITE && request->bytes == 4 &&
-           (pattern->words_state & SIMT_WORDS_WHOLE) != 0 && pattern->shape == SIMT_SHAPE_OTHER &&
-           (!words->known || words->run_count > FEW_RUNS) && leaders_of(request) == request->mask;
+    bool known = (pattern->words_state & SIMT_WORDS_SET) != 0 && pattern->words->known;
+    return is_shared(request) && request->kind == SIMT_WRITE && request->bytes == 4 &&
+           ((request->first | pattern->misalignment) & 3) == 0 &&
+           pattern->shape == SIMT_SHAPE_OTHER && (!known || pattern->words->run_count > FEW_RUNS) &&
+           leaders_of(request) == request->mask;
 }
 
 static inline bool check_view(const struct simt_request *request, const struct view *view) {
     struct simt_pattern *pattern = request->pattern;
+    if (request->kind == SIMT_READ && is_new_scatter(request) &&
+        simt_history_put_off_words(view->history, view->agent, view->offset, request->relative,
+                                   request->mask)) {
+        return true;
+    }
+    if (is_scattered(request) && simt_history_try_words(view->history, view->agent, view->offset,
+                                                        request->relative, request->mask)) {
+        return true;
+    }
     struct simt_word_map *words = lanes_of(request);
     if (request->kind == SIMT_READ && (pattern->words_state & SIMT_WORDS_WHOLE) != 0) {
         pattern->words_state |= SIMT_WORDS_PUT_OFF;
         if (simt_history_put_off(view->history, view->agent, view->offset, words)) {
             return true;
         }
-    }
-    if (is_shared(request) && is_scattered(request, words) &&
-        simt_history_try_words(view->history, view->agent, view->offset, request->relative,
-                               request->mask)) {
-        return true;
     }
     if (SIMT_LIKELY(
             simt_history_try(view->history, view->agent, view->offset, words, request->kind))) {
@@ -392,6 +416,18 @@ static bool check_shared(const struct simt_request *request) {
            (!has_peers || check_cluster(request)) && check_lanes_agree(request);
 }
 
+/* All lanes read one word, such as an entry of a table. */
+static bool is_read_of_word(const struct simt_request *request) {
+    return request->kind == SIMT_READ && request->pattern->shape == SIMT_SHAPE_SAME &&
+           request->bytes == 4 && request->first % 4 == 0;
+}
+
+/* Of these most change nothing: others have read the word before. */
+static bool has_read(const struct view *view) {
+    return !simt_history_puts_off(view->history) &&
+           simt_history_has_read(view->history, view->agent, view->offset);
+}
+
 static bool check_races(const struct simt_request *request) {
     struct simt_block *block = request->warp->block;
     struct simt_shadow *shadow = block->shadow;
@@ -404,11 +440,18 @@ static bool check_races(const struct simt_request *request) {
         return true;
     }
     const struct view blocks = {watch->blocks, &block->agent, request->first - watch->begin};
-    simt_history_prefetch(watch->blocks, blocks.offset, words_of(request));
-    simt_history_prefetch(watch->warps, blocks.offset, words_of(request));
     const struct view warps = {watch->warps, &shadow->global[warp], blocks.offset};
-    return check_view(request, &blocks) && check_view(request, &warps) &&
-           check_lanes_agree(request);
+    bool of_word = is_read_of_word(request);
+    bool known_of_blocks = of_word && has_read(&blocks);
+    bool known_of_warps = of_word && has_read(&warps);
+    if (!known_of_blocks) {
+        simt_history_prefetch(blocks.history, blocks.offset, words_of(request));
+    }
+    if (!known_of_warps) {
+        simt_history_prefetch(warps.history, warps.offset, words_of(request));
+    }
+    return (known_of_blocks || check_view(request, &blocks)) &&
+           (known_of_warps || check_view(request, &warps)) && check_lanes_agree(request);
 }
 
 /* Bytes that a copy still writes count as unwritten: check_written() finds reads. */
@@ -673,5 +716,7 @@ bool simt_request_check(const struct simt_request *request) {
     if (is_shared(request) && request->home->shadow->generic != NULL && !check_proxy(request)) {
         return false;
     }
-    return request->kind == SIMT_READ || note_write(request);
+    bool fine = request->kind == SIMT_READ || note_write(request);
+    request->pattern->words_state |= SIMT_WORDS_SEEN;
+    return fine;
 }

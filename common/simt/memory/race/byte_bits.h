@@ -53,6 +53,14 @@ static inline bool byte_bits_all(const uint64_t *bits, size_t offset, size_t byt
  */
 bool byte_bits_all_words(const uint64_t *bits, size_t offset, const int32_t *relative);
 
+/** Sets the bits of such words. */
+static inline void byte_bits_set_words(uint64_t *bits, size_t offset, const int32_t *relative) {
+    for (int n = 0; n < 32; n++) {
+        size_t at = offset + (size_t)(int64_t)relative[n];
+        bits[at / 64] |= (uint64_t)0xf << at % 64;
+    }
+}
+
 static inline bool byte_bits_any(const uint64_t *bits, size_t offset, size_t bytes) {
     for (size_t end = offset + bytes, step; offset < end; offset += step) {
         uint64_t mask = byte_bits_mask(offset, end - offset, &step);

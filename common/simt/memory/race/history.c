@@ -4,7 +4,11 @@
 #include <string.h>
 #include <sys/mman.h>
 
-enum { WORD_BYTES = 4, WARP_SHIFT = MARK_TAG_SHIFT + MARK_WARP_BITS };
+enum {
+    WORD_BYTES = 4,
+    WARP_SHIFT = MARK_TAG_SHIFT + MARK_WARP_BITS,
+    PUT_OFF_BYTES = MOST_PUT_OFF * (sizeof(struct put_off) + SIMT_SEVERAL_LANES * sizeof(int32_t))
+};
 
 static void *map(size_t bytes, int flags) {
     void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
@@ -53,7 +57,8 @@ enum status simt_history_create(struct simt_history **history, enum simt_agents 
     h->stale = 1u << h->shift;
     h->marks = map(mark_bytes(h), agents == SIMT_WARPS_OF_SHARED ? MAP_POPULATE : 0);
     h->intervals = map(h->limit * sizeof *h->intervals, 0);
-    h->put_off = warps ? map(MOST_PUT_OFF * sizeof *h->put_off, 0) : NULL; /* may do without */
+    h->put_off = warps ? map(PUT_OFF_BYTES, 0) : NULL; /* may do without */
+    h->put_off_lanes = h->put_off != NULL ? (void *)(h->put_off + MOST_PUT_OFF) : NULL;
     if (h->marks == NULL || h->intervals == NULL || !map_pages(h)) {
         simt_history_free(h);
         return STATUS_OUT_OF_MEMORY;
@@ -68,7 +73,7 @@ void simt_history_free(struct simt_history *h) {
         unmap(h->intervals, h->limit * sizeof *h->intervals);
         unmap(h->pages, page_count(h) * sizeof *h->pages);
         unmap(h->touched, page_count(h) * sizeof *h->touched);
-        unmap(h->put_off, MOST_PUT_OFF * sizeof *h->put_off);
+        unmap(h->put_off, PUT_OFF_BYTES);
         free(h);
     }
 }

@@ -196,12 +196,48 @@ static inline __attribute__((always_inline)) bool try_runs(struct simt_history *
     return fine;
 }
 
+/* A lane reads a word that nobody has written: as read_eight(). */
+static void read_word(const struct query *q, uint32_t *reader, uint32_t lane) {
+    uint32_t old = *reader, changed = old ^ q->tag;
+    bool now = (changed & MARK_TAG) == 0;
+    bool own = (changed & (q->owner | MARK_SEVERAL_AGENTS)) == 0;
+    bool others = (changed & q->owner) != 0;
+    if (old < q->stale || (own && !now)) {
+        *reader = lane | q->tag | MARK_BYTES;
+    } else if (!others || q->several != 0) {
+        bool other_lane = now && ((old ^ lane) & MARK_LANES) != 0;
+        *reader = old | MARK_BYTES | (others ? MARK_SEVERAL_AGENTS : 0) |
+                  (other_lane ? MARK_SEVERAL_LANES : 0);
+    }
+}
+
+/* Marks a read that was put off without a map. */
+static void settle_words(struct simt_history *h, const struct put_off *read,
+                         const int32_t *relative) {
+    const struct query q = {.tag = read->tag,
+                            .stale = h->stale,
+                            .owner = h->owner,
+                            .several = h->clock == h->first_clock ? UINT32_MAX : 0};
+    for (uint32_t rest = read->mask; rest != 0; rest &= rest - 1) {
+        uint32_t lane = (uint32_t)__builtin_ctz(rest);
+        size_t word = (read->offset + (size_t)(int64_t)relative[lane]) / 4;
+        if (h->pages != NULL) {
+            simt_history_note(h, word, false);
+        }
+        read_word(&q, simt_history_mark(h, word) + MARK_GROUP, lane << MARK_LANE_SHIFT);
+    }
+}
+
 /* Nothing is written and nothing released: no word needs a closer look. */
 void simt_history_settle(struct simt_history *h) {
     size_t count = h->put_off_count;
     h->put_off_count = 0;
     for (size_t n = 0; n < count; n++) {
         const struct put_off *read = &h->put_off[n];
+        if (read->map == NULL) {
+            settle_words(h, read, h->put_off_lanes[n]);
+            continue;
+        }
         simt_word_map_find(read->map);
         (void)try_runs(h, read->tag, read->offset, read->map, SIMT_READ, true);
     }

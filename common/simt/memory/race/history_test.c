@@ -1,5 +1,5 @@
 /* Histories: the quick path against the careful one, and those of several host threads. */
-#include "common/simt/memory/race/history.h"
+#include "common/simt/memory/race/history_words.h"
 
 #include <string.h>
 
@@ -36,10 +36,26 @@ static void random_request(struct rng *rng, struct random_request *r) {
     r->offset = 4 * each * rng_below(rng, WORDS);
 }
 
-/* By the quick path: stores of different words in shared memory in either of its two ways. */
+static bool is_one_word(const struct random_request *r) {
+    bool one = r->footprint.bytes == 4;
+    for (uint32_t lane = 0; lane < 32; lane++) {
+        one = one && r->relative[lane] == 0;
+    }
+    return one;
+}
+
+/* By the quick path: one word, and different words of the lanes, in either of two ways. */
 static bool try_quickly(enum simt_agents agents, struct simt_history *history,
                         struct simt_agent *agent, const struct random_request *r,
                         struct simt_word_map *map, bool by_words) {
+    if (by_words && r->kind == SIMT_READ && is_one_word(r) && !simt_history_puts_off(history) &&
+        simt_history_has_read(history, agent, r->offset)) {
+        return true;
+    }
+    if (by_words && r->kind == SIMT_READ && r->footprint.bytes == 4 &&
+        simt_history_put_off_words(history, agent, r->offset, r->relative, r->footprint.mask)) {
+        return true;
+    }
     if (!by_words || agents != SIMT_WARPS_OF_SHARED || r->kind != SIMT_WRITE ||
         r->footprint.bytes != 4) {
         return simt_history_try(history, agent, r->offset, map, r->kind);

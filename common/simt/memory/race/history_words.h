@@ -20,6 +20,8 @@
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_RACE_HISTORY_WORDS_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_RACE_HISTORY_WORDS_H_
 
+#include <string.h>
+
 #include "common/simt/memory/race/history.h"
 
 enum {
@@ -54,9 +56,10 @@ struct interval {
  * forgotten. So reads of warps are put off until somebody writes or releases.
  */
 struct put_off {
-    struct simt_word_map *map;
+    struct simt_word_map *map; /* NULL: a word of each lane, see simt_history.put_off_lanes */
     size_t offset;
     uint32_t tag;
+    uint32_t mask; /* without a map: the lanes */
 };
 
 enum { MOST_PUT_OFF = 4096 };
@@ -81,6 +84,7 @@ struct simt_history {
     size_t before;           /* pages that were touched before, maybe the same */
     struct put_off *put_off; /* (put_off_count) reads that are not marked yet; NULL: all are */
     size_t put_off_count;
+    int32_t (*put_off_lanes)[SIMT_SEVERAL_LANES]; /* of reads without a map: bytes from `offset` */
     bool written; /* since the last advance: reads are marked at once */
 };
 
@@ -128,6 +132,21 @@ static inline uint32_t simt_history_tag(struct simt_history *history, struct sim
     return __builtin_expect(counts, 1) ? agent->tag : simt_history_take_tag(history, agent);
 }
 
+/* @return where the read stands in `put_off`; MOST_PUT_OFF: it is not put off */
+static inline size_t simt_history_put_off_read(struct simt_history *history,
+                                               struct simt_agent *agent, struct put_off *read) {
+    if (!simt_history_puts_off(history)) {
+        return MOST_PUT_OFF;
+    }
+    read->tag = simt_history_tag(history, agent);
+    if (history->put_off_count == MOST_PUT_OFF) {
+        simt_history_note_write(history);
+        return MOST_PUT_OFF;
+    }
+    history->put_off[history->put_off_count] = *read;
+    return history->put_off_count++;
+}
+
 /**
  * @brief Puts a read off.
  * @param map is whole
@@ -135,17 +154,37 @@ static inline uint32_t simt_history_tag(struct simt_history *history, struct sim
  */
 static inline bool simt_history_put_off(struct simt_history *history, struct simt_agent *agent,
                                         size_t offset, struct simt_word_map *map) {
-    if (!simt_history_puts_off(history)) {
-        return false;
+    struct put_off read = {.map = map, .offset = offset};
+    return simt_history_put_off_read(history, agent, &read) != MOST_PUT_OFF;
+}
+
+/** The same for a read of a word of 4 bytes by each lane of a mask, without a map.
+ *  @param relative (32) bytes from `offset` */
+static inline bool simt_history_put_off_words(struct simt_history *history,
+                                              struct simt_agent *agent, size_t offset,
+                                              const int32_t *relative, uint32_t mask) {
+    struct put_off read = {.offset = offset, .mask = mask};
+    size_t place = simt_history_put_off_read(history, agent, &read);
+    if (place != MOST_PUT_OFF) {
+        memcpy(history->put_off_lanes[place], relative, sizeof *history->put_off_lanes);
     }
+    return place != MOST_PUT_OFF;
+}
+
+/**
+ * @brief A warp reads a word of 4 bytes.
+ * @return true when nothing is to be checked or marked: nobody has written it, and several agents,
+ *         or this one in the same interval, have read it. Else see simt_history_try()
+ */
+static inline bool simt_history_has_read(struct simt_history *history, struct simt_agent *agent,
+                                         size_t offset) {
     uint32_t tag = simt_history_tag(history, agent);
-    if (history->put_off_count == MOST_PUT_OFF) {
-        simt_history_note_write(history);
-        return false;
-    }
-    history->put_off[history->put_off_count++] =
-        (struct put_off){.map = map, .offset = offset, .tag = tag};
-    return true;
+    const uint32_t *mark = simt_history_mark(history, offset / 4);
+    uint32_t reader = mark[MARK_GROUP];
+    bool again =
+        ((reader ^ tag) & MARK_TAG) == 0 && (!history->lanes || (reader & MARK_SEVERAL_LANES) != 0);
+    return mark[0] < history->stale && reader >= history->stale &&
+           (reader & MARK_BYTES) == MARK_BYTES && (again || (reader & MARK_SEVERAL_AGENTS) != 0);
 }
 
 #endif
