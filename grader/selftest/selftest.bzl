@@ -97,7 +97,7 @@ _USUAL = {
     "status": "nothing works today .STATUS_DEVICE.",
 }
 
-def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], **kwargs):
+def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], settings = [], **kwargs):
     """A parity test for each wrong submission, and for "right", the control, which must pass.
 
     Args:
@@ -107,6 +107,7 @@ def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], **kwargs):
       cases: {name: the one test case that must say it}, where others in front of it would take long,
         or fail as well and say something else.
       usual: names of others, of which what is usual must be said.
+      settings: NAME=VALUE, more variables.
       **kwargs: as for expect_verdict.
     """
     all = dict({mistake: _USUAL[mistake] for mistake in usual}, right = "PASSED")
@@ -117,11 +118,11 @@ def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], **kwargs):
             test = ":" + program,
             want = "pass" if mistake == "right" else "fail",
             text = text,
-            variables = ["%s=%s" % (variable, mistake)] + _only(cases.get(mistake)),
+            variables = ["%s=%s" % (variable, mistake)] + settings + _only(cases.get(mistake)),
             **kwargs
         )
 
-def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, usual = [], deps = [], linkopts = [], margin = "1.0", recorded = False, compute_90a = False):
+def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, usual = [], settings = [], deps = [], linkopts = [], margin = "1.0", recorded = False, compute_90a = False):
     """A lab's wrong submissions: SUBJECT.cu, the programs NAME_parity and NAME_speedup, the verdicts on simt.
 
     Args:
@@ -132,6 +133,7 @@ def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, usual = [], de
       verdicts: of the parity test.
       cases: of the parity test.
       usual: of the parity test.
+      settings: of the parity test.
       deps: what SUBJECT.cu needs beside the lab's contract.
       linkopts: of SUBJECT.cu.
       margin: factor on the speedup test's thresholds.
@@ -158,6 +160,7 @@ def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, usual = [], de
         verdicts,
         cases,
         usual,
+        settings,
         target_compatible_with = REQUIRES_NVCC + _ON_SIMT,
     )
 

@@ -1,7 +1,13 @@
 /*
  * Wrong submissions to lab 15. $WRONG_MANY_GPUS names one; each must be caught by the parity test,
- * with a message that leads to the mistake. "right" is the control: it must pass. Each rank writes
- * its data into a slot of every rank's workspace, signals, waits for all signals and adds up.
+ * with a message that leads to the mistake. "right" is the control: it must pass. There are three
+ * designs, and "right" uses each for some sizes:
+ *
+ * - SLOTS: each rank writes its data into a slot of every rank's workspace, signals, waits for all
+ *   signals and adds up;
+ * - IN_PLACE: the ranks meet, each adds up its chunk of all ranks' data and writes the sums to all,
+ *   and they meet again;
+ * - PACKETS: a word and the call's number are one 8-byte store into a mailbox of every rank.
  */
 #include <stdint.h>
 #include <string.h>
@@ -23,10 +29,6 @@
     X(tail)          /* leaves out what is behind the last whole block of threads */            \
     X(counts_differ) /* rank 1 sends and signals half */                                        \
     X(bf16_bits)     /* adds bf16 as if it were fp32 */                                         \
-    X(host_count)    /* counts the calls on the host: a graph repeats the number */             \
-    X(no_first)      /* adds up in place, but before the others' data are written */            \
-    X(no_last)       /* adds up in place, but ends before the others have written its sums */   \
-    X(no_fences)     /* adds up in place, without fences at the meetings */                     \
     X(no_bias)       /* the product forgets the bias */                                         \
     X(x_replaced)    /* the product replaces x */                                               \
     X(cut_no_bias)   /* the cut gives nobody the bias of out and down */                        \
@@ -34,16 +36,40 @@
     X(cut_all)       /* every rank has all of every matrix */                                   \
     X(cut_queries)   /* key heads are cut as if there were as many as query heads */            \
     X(cut_rows)      /* out is cut by rows */                                                   \
-    X(not_refused)   /* takes what it must refuse */
+    X(not_refused)   /* takes what it must refuse */                                            \
+    X(in_place_no_fence)   /* in place: no fence before the last signal */                      \
+    X(in_place_gpu_fence)  /* in place: a fence for the own GPU alone */                        \
+    X(in_place_no_start)   /* in place: reads data of ranks that have not come */               \
+    X(in_place_no_end)     /* in place: writes data of ranks that are done */                   \
+    X(in_place_late_fence) /* in place: no fence between the poll and what comes after */       \
+    X(packets_one_mailbox) /* packets: one mailbox for all calls */                             \
+    X(packets_torn)        /* packets: the number is stored before the word */                  \
+    X(packets_host_count)  /* packets: calls are counted on the host */
 #define MISTAKE_VARIABLE "WRONG_MANY_GPUS"
 #include "grader/selftest/mistakes.h"
 
-enum { THREADS = 256, SLOT_BYTES = 1 << 20, SIGNALS_AT = 15 << 20, CALLS_AT = 14 << 20 };
+enum {
+    THREADS = 256,
+    SLOT_BYTES = 1 << 20,
+    PACKETS_AT = 8 << 20,
+    MAILBOX_BYTES = 1 << 18,
+    CALLS_AT = 14 << 20, /* one counter a design */
+    SIGNALS_AT = 15 << 20
+};
+
+enum design { SLOTS, IN_PLACE, PACKETS, DESIGNS };
 
 struct everybody {
     int rank, ranks;
-    char *workspace[COMM_MAX_RANKS];
+    char *workspace[COMM_MAX_RANKS], *data[COMM_MAX_RANKS];
 };
+
+static enum design design_of(enum mistake m, size_t words) {
+    return m == MISTAKE_right                 ? (enum design)(words % DESIGNS)
+           : m >= MISTAKE_packets_one_mailbox ? PACKETS
+           : m >= MISTAKE_in_place_no_fence   ? IN_PLACE
+                                              : SLOTS;
+}
 
 static __device__ volatile unsigned *signal_of(const struct everybody &e, int to, int from) {
     return (volatile unsigned *)(e.workspace[to] + SIGNALS_AT) + from * 32;
@@ -78,68 +104,10 @@ static __device__ unsigned sum_at(const struct everybody &e, unsigned call, size
     return sum;
 }
 
-/* All ranks' kernels have come here. */
-static __device__ void meet(const struct everybody &e, unsigned number, bool fences) {
-    if (fences) {
-        __threadfence_system();
-    }
-    __syncthreads();
-    if (threadIdx.x < e.ranks) {
-        *signal_of(e, (int)threadIdx.x, e.rank) = number;
-        while (*signal_of(e, e.rank, (int)threadIdx.x) < number) {
-        }
-        if (fences) {
-            __threadfence_system();
-        }
-    }
-    __syncthreads();
-}
-
-/* All ranks' data. */
-struct all_data {
-    unsigned *at[COMM_MAX_RANKS];
-};
-
-/* Each rank adds up a chunk, and writes it to all. */
+/* One block; words are fp32, or two bf16. */
 static __global__ void __launch_bounds__(THREADS)
-    two_shot_kernel(struct all_data data, size_t words, bool fp32, struct everybody e,
-                    enum mistake m) {
+    sum_kernel(unsigned *data, size_t words, bool fp32, struct everybody e, enum mistake m) {
     unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT), call = *calls + 1;
-    size_t begin = words * (size_t)e.rank / (size_t)e.ranks;
-    size_t end = words * (size_t)(e.rank + 1) / (size_t)e.ranks;
-    __syncthreads();
-    if (m != MISTAKE_no_first) {
-        meet(e, 2 * call, m != MISTAKE_no_fences);
-    }
-    for (size_t i = begin + threadIdx.x; i < end; i += THREADS) {
-        unsigned sum = data.at[0][i];
-        for (int k = 1; k < e.ranks; k++) {
-            sum = add_words(sum, data.at[k][i], fp32);
-        }
-        for (int k = 0; k < e.ranks; k++) {
-            data.at[k][i] = sum;
-        }
-    }
-    if (m != MISTAKE_no_last && m != MISTAKE_no_first) {
-        meet(e, 2 * call + 1, m != MISTAKE_no_fences);
-    }
-    if (threadIdx.x == 0) {
-        *calls = call;
-    }
-}
-
-/* In place; so does the control with bf16. */
-static bool is_two_shot(enum mistake m, bool fp32) {
-    return (m == MISTAKE_right && !fp32) || m == MISTAKE_no_first || m == MISTAKE_no_last ||
-           m == MISTAKE_no_fences;
-}
-
-/* One block; words are fp32, or two bf16. @param number of the call; 0: counted on the device */
-static __global__ void __launch_bounds__(THREADS)
-    sum_kernel(unsigned *data, size_t words, bool fp32, unsigned number, struct everybody e,
-               enum mistake m) {
-    unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT);
-    unsigned call = number != 0 ? number : *calls + 1;
     size_t sent = m == MISTAKE_tail                           ? words / THREADS * THREADS
                   : m == MISTAKE_counts_differ && e.rank == 1 ? words / 2
                                                               : words;
@@ -169,6 +137,121 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
+static __device__ void meet(const struct everybody &e, unsigned phase, unsigned call,
+                            enum mistake m) {
+    size_t at = SIGNALS_AT + (1 + phase) * (size_t)4096;
+    __syncthreads();
+    if (threadIdx.x < e.ranks) {
+        if (m == MISTAKE_in_place_gpu_fence) {
+            __threadfence();
+        } else if (m != MISTAKE_in_place_no_fence) {
+            __threadfence_system();
+        }
+        ((volatile unsigned *)(e.workspace[threadIdx.x] + at))[e.rank] = call;
+        while (((volatile unsigned *)(e.workspace[e.rank] + at))[threadIdx.x] != call) {
+        }
+    }
+    if (m != MISTAKE_in_place_late_fence) {
+        __threadfence_system();
+        __syncthreads();
+    }
+}
+
+/* One block, as sum_kernel. */
+static __global__ void __launch_bounds__(THREADS)
+    in_place_kernel(size_t words, bool fp32, struct everybody e, enum mistake m) {
+    unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT) + IN_PLACE, call = *calls + 1;
+    size_t end = words * (e.rank + 1) / e.ranks;
+    if (m != MISTAKE_in_place_no_start) {
+        meet(e, 0, call, m);
+    }
+    for (size_t i = words * e.rank / e.ranks + threadIdx.x; i < end; i += THREADS) {
+        unsigned sum = ((const unsigned *)e.data[0])[i];
+        for (int r = 1; r < e.ranks; r++) {
+            sum = add_words(sum, ((const unsigned *)e.data[r])[i], fp32);
+        }
+        for (int r = 0; r < e.ranks; r++) {
+            ((unsigned *)e.data[r])[i] = sum;
+        }
+    }
+    if (m != MISTAKE_in_place_no_end) {
+        meet(e, 1, call, m);
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *calls = call;
+    }
+}
+
+typedef unsigned long long packet;
+
+static __device__ void send(volatile packet *to, unsigned word, unsigned call, enum mistake m) {
+    if (m == MISTAKE_packets_torn) {
+        ((volatile unsigned *)to)[1] = call;
+        ((volatile unsigned *)to)[0] = word;
+    } else {
+        *to = (packet)call << 32 | word;
+    }
+}
+
+static __device__ unsigned receive(const volatile packet *from, unsigned call) {
+    packet got;
+    do {
+        got = *from;
+    } while ((unsigned)(got >> 32) != call);
+    return (unsigned)got;
+}
+
+/* A thread a word. @param counted the number of the call, or 0: counted here */
+static __global__ void __launch_bounds__(THREADS)
+    packets_kernel(unsigned *data, size_t words, bool fp32, unsigned counted, struct everybody e,
+                   enum mistake m) {
+    size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x;
+    unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT) + 64 + blockIdx.x;
+    unsigned call = counted != 0 ? counted : *calls + 1;
+    size_t box = m == MISTAKE_packets_one_mailbox ? 0 : call % 2;
+    size_t at = PACKETS_AT + box * COMM_MAX_RANKS * MAILBOX_BYTES + i * sizeof(packet);
+    for (int to = 0; to < e.ranks && i < words; to++) {
+        send((volatile packet *)(e.workspace[to] + at + (size_t)e.rank * MAILBOX_BYTES), data[i],
+             call, m);
+    }
+    unsigned sum = 0;
+    for (int r = 0; r < e.ranks && i < words; r++) {
+        unsigned word = receive(
+            (const volatile packet *)(e.workspace[e.rank] + at + (size_t)r * MAILBOX_BYTES), call);
+        sum = r == 0 ? word : add_words(sum, word, fp32);
+    }
+    if (i < words) {
+        data[i] = sum;
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        *calls = call;
+    }
+}
+
+/* Of a rank's calls by packets so far, each rank on a thread of its own. */
+static unsigned count_on_host(enum mistake m, int rank) {
+    static unsigned calls[COMM_MAX_RANKS];
+    return m == MISTAKE_packets_host_count ? ++calls[rank] : 0;
+}
+
+static void launch(const struct everybody &e, size_t words, bool fp32, device_stream stream,
+                   enum mistake m) {
+    unsigned *data = (unsigned *)e.data[e.rank];
+    switch (design_of(m, words)) {
+    case IN_PLACE:
+        in_place_kernel<<<1, THREADS, 0, stream>>>(words, fp32, e, m);
+        break;
+    case PACKETS:
+        packets_kernel<<<(unsigned)((words + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
+            data, words, fp32, count_on_host(m, e.rank), e, m);
+        break;
+    default:
+        sum_kernel<<<1, THREADS, 0, stream>>>(data, words, fp32, e, m);
+    }
+}
+
 enum status many_all_reduce(struct comm *comm, const struct many_all_reduce *reduce,
                             device_stream stream, struct error *error) {
     enum mistake m = chosen_mistake();
@@ -179,20 +262,11 @@ enum status many_all_reduce(struct comm *comm, const struct many_all_reduce *red
     }
     for (int r = 0; r < comm->ranks; r++) {
         e.workspace[r] = (char *)reduce->workspace->at[r];
+        e.data[r] = (char *)reduce->data[r];
     }
-    size_t words = reduce->count * nn_dtype_bytes(reduce->dtype) / sizeof(unsigned);
-    bool fp32 = reduce->dtype == NN_F32;
-    if (is_two_shot(m, fp32)) {
-        struct all_data data = {};
-        for (int r = 0; r < comm->ranks; r++) {
-            data.at[r] = (unsigned *)reduce->data[r];
-        }
-        two_shot_kernel<<<1, THREADS, 0, stream>>>(data, words, fp32, e, m);
-    } else if (m != MISTAKE_empty) {
-        static unsigned counted[COMM_MAX_RANKS];
-        unsigned number = m == MISTAKE_host_count ? ++counted[comm->rank] : 0;
-        sum_kernel<<<1, THREADS, 0, stream>>>((unsigned *)reduce->data[comm->rank], words, fp32,
-                                              number, e, m);
+    if (m != MISTAKE_empty) {
+        size_t words = reduce->count * nn_dtype_bytes(reduce->dtype) / sizeof(unsigned);
+        launch(e, words, reduce->dtype == NN_F32, stream, m);
     }
     return device_launched("sum", error);
 }
@@ -232,7 +306,9 @@ void many_cut(enum many_matrix matrix, const struct many_shape *shape, int rank,
 }
 
 const struct many_step *many_ladder(size_t *count) {
-    static const struct many_step steps[] = {{"wrong", {many_all_reduce, many_linear, NULL}, true}};
-    *count = 1;
+    static const struct many_functions functions = {many_all_reduce, many_linear, NULL};
+    static const struct many_step steps[] = {{"wrong", functions, false},
+                                             {"recorded", functions, true}};
+    *count = chosen_mistake() == MISTAKE_packets_host_count ? 2 : 1;
     return steps;
 }

@@ -28,11 +28,34 @@ cut -f 3 "$parts" | sort -u >"$output.paths"
     sed -E '/\.so(\.|$)/!d' "$output.paths" | xargs -r "$nm" -A -g -P -D
 } >"$output.all"
 
+# Whether a file refers to exit() only in such functions: they register a kernel's code, jump nowhere,
+# return nowhere and refer to nothing else. `.cold` is part of the function that jumps there.
+only_stubs_exit() {
+    local references stubs
+    references=$("${nm%nm}objdump" -r "$1" | grep -cE '\bexit([-+]0x[0-9a-f]+)?$') || true
+    stubs=$("${nm%nm}objdump" -dr --no-show-raw-insn "$1" | awk '
+        function judge() { stubs += exits == 1 && others == 0 && !moves && !(function_name ~ /\.cold/) }
+        /^[0-9a-f]+ <.*>:$/ { judge(); exits = others = moves = 0; function_name = $2; next }
+        $2 ~ /^R_/ && $3 ~ /^exit([-+]0x[0-9a-f]+)?$/ { exits++; next }
+        $2 ~ /^R_/ { others++; next }
+        $2 ~ /^(j|ret|b\.|cb|tb|loop)/ { moves = 1 }
+        END { judge(); print stubs + 0 }')
+    [ "$references" -eq "$stubs" ] && "$nm" -u "$1" | grep -q '__cudaRegisterFatBinary$'
+}
+
+: >"$output.stubs"
+awk -F '\t' '$1 == "own" { print $3 }' "$parts" | while IFS= read -r path; do
+    if "$nm" -u "$path" | grep -qE '^ *U exit$' && only_stubs_exit "$path"; then
+        echo "$path" >>"$output.stubs"
+    fi
+done
+
 # Weak copies of C++ inline functions and templates are in every file that uses them, as is what
 # points to the handler of exceptions: they take no name from anybody. `operator new` and its like
 # do, weak or not.
 awk '
-    FNR == NR { roles[$3] = $1; libraries[$3] = $2; next }
+    FILENAME == ARGV[1] { stubs[$0] = 1; next }
+    FILENAME == ARGV[2] { roles[$3] = $1; libraries[$3] = $2; next }
     NF < 3 || $2 ~ /^DW\.ref\./ { next }
     {
         path = $1
@@ -41,6 +64,7 @@ awk '
         sub(/@.*/, "", name) # one version of a name is that name
         undefined = kind ~ /[Uwv]/
     }
+    role == "own" && name == "exit" && path in stubs { next }
     role == "own" && undefined { needs[name] = 1 }
     role == "own" && !undefined { defined[name] = 1 }
     role == "own" && !undefined && !(kind ~ /[WVu]/ && name ~ /^_Z/ && name !~ /^_Z[nd][wal]/) {
@@ -57,5 +81,5 @@ awk '
         for (name in defines) {
             print "defines", name (name in taken ? " " taken[name] : "")
         }
-    }' "$parts" "$output.all" | sort - "$output.strange" >"$output"
-rm "$output.paths" "$output.all" "$output.strange"
+    }' "$output.stubs" "$parts" "$output.all" | sort - "$output.strange" >"$output"
+rm "$output.paths" "$output.all" "$output.strange" "$output.stubs"

@@ -36,4 +36,31 @@ if [ "$(grep -c '^strange ' "$TEST_TMPDIR/list")" != 3 ] || ! grep -qx 'defines 
     cat "$TEST_TMPDIR/list"
     failed=1
 fi
+
+# exit() of what nvcc writes for a __device__ function is none of the learner's.
+compile() { # NAME MORE: object files of a submission with a kernel and such a function, and MORE
+    cat <<END | "${CC:-cc}" -O2 -x c -c -o "$TEST_TMPDIR/$1.o" -
+#include <stdlib.h>
+void __cudaRegisterFatBinary(void);
+void kernel(void) { __cudaRegisterFatBinary(); }
+void helper(void) { int volatile one = 1; exit(one); }
+$2
+END
+    printf 'own\t//a:b\t%s\n' "$TEST_TMPDIR/$1.o" >"$TEST_TMPDIR/parts"
+    "$list" nm "$TEST_TMPDIR/parts" "$TEST_TMPDIR/list"
+    grep -x 'needs exit' "$TEST_TMPDIR/list"
+}
+if [ -n "$(compile stub '')" ]; then
+    echo "exit() of a __device__ function is listed"
+    failed=1
+fi
+for own in 'void own(int x) { if (x) { exit(1); } }' \
+    'int own(int x) { if (__builtin_expect(x, 0)) { exit(2); } return x; }' \
+    'int puts(const char *); void own(void) { puts("bad"); exit(0); }' \
+    'void (*own)(int) = exit;' 'void *own(void) { return (void *)exit; }'; do
+    if [ "$(compile own "$own")" != 'needs exit' ]; then
+        echo "exit() is not listed of: $own"
+        failed=1
+    fi
+done
 exit "$failed"

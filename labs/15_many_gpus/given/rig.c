@@ -43,10 +43,9 @@ static enum status free_seat(struct comm *comm, void *context, struct error *err
     if (seat->graph != NULL) {
         (void)cudaGraphExecDestroy(seat->graph);
     }
+    device_free(seat->input);
     comm_free(comm, &seat->data);
     comm_free(comm, &seat->workspace);
-    device_free(seat->in);
-    device_free(seat->out);
     device_stream_destroy(seat->stream);
     return STATUS_OK;
 }
@@ -96,31 +95,14 @@ static size_t bytes_of(const struct many_sums *s) {
     return s->count * nn_dtype_bytes(s->dtype);
 }
 
-/* Memory of a graph stays where it is, so it is kept while it is large enough. */
-static enum status make_private(struct many_seat *seat, const struct many_sums *sums,
-                                struct error *error) {
-    size_t bytes = many_sums_bytes(sums);
-    if (!sums->busy || bytes <= seat->private_bytes) {
-        return STATUS_OK;
-    }
-    device_free(seat->in);
-    device_free(seat->out);
-    seat->in = seat->out = NULL;
-    TRY(device_alloc(&seat->in, bytes, error));
-    TRY(device_alloc(&seat->out, bytes, error));
-    seat->private_bytes = bytes;
-    return STATUS_OK;
-}
-
 static enum status load(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
-    struct many_seat *seat = &c->rig->seats[comm->rank];
+    const struct many_seat *seat = &c->rig->seats[comm->rank];
     size_t bytes = bytes_of(c->sums);
-    TRY(make_private(seat, c->sums, error));
-    char *to = c->sums->busy ? seat->in : seat->data.at[comm->rank];
     for (size_t i = 0; i < c->sums->calls; i++) {
         size_t at = (i * (size_t)comm->ranks + (size_t)comm->rank) * bytes;
-        TRY(copy(to + i * bytes, (const char *)c->in + at, bytes, seat->stream, error));
+        TRY(copy((char *)seat->data.at[comm->rank] + i * bytes, (const char *)c->in + at, bytes,
+                 seat->stream, error));
     }
     return comm_synchronize(comm, seat->stream, error);
 }
@@ -131,16 +113,38 @@ enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums, co
     return comm_group_run(rig->group, load, &call, error);
 }
 
-/* Call i with the data of its own stream, which overwrites them as soon as it may. */
-static enum status sum_busy(struct comm *comm, const struct sums_call *c, size_t i,
-                            const struct many_all_reduce *reduce, struct error *error) {
-    const struct many_seat *seat = &c->rig->seats[comm->rank];
+/* Memory for what prepare() keeps: not while a graph is recorded. */
+static enum status reserve_input(struct comm *comm, const struct sums_call *c,
+                                 struct error *error) {
+    struct many_seat *seat = &c->rig->seats[comm->rank];
+    return c->sums->delays != 0 && seat->input == NULL
+               ? device_alloc(&seat->input, seat->data.bytes, error)
+               : STATUS_OK;
+}
+
+/* Before a call: its data come into being in the stream, maybe late. Until then there is none. */
+static enum status prepare(const struct many_seat *seat, const struct sums_call *c, void *data,
+                           struct rng *rng, struct error *error) {
     size_t bytes = bytes_of(c->sums);
-    void *data = reduce->data[comm->rank];
-    TRY(copy(data, (const char *)seat->in + i * bytes, bytes, seat->stream, error));
-    TRY(c->functions->all_reduce(comm, reduce, seat->stream, error));
-    TRY(copy((char *)seat->out + i * bytes, data, bytes, seat->stream, error));
-    return device_set(data, 0xff, bytes, seat->stream, error);
+    if (c->sums->delays == 0) {
+        return STATUS_OK;
+    }
+    TRY(copy(seat->input, data, bytes, seat->stream, error));
+    TRY(device_set(data, 0xff, bytes, seat->stream, error));
+    TRY(come_late(rng, true, seat->stream, error));
+    return copy(data, seat->input, bytes, seat->stream, error);
+}
+
+/* Behind a call: the stream uses the sums at once, and the memory for something else. */
+static enum status use(const struct many_seat *seat, const struct sums_call *c, void *data,
+                       struct error *error) {
+    size_t bytes = bytes_of(c->sums);
+    if (c->sums->delays == 0) {
+        return STATUS_OK;
+    }
+    TRY(copy(seat->input, data, bytes, seat->stream, error));
+    TRY(device_set(data, 0xff, bytes, seat->stream, error));
+    return copy(data, seat->input, bytes, seat->stream, error);
 }
 
 static enum status submit(struct comm *comm, const struct sums_call *c, struct error *error) {
@@ -150,11 +154,12 @@ static enum status submit(struct comm *comm, const struct sums_call *c, struct e
         struct many_all_reduce reduce = {
             .count = c->sums->count, .dtype = c->sums->dtype, .workspace = &seat->workspace};
         for (int r = 0; r < comm->ranks; r++) {
-            reduce.data[r] = (char *)seat->data.at[r] + (c->sums->busy ? 0 : i * bytes_of(c->sums));
+            reduce.data[r] = (char *)seat->data.at[r] + i * bytes_of(c->sums);
         }
-        TRY(come_late(&rng, c->sums->delays != 0, seat->stream, error));
-        TRY(c->sums->busy ? sum_busy(comm, c, i, &reduce, error)
-                          : c->functions->all_reduce(comm, &reduce, seat->stream, error));
+        void *own = reduce.data[comm->rank];
+        TRY(prepare(seat, c, own, &rng, error));
+        TRY(c->functions->all_reduce(comm, &reduce, seat->stream, error));
+        TRY(use(seat, c, own, error));
     }
     return STATUS_OK;
 }
@@ -170,7 +175,7 @@ static enum status record(struct comm *comm, void *context, struct error *error)
     struct many_seat *seat = &c->rig->seats[comm->rank];
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
-    TRY(make_private(seat, c->sums, error));
+    TRY(reserve_input(comm, c, error));
     TRY(check(cudaStreamBeginCapture(seat->stream, cudaStreamCaptureModeRelaxed), error));
     enum status status = submit(comm, c, error);
     cudaError_t code = cudaStreamEndCapture(seat->stream, &graph);
@@ -194,6 +199,7 @@ enum status many_rig_record(struct many_rig *rig, const struct many_sums *sums,
 static enum status sum(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
     const struct many_seat *seat = &c->rig->seats[comm->rank];
+    TRY(reserve_input(comm, c, error));
     TRY(seat->graph != NULL ? check(cudaGraphLaunch(seat->graph, seat->stream), error)
                             : submit(comm, c, error));
     return comm_synchronize(comm, seat->stream, error);
@@ -209,10 +215,10 @@ static enum status store(struct comm *comm, void *context, struct error *error) 
     const struct sums_call *c = context;
     const struct many_seat *seat = &c->rig->seats[comm->rank];
     size_t bytes = bytes_of(c->sums);
-    const char *from = c->sums->busy ? seat->out : seat->data.at[comm->rank];
     for (size_t i = 0; i < c->sums->calls; i++) {
         size_t at = (i * (size_t)comm->ranks + (size_t)comm->rank) * bytes;
-        TRY(copy((char *)c->out + at, from + i * bytes, bytes, seat->stream, error));
+        TRY(copy((char *)c->out + at, (const char *)seat->data.at[comm->rank] + i * bytes, bytes,
+                 seat->stream, error));
     }
     return comm_synchronize(comm, seat->stream, error);
 }

@@ -22,13 +22,9 @@ struct many_seat {
     device_stream stream;
     struct comm_memory workspace;
     struct comm_memory data;
+    void *input; /**< device memory of the rank alone: data of one call that has not come yet; NULL
+                      without delays */
     void *graph; /**< cudaGraphExec_t of many_rig_record(), or NULL */
-
-    /** @name With many_sums.busy: (calls, count) that nobody else uses
-     * @{ */
-    void *in, *out;
-    size_t private_bytes; /**< of each */
-    /** @} */
 };
 
 struct many_rig {
@@ -47,15 +43,14 @@ void many_rig_free(struct many_rig *rig);
 /** The workspaces are zeros again: before another step's first call. */
 MUST_CHECK enum status many_rig_renew(struct many_rig *rig, struct error *error);
 
-/** All-reduces one behind the other, of data that is side by side, or (busy) all in the same place.
- */
+/** All-reduces one behind the other, of data that is side by side. */
 struct many_sums {
     size_t count; /**< elements of each */
     enum nn_dtype dtype;
     size_t calls;
-    uint64_t delays; /**< seed of delays by which ranks come at different times; 0: none */
-    /** The stream of a call writes its data right before it, and something else right behind it. */
-    bool busy;
+    /** Seed of delays by which ranks come at different times; 0: none. With delays a call's data
+     *  are written in its stream right before it, and read and overwritten right behind it. */
+    uint64_t delays;
 };
 
 /** @return bytes of data that a rank needs for them. */

@@ -2,6 +2,7 @@
  * @file gemm16_v10_shapes.cu
  * @brief The last step: the kernel that suits the GPU and the problem.
  */
+#include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 #include "solutions/12_tensor_cores/steps/ladder.h"
 
@@ -17,6 +18,9 @@ enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *worksp
                          "gemm16: code for compute capability 8.0 or more is needed, this GPU runs "
                          "code for %d.x",
                          gpu.major);
+    }
+    if (problem->M <= 16 && gemm16_few_rows_can(problem)) {
+        return gemm16_few_rows(problem, &gpu, stream, error);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
         return gemm16_hopper(problem, &gpu, -1, 0, workspace, stream, error);
