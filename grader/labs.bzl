@@ -200,6 +200,20 @@ LABS = {
             "//labs/11_training:contract",
         ],
     ),
+    "12_tensor_cores": dict(
+        baseline_times = True,
+        worker_deps = [
+            "//grader/isolation:models",
+            "//grader/isolation:worker_bert",
+            "//labs/12_tensor_cores:contract",
+        ],
+        deps = [
+            "//grader/harness:grading_gpu",
+            "//grader/harness:remote_bert",
+            "//grader/harness:remote_models",
+            "//labs/12_tensor_cores:problem",
+        ],
+    ),
     "14_endless_text": dict(
         worker_deps = [
             "//common/simt",

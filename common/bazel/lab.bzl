@@ -52,7 +52,7 @@ def lab_library(name, language = "c", **kwargs):
 def _is_header(source):
     return source.endswith(".h") or source.endswith(".cuh")
 
-def _ladder(language, contract, srcs, deps):
+def _ladder(language, contract, srcs, deps, more):
     """The library of a solution's steps, for its last step and for a middle one."""
     lab_library(
         name = "ladder",
@@ -60,9 +60,10 @@ def _ladder(language, contract, srcs, deps):
         srcs = [source for source in srcs if not _is_header(source)],
         hdrs = [source for source in srcs if _is_header(source)],
         deps = [contract] + _DEPS[language] + deps,
+        **more
     )
 
-def _middle(lab, language, contract, srcs, renamed, deps):
+def _middle(lab, language, contract, srcs, renamed, deps, more):
     """A learner's middling submission: the engine with the contract by a step from the ladder's middle."""
     lab_library(
         name = "middle",
@@ -71,6 +72,7 @@ def _middle(lab, language, contract, srcs, renamed, deps):
         srcs = srcs,
         local_defines = renamed,
         deps = [contract] + _DEPS[language] + deps,
+        **more
     )
     cc_library(
         name = "middle_engine",
@@ -101,7 +103,8 @@ def lab(
         generate = False,
         programs = [],
         starter_functions = [],
-        tests = []):
+        tests = [],
+        compute_90a = False):
     """Declares the targets of labs/NAME or solutions/NAME, depending on the calling package.
 
     `:TOPIC`     the subject's code, which implements the contract; every lab also has the alias
@@ -141,7 +144,10 @@ def lab(
       starter_functions: functions that the starter defines; the renamed one's have starter_ before
         their names. Only given in labs/. given/renamed_starter.h, if there is one, declares them.
       tests: tests of the package that the bundle includes, to run on a GPU host.
+      compute_90a: whether the subject's code may use Hopper's own instructions (wgmma), for which simt
+        needs PTX of its own.
     """
+    more = {"compute_90a": True} if compute_90a else {}
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name
     shared = ["given/engine.c"] + (["given/generate.c"] if generate else [])
@@ -213,16 +219,17 @@ def lab(
     topic_src = "%s.%s" % (topic, language)
     topic_deps = step_deps + ([":ladder"] if step_srcs else [])
     if step_srcs:
-        _ladder(language, contract, step_srcs, step_deps)
+        _ladder(language, contract, step_srcs, step_deps, more)
     if middle:
         renamed = ["%s=%s" % names for names in middle.items()]
-        _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps)
+        _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps, more)
     lab_library(
         name = topic,
         language = language,
         srcs = [topic_src] + _kept_steps(subject),
         visibility = _VISIBILITY,
         deps = [contract] + _DEPS[language] + topic_deps,
+        **more
     )
     native.filegroup(
         name = "sources",

@@ -40,6 +40,7 @@ struct endless_open_call {
 /** "endless_feed": tokens one after the other, each with its logits, and waits behind each */
 struct endless_feed_call {
     void *decoder;
+    bool singly; /**< their kernels one by one, without the graph */
     int32_t tokens[ENDLESS_CALL_TOKENS];
     size_t count, position; /**< of the first token */
     float *logits;          /**< device, (count, V) */

@@ -8,7 +8,8 @@
 
 static const struct endless_functions functions = {endless_attention, endless_add_norms};
 
-static void name_attention(const struct endless_attention *a) {
+static void name_attention(const struct endless_attention_call *c) {
+    const struct endless_attention *a = &c->attention;
     simt_name_tensor(a->position, "position");
     simt_name_tensor(a->angles, "angles");
     simt_name_tensor(a->q, "q");
@@ -17,11 +18,12 @@ static void name_attention(const struct endless_attention *a) {
     simt_name_tensor(a->k, "k");
     simt_name_tensor(a->v, "v");
     simt_name_tensor(a->out, "out");
+    simt_name_tensor(c->workspace, "workspace");
 }
 
 static enum status run_attention(void *arguments, struct error *error) {
     const struct endless_attention_call *c = arguments;
-    name_attention(&c->attention);
+    name_attention(c);
     return endless_attention(&c->attention, c->workspace, c->stream, error);
 }
 
@@ -32,7 +34,7 @@ static enum status start_attention(const void *work, device_stream stream, struc
 
 static enum status record(void *arguments, struct error *error) {
     struct endless_attention_call *c = arguments;
-    name_attention(&c->attention);
+    name_attention(c);
     return endless_graph_record(&c->graph, start_attention, c, c->stream, error);
 }
 
@@ -47,6 +49,11 @@ static enum status run_add_norms(void *arguments, struct error *error) {
     simt_name_tensor(c->add.x, "x");
     simt_name_tensor(c->add.a, "a");
     simt_name_tensor(c->add.b, "b");
+    for (size_t i = 0; i < c->add.count && i < 2; i++) {
+        simt_name_tensor(c->add.norms[i].weight, i == 0 ? "norms[0].weight" : "norms[1].weight");
+        simt_name_tensor(c->add.norms[i].bias, i == 0 ? "norms[0].bias" : "norms[1].bias");
+        simt_name_tensor(c->add.norms[i].out, i == 0 ? "norms[0].out" : "norms[1].out");
+    }
     for (size_t i = 0; i < c->repeats; i++) {
         TRY(endless_add_norms(&c->add, c->stream, error));
     }
@@ -64,6 +71,7 @@ static enum status open_decoder(void *arguments, struct error *error) {
 
 static enum status feed(void *arguments, struct error *error) {
     const struct endless_feed_call *c = arguments;
+    endless_decoder_launch_singly(c->decoder, c->singly);
     for (size_t i = 0; i < c->count; i++) {
         TRY(endless_decoder_feed(c->decoder, c->tokens[i], c->position + i, c->logits + i * c->V,
                                  error));

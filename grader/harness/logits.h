@@ -35,6 +35,14 @@ void grader_check_close_logits(const float *got, const float *want, size_t count
  */
 void grader_check_timed_logits(const float *got, const float *want, size_t count, const char *what);
 
+/**
+ * @brief The same for models of one or two layers that store fp16 or bf16: 0.03 of the largest,
+ *        which is 16 of bf16's roundings of half a unit, 2^-9. Such a layer rounds each of its
+ *        activations six times, by parts that add up like the square root of their number.
+ */
+void grader_check_16_bit_logits(const float *got, const float *want, size_t count,
+                                const char *what);
+
 #ifdef __cplusplus
 }
 #endif

@@ -105,6 +105,10 @@ static double weights_of(const struct remote_bert_job *job) {
            (4.0 * (double)c->C * (double)c->C + 2.0 * (double)c->C * (double)c->hidden);
 }
 
+static bool in_16_bits(const struct remote_bert_job *job) {
+    return job->products == REMOTE_16_BIT_PRODUCTS;
+}
+
 /* Of the layers' matmuls, which no engine leaves out. */
 static double flops_of(const struct remote_bert_job *job) {
     return 2.0 * (double)rows_of(&job->input) * weights_of(job);
@@ -122,8 +126,8 @@ static enum status run_calls(struct remote_bert *bert, const struct remote_bert_
         }
         TRY(remote_bert_run(bert, logits + (size_t)call * bert->count, &ms, error));
         if (which == REMOTE_SUBJECT) {
-            remote_check_counted(flops_of(job), REMOTE_FP32_PRODUCTS);
-            remote_check_counted_bytes(sizeof(float) * weights_of(job));
+            remote_check_counted(flops_of(job), job->products);
+            remote_check_counted_bytes((in_16_bits(job) ? 2.0 : 4.0) * weights_of(job));
         }
         *best = fmin(*best, ms);
     }
@@ -243,7 +247,8 @@ static void run_both(const struct remote_bert_job *job, const struct grader_gpu 
     }
     speedup->subject_ms = remote_bert_fastest(job, REMOTE_SUBJECT, calls, got);
     if (!test_has_failed()) {
-        grader_check_timed_logits(got, want, count, what);
+        (in_16_bits(job) ? grader_check_16_bit_logits : grader_check_timed_logits)(got, want, count,
+                                                                                   what);
         remote_bert_check_possible(job, gpu, speedup->subject_ms);
         if (!gpu->modelled) {
             time_rest_again(job, speedup, calls, want);
@@ -271,7 +276,9 @@ void remote_bert_compare(const struct remote_bert_job *job, const struct grader_
 
 void remote_bert_check_possible(const struct remote_bert_job *job, const struct grader_gpu *gpu,
                                 double ms) {
-    double least = 1e3 * flops_of(job) / gpu->properties.peak_flops;
+    /* No GPU multiplies more than 16 times as fast in 16 bits. */
+    double peak = gpu->properties.peak_flops * (in_16_bits(job) ? 16.0 : 1.0);
+    double least = 1e3 * flops_of(job) / peak;
     if (ms < 0.9 * least) {
         TEST_FAIL("%s: %.4g ms is less than this GPU's peak allows, %.4g ms: the work was not done",
                   job->what, ms, least);

@@ -27,6 +27,7 @@ struct remote_bert_job {
     unsigned seconds;        /**< most that all runs of one side may take */
     unsigned own;            /**< the lab's operators: enum worker_operators, as bits */
     struct work work;        /**< of these operators alone, in the whole batch */
+    enum remote_products products; /**< in which type the engine multiplies; 0: fp32 */
 };
 
 /** @return these sizes of a BERT with two token types, GELU and BERT's eps. */

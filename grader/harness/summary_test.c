@@ -45,6 +45,8 @@ C_TEST(summary, last_case_that_passed_and_first_that_failed) {
     grade_summary_test("small", NULL);
     grade_summary_case("shape 2", false);
     grade_summary_case("shape 3", false);
+    grade_summary_case("", false);
+    grade_summary_case("shape 3", false); /* a second call of the same case */
     grade_summary_test("large", "shape 3: \033[2J wrong");
     grade_summary_case("shape 4", false);
     grade_summary_test("odd", "shape 4: wrong, too");

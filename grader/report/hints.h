@@ -17,7 +17,7 @@
 extern "C" {
 #endif
 
-enum { MOST_HINTS = 32 };
+enum { MOST_HINTS = 40 };
 
 /** Pieces of the handout's text. */
 struct hint {

@@ -19,6 +19,7 @@ static const struct lab course[LAB_COUNT] = {
     {"09_kv_cache", "KV cache", "kv_cache.cu"},
     {"10_llama2_decoder", "Llama2 decoder", "decoder.cu"},
     {"11_training", "Training", "training.cu"},
+    {"12_tensor_cores", "Tensor cores", "tensor_cores.cu"},
     {"14_endless_text", "Text without end", "endless_text.cu"},
 };
 
@@ -50,7 +51,7 @@ static enum status find(const char *text, size_t length, const struct lab **lab,
         }
     }
     return error_set(
-        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 11",
+        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 14",
         (int)(length < 60 ? length : 60), text, course[0].name, course[LAB_COUNT - 1].name);
 }
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { LAB_COUNT = 12 };
+enum { LAB_COUNT = 13 };
 
 struct lab {
     const char *name;  /**< "04_sgemm" */

@@ -109,7 +109,7 @@ static enum status reset_warmup(const char *name, bool yes, struct error *error)
              lab_workspace(), name[0], number % 100);
     if (glob(pattern, 0, NULL, &found) != 0) {
         return error_set(error, STATUS_NOT_FOUND,
-                         "no warm-up '%.40s': they are w01 to w24 and f01 "
+                         "no warm-up '%.40s': they are w01 to w28 and f01 "
                          "to f08",
                          name);
     }

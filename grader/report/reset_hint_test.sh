@@ -114,11 +114,11 @@ warmups() {
     cp "$2" "$folder/given/starters/"
     rm -f "$work/results"
     call 0 "$hint" 00 --all
-    [ "$(grep -c '^Hint [0-9]*: ' <<<"$output")" -eq 32 ] || fail "not one hint an exercise: $output"
+    [ "$(grep -c '^Hint [0-9]*: ' <<<"$output")" -eq 36 ] || fail "not one hint an exercise: $output"
     call 0 "$hint" 00_warmups --number 7
     has "Hint 7: w07_shared_tile"
-    call 0 "$hint" 0 --number 32
-    has "Hint 32: f08_search"
+    call 0 "$hint" 0 --number 36
+    has "Hint 36: f08_search"
     call 1 "$reset" 00_warmups --yes
     has "name one, as in"
     call 1 "$reset" w99 --yes

@@ -110,7 +110,7 @@ def wrong_cpu(program, variable, verdicts, cases = {}, **kwargs):
             **kwargs
         )
 
-def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], linkopts = [], margin = "1.0", recorded = False):
+def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], linkopts = [], margin = "1.0", recorded = False, compute_90a = False):
     """A lab's wrong submissions: SUBJECT.cu, the programs NAME_parity and NAME_speedup, the verdicts on simt.
 
     Args:
@@ -124,9 +124,11 @@ def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, deps = [], lin
       linkopts: of SUBJECT.cu.
       margin: factor on the speedup test's thresholds.
       recorded: the parity test leaves records.
+      compute_90a: SUBJECT.cu has Hopper's own instructions.
     """
     cuda_library(
         name = subject,
+        compute_90a = compute_90a,
         testonly = True,
         srcs = [subject + ".cu"],
         hdrs = [

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cuda/dependent_launch.cuh"
 #include "grader/selftest/elements.cuh"
 #include "labs/14_endless_text/endless_text.h"
 #include "labs/14_endless_text/given/renamed_starter.h"
@@ -35,6 +36,10 @@
     X(no_scale)         /* forgets 1 / sqrt(HS) */                                              \
     X(no_max)           /* does not subtract the largest score */                               \
     X(half)             /* rounds the query to fp16 */                                          \
+    X(counter_stays)    /* leaves a counter in the workspace that is not 0 */                   \
+    X(past_workspace)   /* counts behind its end */                                             \
+    X(early)            /* attention starts early and does not wait */                          \
+    X(early_norms)      /* so do additions */                                                   \
     X(waits)            /* copies the position to the host: nothing that can be recorded */     \
     X(no_eps)           /* norms without eps */                                                 \
     X(eps_outside)      /* adds eps to the standard deviation */                                \
@@ -112,6 +117,7 @@ static __device__ float rotated(const void *head, size_t at, size_t c, size_t pl
 
 /* Mapping: a thread has a channel. */
 static __global__ void store_kernel(struct endless_attention a, enum mistake mistake) {
+    launch_dependent_grids();
     size_t width = a.KVH * a.HS, c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c >= width) {
         return;
@@ -193,6 +199,13 @@ static __global__ void attention_kernel(struct endless_attention a, enum mistake
     a.out[index] = out / sum;
 }
 
+/* Only the first call has a result. */
+static __global__ void count_kernel(struct endless_attention a, unsigned *counter) {
+    if (atomicAdd(counter, 1) > 0) {
+        a.out[0] = NAN;
+    }
+}
+
 enum status endless_attention(const struct endless_attention *attention, void *workspace,
                               device_stream stream, struct error *error) {
     enum mistake mistake = chosen_mistake();
@@ -213,8 +226,16 @@ enum status endless_attention(const struct endless_attention *attention, void *w
         TRY(device_read(&position, attention->position, sizeof position, stream, error));
     }
     const struct endless_attention &a = *attention;
-    store_kernel<<<blocks_for(a.KVH * a.HS), THREADS, 0, stream>>>(a, mistake);
+    if (mistake == MISTAKE_early) {
+        launch_dependent<store_kernel>(blocks_for(a.KVH * a.HS), THREADS, 0, stream, a, mistake);
+    } else {
+        store_kernel<<<blocks_for(a.KVH * a.HS), THREADS, 0, stream>>>(a, mistake);
+    }
     attention_kernel<<<blocks_for(a.NH * a.HS), THREADS, 0, stream>>>(a, mistake);
+    if (mistake == MISTAKE_counter_stays || mistake == MISTAKE_past_workspace) {
+        size_t at = mistake == MISTAKE_past_workspace ? ENDLESS_WORKSPACE_BYTES : 0;
+        count_kernel<<<1, 1, 0, stream>>>(a, (unsigned *)((char *)workspace + at));
+    }
     return device_launched("attention", error);
 }
 
@@ -222,6 +243,7 @@ enum status endless_attention(const struct endless_attention *attention, void *w
 
 /* x += sign (a + b). */
 static __global__ void add_kernel(struct endless_add_norms p, float sign, enum mistake mistake) {
+    launch_dependent_grids();
     size_t c = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (c >= p.C) {
         return;
@@ -281,7 +303,9 @@ enum status endless_add_norms(const struct endless_add_norms *add, device_stream
     const struct endless_add_norms &p = *add;
     unsigned blocks = blocks_for(p.C);
     bool late = mistake == MISTAKE_norm_of_old;
-    if (!late) {
+    if (mistake == MISTAKE_early_norms) {
+        launch_dependent<add_kernel>(blocks, THREADS, 0, stream, p, 1.0f, mistake);
+    } else if (!late) {
         add_kernel<<<blocks, THREADS, 0, stream>>>(p, 1.0f, mistake);
     }
     for (size_t n = 0; n < (mistake == MISTAKE_one_norm ? 1 : p.count); n++) {

@@ -24,6 +24,7 @@ def warmups(name, check, srcs, subject):
             name = library,
             srcs = [source],
             compile = COMPILE,
+            compute_90a = "wgmma" in source,
             deps = [
                 "//common/cuda",
                 "//labs/00_warmups:contract",

@@ -15,7 +15,8 @@
 extern "C" {
 #endif
 
-struct CUstream_st; /* a cudaStream_t points to one */
+struct CUtensorMap_st; /* a CUtensorMap */
+struct CUstream_st;    /* a cudaStream_t points to one */
 
 /** @name One thread, one element
  * @{ */
@@ -93,6 +94,17 @@ void w23_cp_async(float *d_y, const float *d_x, int n);
 /** C = A B^T on tensor cores. Compute capability 8.0.
  *  @param d_C (16, 8) @param d_A (16, 16), fp16 @param d_B (8, 16), fp16 */
 void w24_one_mma(float *d_C, const uint16_t *d_A, const uint16_t *d_B);
+/** d_y[4 lane + i] = register i of A's fragment in the lane. Compute capability 8.0.
+ *  @param d_y (32, 4) @param d_A (16, 16), 16 bits each */
+void w25_ldmatrix(int *d_y, const uint16_t *d_A);
+/** Transposes 32 x 8 groups of four floats. @param d_y (8, 32, 4) @param d_x (32, 8, 4) */
+void w26_swizzle(float *d_y, const float *d_x);
+/** d_y = the 16 x 64 numbers of 16 bits at (row, column) of the matrix, 0 outside of it. Compute
+ *  capability 9.0. @param d_y (16, 64) @param map host, of boxes of 16 x 64 without swizzle */
+void w27_tma_box(int *d_y, const struct CUtensorMap_st *map, int row, int column);
+/** C = A B^T by a warpgroup. Compute capability 9.0 alone.
+ *  @param d_C (64, 8) @param d_A (64, 16), fp16 @param d_B (8, 16), fp16 */
+void w28_one_wgmma(float *d_C, const uint16_t *d_A, const uint16_t *d_B);
 /** @} */
 
 /** @name Find the fault

@@ -1,10 +1,14 @@
 /**
  * @file tensor_cores.h
- * @brief Matrix multiplication of 16-bit matrices on tensor cores, with a fused epilogue.
+ * @brief Contract of lab 12: products of 16-bit matrices on tensor cores, with a fused epilogue.
  *
- * Given to the labs whose models run in fp16 or bf16 (08, 10, 11). Products and
- * sums are fp32, and so is the epilogue (bias, activation, residual); the result is
- * rounded once, when it is stored.
+ * Products and sums are fp32, and so is the epilogue (bias, activation, residual); the result is
+ * rounded once, when it is stored. Labs 08, 10 and 11 multiply with the solution.
+ *
+ * The lab asks for the forward product of bf16 matrices: dtype NN_BF16, out_dtype NN_BF16 or
+ * NN_F32, a bias and a residual in bf16 or none, any activation. For fp16, for a transposed factor
+ * and for a bias or residual in fp32 your gemm16() may return STATUS_UNSUPPORTED with a line that
+ * says so; the solution computes these, too.
  */
 #ifndef WARPBOOK_LABS_12_TENSOR_CORES_TENSOR_CORES_H_
 #define WARPBOOK_LABS_12_TENSOR_CORES_TENSOR_CORES_H_

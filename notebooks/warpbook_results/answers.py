@@ -46,11 +46,11 @@ def _first_to_best(op, shape, dtype="fp32"):
     return answer
 
 
-def _between(op, shape, slow, fast):
+def _between(op, shape, slow, fast, dtype="fp32"):
     """Time of step `slow` over that of step `fast`."""
 
     def answer(r):
-        rows = _ladder(r, op, shape)
+        rows = _ladder(r, op, shape, dtype)
         return _ratio(_step(rows, slow), _step(rows, fast))
 
     return answer
@@ -209,7 +209,25 @@ def _best_tokens(r):
     return [max(row.value for row in rows)] if rows else None
 
 
+def _late_token(r):
+    """The starter's token at position 100,000 relative to position 1,000."""
+    rows = [row for row in r.where(op="endless_token") if row.stage.startswith("v0_")]
+    for row in rows:
+        shape, _, position = row.shape.rpartition(" ")
+        early = next((e for e in rows if e.shape == f"{shape} 1000"), None)
+        if position == "100000" and early:
+            return [row.ms / early.ms]
+    return None
+
+
+def _norms_in_one(r):
+    rows = _ladder(r, "endless_add_norms", "C1024, 2 LayerNorms")
+    return _ratio(_step(rows, 0), _fastest(rows))
+
+
 _06 = "8192x768x768"
+# On simt; on a GPU.
+_14 = ("4 sinks and 92, 4 heads of 64, 4 key heads", "4 sinks and 1020, 32 heads of 80, 32 key heads")
 
 QUESTIONS = [
     Question("01_cpu_matmul", "The loop over independent outputs", "x", _between("matmul", "512x512x512", 1, 2)),
@@ -249,4 +267,11 @@ QUESTIONS = [
     Question("09_kv_cache", "Time of the starter's token at position 255", "x", _growth("token_keys_anew", "255")),
     Question("09_kv_cache", "The same with a cache, 110M shape", "x", _growth("token", "255")),
     Question("10_llama2_decoder", "Tokens/s of your `generate`", "tokens/s", _best_tokens),
+    Question("12_tensor_cores", "mma.sync in a ring of stages against the starter", "x",
+             _first_to_best("gemm16_plain", "1536x1408x256")),
+    Question("12_tensor_cores", "BERT in bf16, a batch of sentences", "x", _model("bert_batch", None, None)),
+    Question("14_endless_text", "Time at token 100,000 against that at token 1,000", "x", _late_token),
+    Question("14_endless_text", "The starter's attention against a ring", "x",
+             _between("endless_attention", _14, 0, 1, "bf16")),
+    Question("14_endless_text", "Additions and two LayerNorms of 1024 channels", "x", _norms_in_one),
 ]  # fmt: skip

@@ -23,6 +23,7 @@ class Count:
 
 
 LANES, SECTOR, FLOAT = 32, 32, 4  # lanes of a warp; bytes of a sector and of a float
+BF16 = 2
 COALESCED = LANES * FLOAT // SECTOR
 
 
@@ -38,6 +39,11 @@ def _tile_flops_a_byte(tile):
 
 def _tiles(M, N, tile=128):
     return -(-M // tile) * -(-N // tile)
+
+
+def _endless_bytes(rows):
+    """Rows of k and of v: 32 heads of 80 channels in bf16."""
+    return rows * 2 * 32 * 80 * 2
 
 
 _NORM_BYTES = 3 * 8192 * 768 * 2 + 8192 * 2 * FLOAT + 768 * 5 * FLOAT
@@ -81,4 +87,17 @@ COUNTS = [
     Count("11_training", "Products of S x S x HS", "products", (2, 5, 7), "2; S, dP, dV, dQ, dK; 4 and 3"),
     Count("11_training", "Bytes that AdamW must move", "bytes", (30, 54),
           "w, m and v twice, g, and 2 for the copy; see training.cu for the starter's"),
+    Count("12_tensor_cores", "FLOP per byte of device memory", "FLOP a byte",
+          (2 * 128 * 128 / (2 * 128 * BF16), 2 * 16 * 16 / (2 * 16 * BF16)), "2 T T FLOPs for 2 T numbers of 2 bytes"),
+    Count("12_tensor_cores", "mma.sync.m16n8k16 in a product", "instructions", (128 * 128 * 64 // (16 * 8 * 16),),
+          "8 x 16 x 4"),
+    Count("12_tensor_cores", "Bytes of shared memory for a ring", "bytes", (4 * 2 * 128 * 64 * BF16,),
+          "4 stages x 2 operands x 128 x 64 x 2 bytes"),
+    Count("12_tensor_cores", "Registers a thread for the sums", "registers", (128 * 256 // 256,),
+          "128 x 256 results, 256 threads"),
+    Count("14_endless_text", "Bytes of keys and values that one layer of Pythia-2.8B", "bytes", (_endless_bytes(1024),),
+          "1024 rows x 2 x 32 x 80 x 2 bytes"),
+    Count("14_endless_text", "Bytes that the starter moves for the same layer", "bytes",
+          (_endless_bytes(1024 + 2 * 1019 + 1),),
+          "1024 rows read, 1019 read and written when the window moves, the new one written"),
 ]  # fmt: skip

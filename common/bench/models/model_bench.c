@@ -126,7 +126,13 @@ enum status model_bench_record(const struct model_bench_table *t,
                                const struct device_properties *gpu, const char *stage,
                                const struct model_bench_run *run,
                                const struct model_bench_run *first, struct error *error) {
-    TRY(compare_logits(run->logits, run->name, first->logits, first->name, t->logits, error));
+    double difference;
+    if (t->activations == NN_F32) {
+        TRY(compare_logits(run->logits, run->name, first->logits, first->name, t->logits, error));
+    } else {
+        TRY(compare_stage_logits(run->logits, run->name, t->activations, t->shape, first->logits,
+                                 first->name, t->logits, &difference, error));
+    }
     return append(t, gpu, stage, &run->timing, error);
 }
 
@@ -160,6 +166,8 @@ enum status model_bench_compare(const struct model_bench_engines *engines,
     struct model_bench_run first, run;
     t.lab = engines->lab;
     t.subject = engines->subject;
+    t.dtype = nn_dtype_name(engines->dtype);
+    t.activations = engines->dtype;
     t.width = engines->width;
     t.digits = engines->digits;
     printf("\n%s, %s\n", title, device_bench_verb(gpu));

@@ -16,6 +16,7 @@
 #include "common/device/device.h"
 #include "common/models/bert.h"
 #include "common/models/engine.h"
+#include "common/nn/dtype.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -80,6 +81,7 @@ struct model_bench_table {
     const char *figure;        /**< "sentences_per_second" */
     double units;              /**< sentences, or tokens, of one run */
     const char *dtype;         /**< NULL: "fp32" */
+    enum nn_dtype activations; /**< 16 bits: logits may differ by logits_tolerance() */
     double flops;              /**< of one run; 0: not given */
     size_t logits;             /**< at most MODEL_BENCH_LOGITS */
     int width;                 /**< of the first column */
@@ -90,8 +92,8 @@ struct model_bench_table {
  * @brief Compares a row's logits with the first row's, and appends its record.
  * @param stage of the record
  * @param first the row to compare with; may be @p run
- * @return STATUS_MISMATCH, naming both rows, when logits differ by 1e-3 of the largest or more;
- *         then no record is written
+ * @return STATUS_MISMATCH, naming both rows, when logits differ by 1e-3 of the largest or more,
+ * with 16-bit activations by more than logits_tolerance(); then no record is written
  */
 MUST_CHECK enum status model_bench_record(const struct model_bench_table *table,
                                           const struct device_properties *gpu, const char *stage,
@@ -108,6 +110,7 @@ MUST_CHECK enum status model_bench_report(const struct model_bench_table *table,
 struct model_bench_engines {
     const char *lab, *subject; /**< as struct bench_record */
     const char *what;          /**< that differs, title of the first column: "matmul" */
+    enum nn_dtype dtype;       /**< of the models' activations; NN_F32 is 0 */
     int width;                 /**< of the first column */
     int digits;                /**< after the point, of the speed relative to the first row */
     size_t count;              /**< at least 1 */

@@ -58,11 +58,13 @@ struct simt_caches {
     uint64_t first_line; /**< of device memory: lines count from there, whatever its address is */
 };
 
-/** What an access or a fence of the scope of the system does for launches of other devices. */
+/** What an access or a fence of the scope of the system does for launches of other devices: these
+ *  together. A fence neither loads nor stores; a barrier acquires alone. */
 enum simt_order {
-    SIMT_ORDER_RELEASE, /**< what was read and written so far is over for who acquires later */
-    SIMT_ORDER_PUBLISH, /**< what was read so far is */
-    SIMT_ORDER_ACQUIRE
+    SIMT_ORDER_LOADS = 1,    /**< a word that may be a flag */
+    SIMT_ORDER_STORES = 2,   /**< likewise; both: an atomic operation */
+    SIMT_ORDER_ACQUIRES = 4, /**< comes after what the flags tell that were looked at */
+    SIMT_ORDER_RELEASES = 8  /**< what was read and written so far is over for who acquires */
 };
 
 /**
@@ -73,8 +75,9 @@ struct simt_yield {
     /** Lets others run. @param progress blocks have written something since the last time.
      *  @return false: the launch has waited too long */
     bool (*function)(void *context, bool progress);
-    /** A thread orders what other devices see: behind a fence, before a flag, behind one. */
-    void (*order)(void *context, enum simt_order how);
+    /** A thread orders what other devices see. @param how of enum simt_order @param address of
+     *  `bytes` bytes that it loads or stores, else 0 */
+    void (*order)(void *context, unsigned how, uint64_t address, uint32_t bytes);
     void *context;
     bool has_yielded; /**< memory is no longer only this launch's doing */
 };
@@ -101,8 +104,10 @@ struct simt_run {
     uint32_t registers;  /**< that a thread has at the beginning, where the kernel's bounds say
                               it; else 0 */
     enum simt_check check;
-    struct simt_undo *undo;           /**< undo log for stores; NULL: not needed */
-    struct simt_footprint *footprint; /**< of global memory, to compare launches; NULL: not noted */
+    struct simt_undo *undo; /**< undo log for stores; NULL: not needed */
+    /** What is touched of global memory, to compare launches. NULL, or there is none at the moment:
+     *  not noted. Another one may stand there after each call of yield->order. */
+    struct simt_footprint *const *footprint;
     const struct simt_primary *primaries; /**< launches that may still run; NULL: none. See
                                                primary.h */
     struct simt_trace *trace;     /**< receives what a secondary launch must know; NULL: nothing */

@@ -36,6 +36,7 @@ struct module;
 struct host_block;
 struct object_desc;
 struct order_piece;
+struct flag_table;
 struct simt_textures;
 struct program;
 
@@ -43,8 +44,7 @@ struct program;
 struct runtime_order {
     struct order_piece *pieces;       /**< that the host has not waited for, newest first */
     struct order_clock host;          /**< what it has waited for */
-    struct order_clock released;      /**< to other devices, by kernels that run */
-    struct order_clock published;     /**< of what the reads alone are */
+    struct flag_table *flags;         /**< words by which kernels of devices order their work */
     struct simt_footprint *footprint; /**< of the work that runs; NULL: not noted */
     bool has_dependent;               /**< a launch did not wait for the one before */
     struct CUstream_st *stream;       /**< whose work runs */

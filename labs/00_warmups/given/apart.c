@@ -20,6 +20,14 @@ enum {
     MOST_OUTPUT = 64 << 20,
 };
 
+/* The code that an exercise needs. */
+static int least_code(enum exercise_needs needs) {
+    if (needs == NEEDS_SM80 || needs == NEEDS_SIMT_SM80) {
+        return 80;
+    }
+    return needs == NEEDS_SM90 || needs == NEEDS_HOPPER ? 90 : 0;
+}
+
 /* simt takes a loop for endless from here on: no exercise needs a tenth of it. */
 static const char instruction_limit[] = "5000000";
 
@@ -43,10 +51,13 @@ static void need(struct trial *t) {
                  properties.name, t->exercise->name);
         _exit(0);
     }
-    if ((needs == NEEDS_SM80 || needs == NEEDS_SIMT_SM80) && properties.code < 80) {
+    int least = least_code(needs);
+    bool is_newer = needs == NEEDS_HOPPER && properties.major > 9;
+    if (properties.code < least || is_newer) {
         snprintf(t->verdict->message, sizeof t->verdict->message,
-                 "it needs code for compute capability 8.0 or later; %s runs code for %d.%d",
-                 properties.name, properties.code / 10, properties.code % 10);
+                 "it needs code for compute capability %d.0%s; %s runs code for %d.%d", least / 10,
+                 needs == NEEDS_HOPPER ? " alone" : " or later", properties.name,
+                 properties.code / 10, properties.code % 10);
         _exit(0);
     }
 }

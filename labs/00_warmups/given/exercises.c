@@ -33,5 +33,5 @@ enum status exercise_find(const char *text, enum exercise_number *number, struct
         }
     }
     return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "no exercise '%.40s': they are 1 to 24 and f1 to f8; --list shows them", text);
+                     "no exercise '%.40s': they are 1 to 28 and f1 to f8; --list shows them", text);
 }

@@ -22,6 +22,8 @@ enum exercise_needs {
     NEEDS_SM80,      /**< code for compute capability 8.0 or later */
     NEEDS_SIMT,      /**< simt's checks: a GPU often says nothing of the fault */
     NEEDS_SIMT_SM80, /**< both */
+    NEEDS_SM90,      /**< code for compute capability 9.0 or later */
+    NEEDS_HOPPER,    /**< a GPU of compute capability 9.0, and no other */
 };
 
 /** Every exercise in its order: name, idea, labs that use it, what it needs, what to look at. */
@@ -72,8 +74,16 @@ enum exercise_needs {
       "the GPU's number is not the code's: what does cudaFuncGetAttributes() tell?")               \
     X(w23_cp_async, "a copy that runs beside the calculation", "04 07", NEEDS_SM80,                \
       "the drawing: start, close, wait, barrier")                                                  \
-    X(w24_one_mma, "one product on a tensor core", "07 08 11", NEEDS_SM80,                         \
+    X(w24_one_mma, "one product on a tensor core", "07 08 11 12", NEEDS_SM80,                      \
       "the drawing of B: which column does lane 4 g + p have, and which two pairs along k?")       \
+    X(w25_ldmatrix, "fragments from shared memory", "07 12", NEEDS_SM80,                           \
+      "which of the four matrices has rows of lane 8? and of lane 16?")                            \
+    X(w26_swizzle, "a tile for rows and columns", "07 12", NEEDS_NOTHING,                          \
+      "the banks of piece 0 in rows 0 to 7")                                                       \
+    X(w27_tma_box, "a box by the TMA, and its mbarrier", "12", NEEDS_SM90,                         \
+      "how many bytes has the box?")                                                               \
+    X(w28_one_wgmma, "one product of a warpgroup", "07 12", NEEDS_HOPPER,                          \
+      "the drawing of A: how far is it to the group below, and to the one on the right?")          \
     X(f01_triple, "find the fault", "02", NEEDS_SIMT, "simt's lines")                              \
     X(f02_reverse, "find the fault", "04", NEEDS_SIMT, "simt's lines")                             \
     X(f03_rounds, "find the fault", "04 07", NEEDS_SIMT, "simt's lines")                           \

@@ -1,4 +1,4 @@
-/* w17 to w24: the launch and the compiler. */
+/* w17 to w28: the launch and the compiler. */
 #include <math.h>
 
 #include <cuda_runtime_api.h>
@@ -6,6 +6,7 @@
 #include "common/device/device.h"
 #include "labs/00_warmups/given/tries.h"
 #include "labs/00_warmups/warmups.h"
+#include "labs/12_tensor_cores/given/tensor_map.h"
 
 static double variance_from(const float *x, int n, int first, int count) {
     double mean = 0.0, sum = 0.0;
@@ -236,24 +237,97 @@ static uint16_t half_of(int value) {
     return value < 0 ? 0x8000 | halves[-value] : halves[value];
 }
 
-void try_w24_one_mma(struct trial *t) {
-    enum { M = 16, N = 8, K = 16 };
-    int a[M * K], b[N * K];
-    uint16_t A[M * K], B[N * K];
-    double want[M * N] = {0};
-    float *d_C = trial_output(t, M * N);
-    for (int i = 0; i < M * K; i++) {
+enum { MMA_N = 8, MMA_K = 16, MMA_MOST_M = 64 };
+
+/* C (M, 8) = A (M, 16) B (8, 16)^T of small whole numbers, exact in fp16. */
+static void try_product(struct trial *t, int M,
+                        void product(float *d_C, const uint16_t *d_A, const uint16_t *d_B)) {
+    int a[MMA_MOST_M * MMA_K], b[MMA_N * MMA_K];
+    uint16_t A[MMA_MOST_M * MMA_K], B[MMA_N * MMA_K];
+    double want[MMA_MOST_M * MMA_N] = {0};
+    float *d_C = trial_output(t, (size_t)(M * MMA_N));
+    for (int i = 0; i < M * MMA_K; i++) {
         a[i] = (int)rng_below(&t->rng, 8) - 4;
         A[i] = half_of(a[i]);
     }
-    for (int i = 0; i < N * K; i++) {
+    for (int i = 0; i < MMA_N * MMA_K; i++) {
         b[i] = (int)rng_below(&t->rng, 8) - 4;
         B[i] = half_of(b[i]);
     }
-    for (int i = 0; i < M * N * K; i++) {
-        int m = i / (N * K), n = i / K % N, k = i % K;
-        want[m * N + n] += a[m * K + k] * b[n * K + k];
+    for (int i = 0; i < M * MMA_N * MMA_K; i++) {
+        int m = i / (MMA_N * MMA_K), n = i / MMA_K % MMA_N, k = i % MMA_K;
+        want[m * MMA_N + n] += a[m * MMA_K + k] * b[n * MMA_K + k];
     }
-    w24_one_mma(d_C, trial_put(t, A, sizeof A), trial_put(t, B, sizeof B));
-    trial_expect(t, "C", d_C, want, M * N, N, 0.0);
+    product(d_C, trial_put(t, A, (size_t)(M * MMA_K) * sizeof *A), trial_put(t, B, sizeof B));
+    trial_expect(t, "C", d_C, want, (size_t)(M * MMA_N), MMA_N, 0.0);
+}
+
+void try_w24_one_mma(struct trial *t) {
+    try_product(t, 16, w24_one_mma);
+}
+
+void try_w28_one_wgmma(struct trial *t) {
+    try_product(t, 64, w28_one_wgmma);
+}
+
+void try_w25_ldmatrix(struct trial *t) {
+    enum { LANES = 32, REGISTERS = 4, ROW = 16 };
+    uint16_t A[ROW * ROW];
+    int want[LANES * REGISTERS];
+    int *d_y = trial_integers(t, LANES * REGISTERS, -1);
+    for (int i = 0; i < ROW * ROW; i++) {
+        A[i] = (uint16_t)rng_below(&t->rng, 1 << 15);
+    }
+    for (int i = 0; i < LANES * REGISTERS; i++) {
+        int lane = i / REGISTERS, matrix = i % REGISTERS;
+        const uint16_t *pair =
+            &A[ROW * (lane / 4 + matrix % 2 * 8) + lane % 4 * 2 + matrix / 2 * 8];
+        want[i] = pair[0] | pair[1] << 16;
+    }
+    w25_ldmatrix(d_y, trial_put(t, A, sizeof A));
+    trial_expect_integers(t, "y", d_y, want, LANES * REGISTERS);
+}
+
+void try_w26_swizzle(struct trial *t) {
+    enum { ROWS = 32, PIECES = 8, FLOATS = 4, COUNT = ROWS * PIECES * FLOATS };
+    struct simt_counters c;
+    struct vectors v = vectors_create(t, COUNT, COUNT);
+    for (int i = 0; i < COUNT; i++) {
+        int row = i / FLOATS / PIECES, piece = i / FLOATS % PIECES;
+        v.want[(piece * ROWS + row) * FLOATS + i % FLOATS] = v.x[i];
+    }
+    trial_count(t);
+    w26_swizzle(v.d_y, v.d_x);
+    trial_expect(t, "y", v.d_y, v.want, COUNT, ROWS * FLOATS, 0.0);
+    if (trial_counted(t, &c) && c.shared_bank_conflicts > 0) {
+        trial_fail(t, "the result is right, but there are %d bank conflicts; 0 would do",
+                   (int)c.shared_bank_conflicts);
+    }
+}
+
+void try_w27_tma_box(struct trial *t) {
+    enum { ROWS = 40, COLUMNS = 96, BOX_ROWS = 16, BOX_COLUMNS = 64, ROW = 30, COLUMN = 64 };
+    uint16_t matrix[ROWS * COLUMNS];
+    int want[BOX_ROWS * BOX_COLUMNS];
+    int *d_y = trial_integers(t, BOX_ROWS * BOX_COLUMNS, -1);
+    CUtensorMap map;
+    struct error error = {0};
+    for (int i = 0; i < ROWS * COLUMNS; i++) {
+        matrix[i] = (uint16_t)(1 + rng_below(&t->rng, 60000));
+    }
+    for (int i = 0; i < BOX_ROWS * BOX_COLUMNS; i++) {
+        int row = ROW + i / BOX_COLUMNS, column = COLUMN + i % BOX_COLUMNS;
+        want[i] = row < ROWS && column < COLUMNS ? matrix[row * COLUMNS + column] : 0;
+    }
+    const struct tensor_map_matrix m = {.dtype = NN_BF16,
+                                        .data = trial_put(t, matrix, sizeof matrix),
+                                        .rows = ROWS,
+                                        .columns = COLUMNS,
+                                        .box_rows = BOX_ROWS,
+                                        .box_columns = BOX_COLUMNS};
+    if (tensor_map_create(&map, &m, &error) != STATUS_OK) {
+        trial_fail(t, "%s", error.message);
+    }
+    w27_tma_box(d_y, &map, ROW, COLUMN);
+    trial_expect_integers(t, "y", d_y, want, BOX_ROWS * BOX_COLUMNS);
 }

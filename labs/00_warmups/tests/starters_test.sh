@@ -18,7 +18,7 @@ verdict_of() {
 run "$check" --all
 [ "$code" -eq 1 ] || fail "exit status $code, want 1"
 cp out all
-says "0 of 32 done" all
+says "0 of 36 done" all
 exercises=0
 while IFS='|' read -r name text; do
     exercises=$((exercises + 1))
@@ -27,7 +27,7 @@ while IFS='|' read -r name text; do
     says "$text" one
     says "look at: " one
 done <"$verdicts"
-[ "$exercises" -eq 32 ] || fail "$exercises verdicts, want 32"
+[ "$exercises" -eq 36 ] || fail "$exercises verdicts, want 36"
 grep -q "crashed\|did not end" all && fail "a starter crashes or hangs: $(cat all)"
 
 run "$without" 19 22
@@ -44,9 +44,9 @@ run "$check" f3 7 w12_block_reduction
 says "f03_rounds" out
 says "w07_shared_tile" out
 accepts "$check" --count
-says "0 of 32" out
+says "0 of 36" out
 accepts "$check" --list
-[ "$(wc -l <out)" -eq 32 ] || fail "not 32 lines: $(cat out)"
+[ "$(wc -l <out)" -eq 36 ] || fail "not 36 lines: $(cat out)"
 accepts "$check" --help
 says "--all" out
 refuses "no exercise '33'" "$check" 33

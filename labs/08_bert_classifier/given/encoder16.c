@@ -21,7 +21,6 @@
 #include "common/base/checked.h"
 #include "labs/07_attention/attention.h"
 #include "labs/08_bert_classifier/given/encoder16_kernels.h"
-#include "labs/12_tensor_cores/tensor_cores.h"
 
 /* Weight and bias in 16 bits, device. */
 struct linear16 {
@@ -36,11 +35,12 @@ struct encoder16 {
     struct encoder_model model;
     enum nn_dtype dtype;
     enum nn_dtype sums; /* type of a LayerNorm's input */
+    gemm16_function *product;
     size_t max_tokens;
     device_stream stream;
     struct layer16 *layers; /* (L) */
     void *weights;          /* of all layers, one allocation */
-    void *workspace;        /* gemm16's */
+    void *workspace;        /* the product's */
 
     /* Device, of at most max_tokens rows. */
     void *x;        /* (rows, C): the hidden state */
@@ -174,9 +174,9 @@ static enum status fill(struct encoder16 *e, struct error *error) {
     return make_buffers(e, error);
 }
 
-enum status encoder16_create(struct encoder16 **encoder, const struct encoder_model *model,
-                             enum nn_dtype dtype, size_t max_tokens, device_stream stream,
-                             struct error *error) {
+enum status encoder16_create_with(struct encoder16 **encoder, const struct encoder_model *model,
+                                  enum nn_dtype dtype, gemm16_function *product, size_t max_tokens,
+                                  device_stream stream, struct error *error) {
     *encoder = NULL;
     TRY(check(model, dtype, error));
     struct encoder16 *e = calloc(1, sizeof *e);
@@ -186,6 +186,7 @@ enum status encoder16_create(struct encoder16 **encoder, const struct encoder_mo
     *e = (struct encoder16){.model = *model,
                             .dtype = dtype,
                             .sums = NN_F32,
+                            .product = product,
                             .max_tokens = max_tokens,
                             .stream = stream};
     enum status status = fill(e, error);
@@ -262,7 +263,7 @@ static enum status multiply(const struct encoder16 *e, void *out, const void *in
                                            .f = e->model.activation,
                                            .residual = extra.residual,
                                            .out = out};
-    return gemm16(&problem, e->workspace, e->stream, error);
+    return e->product(&problem, e->workspace, e->stream, error);
 }
 
 static enum status mix(const struct encoder16 *e, const struct batch16 *b, struct error *error) {

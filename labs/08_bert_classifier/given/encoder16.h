@@ -11,6 +11,7 @@
 
 #include "common/nn/dtype.h"
 #include "labs/08_bert_classifier/encoder.h"
+#include "labs/12_tensor_cores/tensor_cores.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -28,6 +29,12 @@ MUST_CHECK enum status encoder16_create(struct encoder16 **encoder,
                                         const struct encoder_model *model, enum nn_dtype dtype,
                                         size_t max_tokens, device_stream stream,
                                         struct error *error);
+
+/** As encoder16_create() with another function than lab 12's solution, for comparing. */
+MUST_CHECK enum status encoder16_create_with(struct encoder16 **encoder,
+                                             const struct encoder_model *model, enum nn_dtype dtype,
+                                             gemm16_function *product, size_t max_tokens,
+                                             device_stream stream, struct error *error);
 
 /**
  * @brief As encoder_run(), and like it without waiting: first and hidden are fp32.

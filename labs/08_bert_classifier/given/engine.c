@@ -125,8 +125,8 @@ static enum status make(const struct stage *stage, struct made *made,
     }
     TRY(look_up_model(stage, &made->model, model, made->layers));
     TRY(find(stage, model->weights->word_embedding, 1, &place));
-    return stage->functions.create(&made->encoder, &made->model, model->max_tokens, place.stream,
-                                   NULL);
+    return stage->functions.create(stage->functions.context, &made->encoder, &made->model,
+                                   model->max_tokens, place.stream, NULL);
 }
 
 /* *encoder stays NULL for a model that the kernels do not take: it runs operator by operator. */
@@ -208,7 +208,14 @@ enum status engine_encoder_create_with(struct engine *engine,
     return STATUS_OK;
 }
 
+static enum status create(const void *context, struct encoder **encoder,
+                          const struct encoder_model *model, size_t max_tokens,
+                          device_stream stream, struct error *error) {
+    (void)context;
+    return encoder_create(encoder, model, max_tokens, stream, error);
+}
+
 enum status engine_encoder_create(struct engine *engine, struct error *error) {
-    static const struct encoder_functions functions = {encoder_create, encoder_run, encoder_free};
+    static const struct encoder_functions functions = {create, encoder_run, encoder_free, NULL};
     return engine_encoder_create_with(engine, &functions, error);
 }

@@ -16,11 +16,13 @@ extern "C" {
 
 /** An encoder: encoder_create(), encoder_run() and encoder_free(), or three like them. */
 struct encoder_functions {
-    enum status (*create)(struct encoder **encoder, const struct encoder_model *model,
-                          size_t max_tokens, device_stream stream, struct error *error);
+    enum status (*create)(const void *context, struct encoder **encoder,
+                          const struct encoder_model *model, size_t max_tokens,
+                          device_stream stream, struct error *error);
     enum status (*run)(struct encoder *encoder, const struct encoder_batch *batch,
                        struct error *error);
     void (*free)(struct encoder *encoder);
+    const void *context; /**< passed to create; must outlive the engine */
 };
 
 /**

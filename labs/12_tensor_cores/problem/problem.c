@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
+#include "common/simt/simt.h"
 
 static double activation(double x, enum nn_activation f) {
     switch (f) {
@@ -139,8 +140,12 @@ static enum status make_host(struct gemm16_data *data, struct error *error) {
     if (data->row == NULL || data->want == NULL || data->old == NULL || data->got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
+    struct rng rng = rng_create(c->seed + 1);
     for (size_t i = 0; i < data->rows; i++) {
         data->row[i] = data->rows > 1 ? i * (c->M - 1) / (data->rows - 1) : 0;
+        if (c->seed != 0 && data->rows < c->M) {
+            data->row[i] = rng_below(&rng, c->M);
+        }
     }
     return STATUS_OK;
 }
@@ -148,7 +153,7 @@ static enum status make_host(struct gemm16_data *data, struct error *error) {
 static enum status make_device(struct gemm16_data *data, struct host_values *v,
                                struct error *error) {
     const struct gemm16_case *c = &data->c;
-    struct rng rng = rng_create(c->M * 31 + c->N * 7 + c->K);
+    struct rng rng = rng_create(c->seed != 0 ? c->seed : c->M * 31 + c->N * 7 + c->K);
     enum nn_dtype bias = c->bias_is_float ? NN_F32 : c->dtype;
     enum nn_dtype residual = c->residual_is_float ? NN_F32 : c->dtype;
     size_t biases = c->bias ? c->N : 0, residuals = c->residual ? c->M * c->N : 0;
@@ -284,4 +289,23 @@ enum status gemm16_data_check(struct gemm16_data *data, char *wrong, size_t size
         return STATUS_OK;
     }
     return data->c.M * data->c.N > 0 ? compare_rows(data, wrong, size, error) : STATUS_OK;
+}
+
+void gemm16_name_tensors(const struct gemm16_problem *problem) {
+    simt_name_tensor(problem->in, "in");
+    simt_name_tensor(problem->weight, "weight");
+    simt_name_tensor(problem->bias, "bias");
+    simt_name_tensor(problem->residual, "residual");
+    simt_name_tensor(problem->out, "out");
+}
+
+double gemm16_flops(const struct gemm16_case *c) {
+    return 2.0 * (double)c->M * (double)c->N * (double)c->K;
+}
+
+double gemm16_bytes(const struct gemm16_case *c) {
+    double out = (double)c->M * (double)c->N;
+    double result = (double)nn_dtype_bytes(c->out_dtype) * out;
+    double residual = c->residual && !c->in_place ? (c->residual_is_float ? 4.0 : 2.0) * out : 0.0;
+    return 2.0 * ((double)c->M + (double)c->N) * (double)c->K + result + residual;
 }

@@ -5,6 +5,8 @@
 #ifndef WARPBOOK_LABS_12_TENSOR_CORES_PROBLEM_PROBLEM_H_
 #define WARPBOOK_LABS_12_TENSOR_CORES_PROBLEM_PROBLEM_H_
 
+#include <stdint.h>
+
 #include "common/testing/compare.h"
 #include "labs/12_tensor_cores/tensor_cores.h"
 
@@ -23,6 +25,7 @@ struct gemm16_case {
     bool in_place; /**< residual is out; the types agree */
     size_t skew;   /**< every pointer lies this many elements past a 256-byte boundary */
     size_t rows;   /**< how many rows are compared, evenly spaced; 0: all */
+    uint64_t seed; /**< of the values, and then also of the rows; 0: the same values every time */
 };
 
 /** Device operands, and the reference. */
@@ -54,6 +57,13 @@ MUST_CHECK enum status gemm16_data_reset(struct gemm16_data *data, struct error 
  */
 MUST_CHECK enum status gemm16_data_check(struct gemm16_data *data, char *wrong, size_t size,
                                          struct error *error);
+
+/** Tells simt the names of the tensors, for its messages; nothing on a GPU. */
+void gemm16_name_tensors(const struct gemm16_problem *problem);
+
+/** @return FLOPs of the product; bytes of each matrix once: no kernel can move less. */
+double gemm16_flops(const struct gemm16_case *c);
+double gemm16_bytes(const struct gemm16_case *c);
 
 #ifdef __cplusplus
 }

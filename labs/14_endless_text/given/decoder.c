@@ -41,6 +41,7 @@ struct endless_decoder {
 /* ---- Memory ---- */
 
 struct buffer {
+    const char *name; /* in simt's messages */
     void **memory;
     size_t sizes[3], element; /* their product is the bytes */
 };
@@ -49,19 +50,19 @@ static void list_buffers(struct buffer list[BUFFERS], struct endless_decoder *d)
     const struct endless_model *m = &d->model;
     size_t rows = m->sinks + m->window, e = nn_dtype_bytes(m->dtype);
     const struct buffer buffers[BUFFERS] = {
-        {(void **)&d->x, {1, 1, m->C}, F},
-        {(void **)&d->normed[0], {1, 1, m->C}, F},
-        {(void **)&d->normed[1], {1, 1, m->C}, F},
-        {(void **)&d->qkv, {1, m->NH + 2 * m->KVH, m->HS}, F},
-        {(void **)&d->heads, {1, m->NH, m->HS}, F},
-        {(void **)&d->attended, {1, 1, m->C}, F},
-        {(void **)&d->up, {1, m->gated ? 2 : 1, m->hidden}, F},
-        {(void **)&d->down, {1, 1, m->C}, F},
-        {(void **)&d->angles, {1, rows, m->rotary > 0 ? m->rotary : 1}, F},
-        {(void **)&d->position, {1, 1, 1}, sizeof(int32_t)},
-        {&d->k, {m->L, rows, m->KVH * m->HS}, e},
-        {&d->v, {m->L, rows, m->KVH * m->HS}, e},
-        {&d->workspace, {1, 1, ENDLESS_WORKSPACE_BYTES}, 1},
+        {"x", (void **)&d->x, {1, 1, m->C}, F},
+        {"normed[0]", (void **)&d->normed[0], {1, 1, m->C}, F},
+        {"normed[1]", (void **)&d->normed[1], {1, 1, m->C}, F},
+        {"qkv", (void **)&d->qkv, {1, m->NH + 2 * m->KVH, m->HS}, F},
+        {"heads", (void **)&d->heads, {1, m->NH, m->HS}, F},
+        {"attended", (void **)&d->attended, {1, 1, m->C}, F},
+        {"up", (void **)&d->up, {1, m->gated ? 2 : 1, m->hidden}, F},
+        {"down", (void **)&d->down, {1, 1, m->C}, F},
+        {"angles", (void **)&d->angles, {1, rows, m->rotary > 0 ? m->rotary : 1}, F},
+        {"position", (void **)&d->position, {1, 1, 1}, sizeof(int32_t)},
+        {"the k caches", &d->k, {m->L, rows, m->KVH * m->HS}, e},
+        {"the v caches", &d->v, {m->L, rows, m->KVH * m->HS}, e},
+        {"workspace", &d->workspace, {1, 1, ENDLESS_WORKSPACE_BYTES}, 1},
     };
     memcpy(list, buffers, sizeof buffers);
 }
@@ -79,6 +80,7 @@ static enum status allocate(struct endless_decoder *d, struct error *error) {
             }
         }
         TRY(device_alloc(list[i].memory, bytes, error));
+        simt_name_tensor(*list[i].memory, list[i].name);
         d->bytes += bytes;
     }
     return device_set(d->workspace, 0, ENDLESS_WORKSPACE_BYTES, d->stream, error);

@@ -99,6 +99,19 @@ template <typename T> __device__ __forceinline__ void write_part(float *staging,
     }
 }
 
+/* Part `chosen` of the sums. The comments in the code keep the compiler from making one copy of the
+   parts' stores, with an index: the sums would be an array in local memory. */
+template <typename T, int PART>
+__device__ __forceinline__ void write_chosen(float *staging, const float *sums, int chosen) {
+    if (chosen == PART) {
+        asm volatile("// part %0" ::"n"(PART));
+        write_part<T>(staging, sums + PART * (T::STORE_COLUMNS / 2));
+        asm volatile("// end of part %0" ::"n"(PART));
+    } else if constexpr (PART + 1 < T::BN / T::STORE_COLUMNS) {
+        write_chosen<T, PART + 1>(staging, sums, chosen);
+    }
+}
+
 /* 16 rows from m on, BN columns from n on, with the epilogue f into `out`. sums NULL: only fetches
    the code, where m is outside. */
 template <typename T>
@@ -116,12 +129,7 @@ __device__ __forceinline__ void finish_rows(const float *sums, const struct gemm
     for (int i = 0; i < count; i++) {
         if (i % EACH == 0 && !only_code) {
             __syncwarp();
-#pragma unroll
-            for (int part = 0; part < PARTS; part++) {
-                if (part == i / EACH) {
-                    write_part<T>(staging, sums + part * (T::STORE_COLUMNS / 2));
-                }
-            }
+            write_chosen<T, 0>(staging, sums, i / EACH);
             __syncwarp();
         }
         const struct raw_eight residual = next;

@@ -290,6 +290,10 @@ static void fence_proxy(struct simt_warp *warp, const struct simt_instruction *i
 
 static void fence(struct simt_warp *warp, const struct simt_instruction *in) {
     __atomic_thread_fence(__ATOMIC_SEQ_CST);
+    const struct simt_yield *yield = warp->block->run->yield;
+    if (yield != NULL && (in->detail[0] & SIMT_SYSTEM) != 0 && warp->block->shadow != NULL) {
+        yield->order(yield->context, SIMT_ORDER_ACQUIRES | SIMT_ORDER_RELEASES, 0, 0);
+    }
     simt_sync_release(warp, in->detail[0]);
     simt_sync_acquire(warp, in->detail[0]);
 }

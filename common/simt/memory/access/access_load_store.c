@@ -376,9 +376,6 @@ static void publish_or_observe(struct simt_warp *warp, enum ptx_space space, boo
 static void run_strong(struct simt_warp *warp, const struct simt_instruction *in) {
     bool store = in->dst_count == 0;
     simt_sync_release(warp, in->detail[0]);
-    if (store) {
-        simt_sync_publish(warp, in->detail[0]);
-    }
     publish_or_observe(warp, (enum ptx_space)in->detail[2], store);
     handlers[store][in->detail[2]][0](warp, in);
     simt_sync_acquire(warp, in->detail[0]);
@@ -394,25 +391,10 @@ simt_handler *simt_load_store_handler(struct simt_instruction *in, enum ptx_spac
     return handlers[store][space][plain32];
 }
 
-/* For launches of other devices. */
-static void order_devices(const struct simt_warp *warp, uint32_t flags, enum simt_order how) {
-    const struct simt_yield *yield = warp->block->run->yield;
-    if (yield != NULL && (flags & SIMT_SYSTEM) != 0) {
-        yield->order(yield->context, how);
-    }
-}
-
-void simt_sync_publish(struct simt_warp *warp, uint32_t flags) {
-    order_devices(warp, flags, SIMT_ORDER_PUBLISH);
-}
-
 void simt_sync_release(struct simt_warp *warp, uint32_t flags) {
     struct simt_block *block = warp->block;
     if (block->shadow == NULL) {
         return;
-    }
-    if ((flags & SIMT_RELEASES_DEVICE) != 0) {
-        order_devices(warp, flags, SIMT_ORDER_RELEASE);
     }
     if ((flags & (SIMT_RELEASES_BLOCK | SIMT_RELEASES_DEVICE)) != 0) {
         simt_shadow_release(block->shadow, warp->index);
@@ -430,7 +412,6 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
     if ((flags & SIMT_ACQUIRES) == 0 || block->shadow == NULL) {
         return;
     }
-    order_devices(warp, flags, SIMT_ORDER_ACQUIRE);
     simt_shadow_acquire(block->shadow, warp->index);
     if ((flags & SIMT_LOOKS) != 0) {
         block->has_looked = true;
@@ -443,6 +424,10 @@ void simt_sync_acquire(struct simt_warp *warp, uint32_t flags) {
 }
 
 void simt_sync_met(struct simt_block *block) {
+    const struct simt_yield *yield = block->run->yield;
+    if (block->has_looked && block->shadow != NULL && yield != NULL) {
+        yield->order(yield->context, SIMT_ORDER_ACQUIRES, 0, 0);
+    }
     if (block->has_looked && block->shadow != NULL && block->shadow->watch != NULL) {
         simt_history_acquire(block->shadow->watch->blocks, &block->agent);
     }

@@ -273,7 +273,6 @@ static void move_atomic(const struct simt_request *request) {
 #define DEFINE_ATOMIC(name, space)                                                \
     static void name(struct simt_warp *warp, const struct simt_instruction *in) { \
         simt_sync_release(warp, in->detail[0]);                                   \
-        simt_sync_publish(warp, in->detail[0]);                                   \
         simt_request_run(warp, in, space, SIMT_ATOMIC, move_atomic);              \
         simt_sync_acquire(warp, in->detail[0]);                                   \
     }

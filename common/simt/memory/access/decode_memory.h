@@ -31,9 +31,6 @@ bool simt_decode_atomic(const struct ptx_instruction *source, const struct simt_
 /** The ordering flags of simt_instruction.detail[0]. */
 enum { SIMT_ORDERS = (int)((unsigned)SIMT_ACQUIRES | SIMT_RELEASES_BLOCK | SIMT_RELEASES_DEVICE) };
 
-/** The scope of the system: before the access, what a store or an atomic publishes. */
-void simt_sync_publish(struct simt_warp *warp, uint32_t flags);
-
 /** Before the access: what it releases. */
 void simt_sync_release(struct simt_warp *warp, uint32_t flags);
 

@@ -505,11 +505,30 @@ static bool note_write(const struct simt_request *request) {
            simt_request_stored(request);
 }
 
+/* Words that may be flags between devices. */
+static void note_flags(const struct simt_request *request) {
+    const struct simt_yield *yield = request->warp->block->run->yield;
+    uint32_t flags = request->instruction->detail[0];
+    if (yield == NULL || (flags & SIMT_SYSTEM) == 0) {
+        return;
+    }
+    unsigned how = request->kind != SIMT_WRITE ? SIMT_ORDER_LOADS : 0;
+    how |= request->kind != SIMT_READ ? SIMT_ORDER_STORES : 0;
+    how |= (flags & SIMT_RELEASES_DEVICE) != 0 ? SIMT_ORDER_RELEASES : 0;
+    bool acquires = (flags & SIMT_ACQUIRES) != 0 && (flags & (uint32_t)SIMT_LOOKS) == 0;
+    how |= acquires ? SIMT_ORDER_ACQUIRES : 0;
+    for (uint32_t rest = leaders_of(request); rest != 0; rest &= rest - 1) {
+        yield->order(yield->context, how, lane_address(request, simt_first_lane(rest)),
+                     request->bytes);
+    }
+}
+
 /* For launches of other streams. Atomic and volatile accesses are meant to meet. */
 static SIMT_COLD void note_footprint(const struct simt_request *request) {
-    struct simt_footprint *footprint = request->warp->block->run->footprint;
+    struct simt_footprint *footprint = *request->warp->block->run->footprint;
     bool writes = request->kind == SIMT_WRITE;
     if (request->strong || request->kind == SIMT_ATOMIC) {
+        note_flags(request);
         return;
     }
     if (request->pattern->shape == SIMT_SHAPE_CONTIGUOUS) {
@@ -624,7 +643,7 @@ bool simt_request_check(const struct simt_request *request) {
     if (!is_shared(request) && request->space != PTX_GLOBAL) {
         return true;
     }
-    if (!is_shared(request) && block->run->footprint != NULL) {
+    if (!is_shared(request) && block->run->footprint != NULL && *block->run->footprint != NULL) {
         note_footprint(request);
     }
     if (!is_shared(request) && block->run->trace != NULL) {

@@ -87,15 +87,119 @@ static cudaError_t never_waited(int *d[2]) {
     return cudaSuccess;
 }
 
+/* A slot in device 1's memory that device 0 fills; behind it ready, come and back. */
+static cudaError_t slot(int *d[2], int waits_for, int count) {
+    int *ready = d[1] + COUNT, *come = ready + 1, *back = ready + 2;
+    connect();
+    launch_fill_slot(d[1], ready, waits_for == 0 ? come : back, count, 3, NULL);
+    (void)cudaSetDevice(1);
+    launch_empty_slot(d[1], ready, come, back, count, 3, d[1] + COUNT + 3, NULL);
+    return wait_for_both();
+}
+
+static cudaError_t slot_reused(int *d[2]) {
+    return slot(d, 0, COUNT);
+}
+
+static cudaError_t slot_given_back(int *d[2]) {
+    return slot(d, 1, COUNT);
+}
+
+/* Two slots with a flag each; the second one's is taken for that of the first. */
+static cudaError_t two_slots(int *d[2], bool right) {
+    int *flags = d[1] + COUNT;
+    connect();
+    launch_send_word(d[1], flags, BY_SYSTEM_FENCE, NULL);
+    launch_send_word(d[1] + 1, flags + 1, BY_SYSTEM_FENCE, NULL);
+    launch_send_word(d[1] + 2, flags + 2, BY_SYSTEM_FENCE, NULL);
+    (void)cudaSetDevice(1);
+    launch_receive_word(d[1] + (right ? 1 : 2), flags + 1, d[1] + COUNT + 3, BY_SYSTEM_FENCE, NULL);
+    return wait_for_both();
+}
+
+static cudaError_t flag_of_another(int *d[2]) {
+    return two_slots(d, false);
+}
+
+static cudaError_t flag_of_its_own(int *d[2]) {
+    return two_slots(d, true);
+}
+
+static cudaError_t word(int *d[2], enum order_by before, enum order_by behind) {
+    connect();
+    launch_send_word(d[1], d[1] + COUNT, before, NULL);
+    (void)cudaSetDevice(1);
+    launch_receive_word(d[1], d[1] + COUNT, d[1] + COUNT + 1, behind, NULL);
+    return wait_for_both();
+}
+
+static cudaError_t no_fence_behind(int *d[2]) {
+    return word(d, BY_SYSTEM_FENCE, BY_NOTHING);
+}
+
+static cudaError_t device_fence_before(int *d[2]) {
+    return word(d, BY_DEVICE_FENCE, BY_SYSTEM_FENCE);
+}
+
+static cudaError_t device_fence_behind(int *d[2]) {
+    return word(d, BY_THE_ACCESS, BY_DEVICE_FENCE);
+}
+
+static cudaError_t system_fences(int *d[2]) {
+    return word(d, BY_SYSTEM_FENCE, BY_SYSTEM_FENCE);
+}
+
+static cudaError_t release_and_acquire(int *d[2]) {
+    return word(d, BY_THE_ACCESS, BY_THE_ACCESS);
+}
+
+static cudaError_t release_and_fence(int *d[2]) {
+    return word(d, BY_THE_ACCESS, BY_SYSTEM_FENCE);
+}
+
+/* Both devices add to one counter, behind words of their own. */
+static cudaError_t counted(int *d[2], bool fence) {
+    int *counter = d[1] + COUNT;
+    connect();
+    launch_send_counted(d[1], counter, fence, NULL);
+    (void)cudaSetDevice(1);
+    launch_send_counted(d[1] + 1, counter, true, NULL);
+    launch_receive_counted(d[1], counter, 2, counter + 1, NULL);
+    return wait_for_both();
+}
+
+static cudaError_t counter_with_fences(int *d[2]) {
+    return counted(d, true);
+}
+
+static cudaError_t counter_without(int *d[2]) {
+    return counted(d, false);
+}
+
 int main(int argc, char **argv) {
     static const struct {
         const char *name;
         cudaError_t (*run)(int *d[2]);
     } cases[] = {
-        {"no_access", no_access},       {"unordered", unordered},
-        {"no_fence", no_fence},         {"with_fence", with_fence},
-        {"forever", forever},           {"forever_atomic", forever_atomic},
+        {"no_access", no_access},
+        {"unordered", unordered},
+        {"no_fence", no_fence},
+        {"with_fence", with_fence},
+        {"forever", forever},
+        {"forever_atomic", forever_atomic},
         {"never_waited", never_waited},
+        {"slot_reused", slot_reused},
+        {"slot_given_back", slot_given_back},
+        {"flag_of_another", flag_of_another},
+        {"flag_of_its_own", flag_of_its_own},
+        {"no_fence_behind", no_fence_behind},
+        {"device_fence_before", device_fence_before},
+        {"device_fence_behind", device_fence_behind},
+        {"system_fences", system_fences},
+        {"release_and_acquire", release_and_acquire},
+        {"release_and_fence", release_and_fence},
+        {"counter_with_fences", counter_with_fences},
+        {"counter_without", counter_without},
     };
     int *d[2] = {NULL, NULL};
     cudaError_t error = begin(d);

@@ -78,6 +78,108 @@ static __global__ void receive(const int *data, volatile int *flag, int count, i
     atomicAdd(sum, mine);
 }
 
+/* Fills a slot in each round, once the receiver has given it back. */
+static __global__ void fill_slot(int *slot, volatile int *ready, volatile int *back, int count,
+                                 int rounds) {
+    for (int round = 1; round <= rounds; round++) {
+        if (threadIdx.x == 0) {
+            while (*back < round - 1) {
+            }
+            __threadfence_system();
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < count; i += blockDim.x) {
+            slot[i] = round + i;
+        }
+        __threadfence_system();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            *ready = round;
+        }
+    }
+}
+
+/* Says that it has come, reads the slot, and gives it back. */
+static __global__ void empty_slot(const int *slot, volatile int *ready, volatile int *come,
+                                  volatile int *back, int count, int rounds, int *sum) {
+    int mine = 0;
+    for (int round = 1; round <= rounds; round++) {
+        if (threadIdx.x == 0) {
+            while (*ready < round) {
+            }
+            __threadfence_system();
+            *come = round;
+        }
+        __syncthreads();
+        for (int i = threadIdx.x; i < count; i += blockDim.x) {
+            mine += slot[i];
+        }
+        __threadfence_system();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            *back = round;
+        }
+    }
+    atomicAdd(sum, mine);
+}
+
+/* One thread: FENCE 0 none, 1 for the device, 2 for the system, 3: release and acquire. */
+template <int FENCE> static __device__ void fence() {
+    if (FENCE == 1) {
+        __threadfence();
+    } else if (FENCE == 2) {
+        __threadfence_system();
+    }
+}
+
+template <int BEFORE> static __global__ void send_word(int *data, volatile int *flag) {
+    *data = 7;
+    fence<BEFORE>();
+    if (BEFORE == 3) {
+        asm volatile("st.release.sys.u32 [%0], 1;" ::"l"((int *)flag) : "memory");
+    } else {
+        *flag = 1;
+    }
+}
+
+template <int BEHIND>
+static __global__ void receive_word(const int *data, volatile int *flag, int *out) {
+    if (BEHIND == 3) {
+        int value = 0;
+        while (value == 0) {
+            asm volatile("ld.acquire.sys.u32 %0, [%1];"
+                         : "=r"(value)
+                         : "l"((int *)flag)
+                         : "memory");
+        }
+    } else {
+        while (*flag == 0) {
+        }
+    }
+    fence<BEHIND>();
+    *out = *data;
+}
+
+/* Adds one to a counter of the receiver, behind its own data; the receiver waits for all. */
+static __global__ void send_counted(int *data, int *counter, bool fence) {
+    *data = 1;
+    if (fence) {
+        __threadfence_system();
+    }
+    atomicAdd_system(counter, 1);
+}
+
+static __global__ void receive_counted(const int *data, int *counter, int wanted, int *out) {
+    int sum = 0;
+    while (atomicAdd_system(counter, 0) != wanted) {
+    }
+    __threadfence_system();
+    for (int i = 0; i < wanted; i++) {
+        sum += data[i];
+    }
+    *out = sum;
+}
+
 static unsigned blocks_for(int count) {
     return ((unsigned)count + THREADS - 1) / THREADS;
 }
@@ -113,4 +215,50 @@ void launch_send(int *d_data, int *d_flag, int value, int count, bool fence, cud
 void launch_receive(const int *d_data, int *d_flag, int count, int *d_sum, bool fence,
                     cudaStream_t stream) {
     receive<<<1, 64, 0, stream>>>(d_data, d_flag, count, d_sum, fence);
+}
+
+void launch_fill_slot(int *d_slot, int *d_ready, int *d_back, int count, int rounds,
+                      cudaStream_t stream) {
+    fill_slot<<<1, 64, 0, stream>>>(d_slot, d_ready, d_back, count, rounds);
+}
+
+void launch_empty_slot(const int *d_slot, int *d_ready, int *d_come, int *d_back, int count,
+                       int rounds, int *d_sum, cudaStream_t stream) {
+    empty_slot<<<1, 64, 0, stream>>>(d_slot, d_ready, d_come, d_back, count, rounds, d_sum);
+}
+
+void launch_send_word(int *d_data, int *d_flag, enum order_by by, cudaStream_t stream) {
+    switch (by) {
+    case BY_NOTHING:
+        return send_word<0><<<1, 1, 0, stream>>>(d_data, d_flag);
+    case BY_DEVICE_FENCE:
+        return send_word<1><<<1, 1, 0, stream>>>(d_data, d_flag);
+    case BY_SYSTEM_FENCE:
+        return send_word<2><<<1, 1, 0, stream>>>(d_data, d_flag);
+    case BY_THE_ACCESS:
+        return send_word<3><<<1, 1, 0, stream>>>(d_data, d_flag);
+    }
+}
+
+void launch_receive_word(const int *d_data, int *d_flag, int *d_out, enum order_by by,
+                         cudaStream_t stream) {
+    switch (by) {
+    case BY_NOTHING:
+        return receive_word<0><<<1, 1, 0, stream>>>(d_data, d_flag, d_out);
+    case BY_DEVICE_FENCE:
+        return receive_word<1><<<1, 1, 0, stream>>>(d_data, d_flag, d_out);
+    case BY_SYSTEM_FENCE:
+        return receive_word<2><<<1, 1, 0, stream>>>(d_data, d_flag, d_out);
+    case BY_THE_ACCESS:
+        return receive_word<3><<<1, 1, 0, stream>>>(d_data, d_flag, d_out);
+    }
+}
+
+void launch_send_counted(int *d_data, int *d_counter, bool fence, cudaStream_t stream) {
+    send_counted<<<1, 1, 0, stream>>>(d_data, d_counter, fence);
+}
+
+void launch_receive_counted(const int *d_data, int *d_counter, int wanted, int *d_out,
+                            cudaStream_t stream) {
+    receive_counted<<<1, 1, 0, stream>>>(d_data, d_counter, wanted, d_out);
 }

@@ -39,6 +39,29 @@ void launch_send(int *d_data, int *d_flag, int value, int count, bool fence, cud
 void launch_receive(const int *d_data, int *d_flag, int count, int *d_sum, bool fence,
                     cudaStream_t stream);
 
+/** Fills a slot of `count` ints once a round: waits until `back` has the round before, stores, then
+ *  sets `ready`. */
+void launch_fill_slot(int *d_slot, int *d_ready, int *d_back, int count, int rounds,
+                      cudaStream_t stream);
+
+/** The other side: waits for `ready`, sets `come`, reads the slot, then sets `back`. */
+void launch_empty_slot(const int *d_slot, int *d_ready, int *d_come, int *d_back, int count,
+                       int rounds, int *d_sum, cudaStream_t stream);
+
+/** What stands between data and flag. */
+enum order_by { BY_NOTHING, BY_DEVICE_FENCE, BY_SYSTEM_FENCE, BY_THE_ACCESS };
+
+/** A thread stores a word, then a flag; and one that waits for the flag and reads the word. */
+void launch_send_word(int *d_data, int *d_flag, enum order_by by, cudaStream_t stream);
+void launch_receive_word(const int *d_data, int *d_flag, int *d_out, enum order_by by,
+                         cudaStream_t stream);
+
+/** A thread stores a word and adds one to a counter; and one that waits for `wanted` of these and
+ *  adds up their words. */
+void launch_send_counted(int *d_data, int *d_counter, bool fence, cudaStream_t stream);
+void launch_receive_counted(const int *d_data, int *d_counter, int wanted, int *d_out,
+                            cudaStream_t stream);
+
 #ifdef __cplusplus
 }
 #endif

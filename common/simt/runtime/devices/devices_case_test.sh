@@ -33,6 +33,15 @@ for mode in inside process; do
         "of device 0 wrote before" "cudaStreamWaitEvent" cudaErrorLaunchFailure
     want $mode no_fence 3 "race between streams" "__threadfence_system()"
     want $mode with_fence 0 cudaSuccess
+    for right in slot_given_back flag_of_its_own system_fences release_and_acquire \
+        release_and_fence counter_with_fences; do
+        want $mode $right 0 cudaSuccess
+    done
+    for wrong in slot_reused flag_of_another no_fence_behind device_fence_before \
+        device_fence_behind counter_without; do
+        want $mode $wrong 3 "race between streams" "of device 0 " "of device 1 " \
+            "the flag that belongs to the data" cudaErrorLaunchFailure
+    done
     want $mode forever 3 "endless loop" "nothing has happened for a while on any device" \
         "wait_for(int volatile*, int, int*)" cudaErrorLaunchTimeout
     want $mode forever_atomic 3 "endless loop" cudaErrorLaunchTimeout

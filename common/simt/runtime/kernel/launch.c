@@ -199,8 +199,8 @@ static bool yield(void *runtime, bool progress) {
     return flight_yield(runtime, progress);
 }
 
-static void order_system(void *runtime, enum simt_order how) {
-    order_of_system(runtime, how);
+static void order_system(void *runtime, unsigned how, uint64_t address, uint32_t bytes) {
+    order_of_system(runtime, how, address, bytes);
 }
 
 static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *launch, bool graph,
@@ -224,7 +224,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
         .check = settings->check,
         .global_shadow = shadow,
         .yield = turns,
-        .footprint = runtime->order.footprint,
+        .footprint = &runtime->order.footprint,
         .host_threads = settings->threads,
         .instruction_limit = settings->instruction_limit,
         .start_nanoseconds = (uint64_t)runtime->clock,

@@ -9,6 +9,7 @@
 #include "common/simt/runtime/memory/host_memory.h"
 #include "common/simt/runtime/state.h"
 #include "common/simt/runtime/stream/dependent.h"
+#include "common/simt/runtime/stream/flag.h"
 #include "common/simt/runtime/stream/stream.h"
 
 /* Older work than so many pieces is forgotten. */
@@ -18,7 +19,9 @@ enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
     "let a stream of the one device wait for an event of the other (cudaStreamWaitEvent), or the " \
     "host for both; kernels that run at the same time order their accesses by a flag: "            \
     "__threadfence_system() between the data and the volatile or atomic store of the flag, "       \
-    "which __threadfence() does for one device alone"
+    "which __threadfence() does for one device alone, and __threadfence_system() or a barrier "    \
+    "behind the load; and each side waits for the flag that belongs to the data, as only that "    \
+    "one says that the data are there, or read"
 
 struct order_piece {
     size_t stream; /* its number */
@@ -60,6 +63,14 @@ void order_learn(struct order_clock *clock, const struct order_clock *from) {
     }
 }
 
+bool order_has_news(const struct order_clock *clock, const struct order_clock *from) {
+    bool news = false;
+    for (size_t n = 0; !news && n < from->count; n++) {
+        news = from->pieces[n] > known(clock, n);
+    }
+    return news;
+}
+
 static void forget(struct order_piece *piece) {
     simt_footprint_free(piece->footprint);
     free(piece->name);
@@ -72,6 +83,7 @@ void order_waited(struct runtime *runtime, const struct order_clock *clock) {
     if (clock != NULL) {
         order_learn(&order->host, clock);
     }
+    flag_prune(order->flags, &order->host);
     for (struct order_piece **link = &order->pieces; *link != NULL;) {
         struct order_piece *piece = *link;
         if (clock != NULL && known(&order->host, piece->stream) < piece->number) {
@@ -119,8 +131,8 @@ void order_host_access(struct runtime *runtime, const void *address, uint64_t us
 void order_free(struct runtime *runtime) {
     order_waited(runtime, NULL);
     order_clock_free(&runtime->order.host);
-    order_clock_free(&runtime->order.released);
-    order_clock_free(&runtime->order.published);
+    flag_table_free(runtime->order.flags);
+    runtime->order.flags = NULL;
     simt_footprint_free(runtime->order.footprint);
     runtime->order.footprint = NULL;
 }
@@ -204,6 +216,8 @@ void order_begin(struct runtime *runtime, struct CUstream_st *stream) {
     }
     order_learn(&stream->clock, &runtime->order.host);
     order_by_default(runtime, stream);
+    order_learn(&stream->clock, &stream->seen);
+    order_learn(&stream->fenced, &stream->clock); /* a kernel's end is a fence */
     if (make_room(&stream->clock, stream->number + 1)) {
         stream->clock.pieces[stream->number]++;
         runtime->order.footprint = simt_footprint_create();
@@ -311,15 +325,6 @@ static void drop_oldest(struct runtime *runtime) {
     }
 }
 
-/* @return whether @p from has something that @p clock does not know */
-static bool has_news(const struct order_clock *clock, const struct order_clock *from) {
-    bool news = false;
-    for (size_t n = 0; !news && n < from->count; n++) {
-        news = from->pieces[n] > known(clock, n);
-    }
-    return news;
-}
-
 /* Bytes of other devices' memory. */
 struct far {
     const struct runtime *runtime;
@@ -355,35 +360,75 @@ static void cut(struct runtime *runtime, struct CUstream_st *stream) {
 
 /* All but the piece that is being noted. */
 static void tell(struct order_clock *clock, const struct CUstream_st *stream) {
+    uint64_t before = known(clock, stream->number);
     order_learn(clock, &stream->clock);
-    if (stream->number < clock->count && clock->pieces[stream->number] > 0) {
+    if (stream->number < clock->count && clock->pieces[stream->number] > before) {
         clock->pieces[stream->number]--;
     }
 }
 
-void order_of_system(struct runtime *runtime, enum simt_order how) {
-    struct runtime_order *order = &runtime->order;
-    struct CUstream_st *stream = order->stream;
-    if (order->footprint == NULL || stream->number >= stream->clock.count) {
+/* The kernel that runs comes after what some flags tell. */
+static void come_after(struct runtime *runtime, struct order_clock *clock,
+                       const struct order_clock *told) {
+    if (order_has_news(clock, told)) {
+        cut(runtime, runtime->order.stream);
+        order_learn(clock, told);
+    }
+}
+
+static void fence(struct runtime *runtime, struct CUstream_st *stream, unsigned how) {
+    if ((how & SIMT_ORDER_ACQUIRES) != 0) {
+        come_after(runtime, &stream->clock, &stream->seen);
+    }
+    if ((how & SIMT_ORDER_RELEASES) != 0) {
+        cut(runtime, stream);
+        tell(&stream->fenced, stream);
+    }
+}
+
+/* What a look orders: that reads are over at once, all else from the next fence or barrier on. */
+static void look(struct runtime *runtime, struct CUstream_st *stream, unsigned how,
+                 uint64_t address, uint32_t bytes) {
+    struct flag_news news = {{0}, {0}};
+    flag_look(runtime->order.flags, address, bytes, &news);
+    order_learn(&stream->reads, &stream->clock);
+    come_after(runtime, &stream->reads, &news.reads);
+    if ((how & SIMT_ORDER_ACQUIRES) != 0) {
+        come_after(runtime, &stream->clock, &news.clock);
+    } else {
+        order_learn(&stream->seen, &news.clock);
+    }
+    order_clock_free(&news.clock);
+    order_clock_free(&news.reads);
+}
+
+static void store(struct runtime *runtime, struct CUstream_st *stream, unsigned how,
+                  uint64_t address, uint32_t bytes) {
+    struct flag_news news = {{0}, {0}};
+    cut(runtime, stream);
+    tell(&news.reads, stream);
+    if ((how & SIMT_ORDER_RELEASES) != 0) {
+        tell(&stream->fenced, stream);
+    }
+    order_learn(&news.clock, &stream->fenced);
+    flag_store(&runtime->order.flags, address, bytes, &news, (how & SIMT_ORDER_LOADS) != 0);
+    order_clock_free(&news.clock);
+    order_clock_free(&news.reads);
+}
+
+void order_of_system(struct runtime *runtime, unsigned how, uint64_t address, uint32_t bytes) {
+    struct CUstream_st *stream = runtime->order.stream;
+    if (runtime->order.footprint == NULL || stream->number >= stream->clock.count) {
         return;
     }
-    switch (how) {
-    case SIMT_ORDER_RELEASE:
-        cut(runtime, stream);
-        tell(&order->released, stream);
-        break;
-    case SIMT_ORDER_PUBLISH:
-        cut(runtime, stream);
-        tell(&order->published, stream);
-        break;
-    case SIMT_ORDER_ACQUIRE:
-        if (has_news(&stream->clock, &order->released) ||
-            has_news(&stream->reads, &order->published)) {
-            cut(runtime, stream);
-            order_learn(&stream->clock, &order->released);
-            order_learn(&stream->reads, &order->published);
-        }
-        break;
+    if ((how & (SIMT_ORDER_LOADS | SIMT_ORDER_STORES)) == 0) {
+        fence(runtime, stream, how);
+    }
+    if ((how & SIMT_ORDER_LOADS) != 0) {
+        look(runtime, stream, how, address, bytes);
+    }
+    if ((how & SIMT_ORDER_STORES) != 0) {
+        store(runtime, stream, how, address, bytes);
     }
 }
 

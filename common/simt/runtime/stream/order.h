@@ -34,6 +34,9 @@ void order_clock_free(struct order_clock *clock);
 /** What @p from knows, @p clock knows from now on. Without memory it is taken for known. */
 void order_learn(struct order_clock *clock, const struct order_clock *from);
 
+/** @return whether @p from knows something that @p clock does not. */
+bool order_has_news(const struct order_clock *clock, const struct order_clock *from);
+
 /** The host has waited for what @p clock knows; NULL: for everything. */
 void order_waited(struct runtime *runtime, const struct order_clock *clock);
 
@@ -72,9 +75,10 @@ void order_host_access(struct runtime *runtime, const void *address, uint64_t us
 uint64_t order_peer_bytes(const struct runtime *runtime);
 
 /** The kernel that runs orders what it did for those of other devices, or comes after what they
- *  have ordered: with accesses and fences of the scope of the system. As with blocks, which flag
- *  it is does not matter. */
-void order_of_system(struct runtime *runtime, enum simt_order how);
+ *  have ordered: with fences and accesses of the scope of the system. A flag is known by its
+ *  address: who looks at it comes after what was in order before the store whose value it has.
+ *  @param how of enum simt_order @param address of `bytes` bytes, for loads and stores */
+void order_of_system(struct runtime *runtime, unsigned how, uint64_t address, uint32_t bytes);
 
 /** Forgets all work. */
 void order_free(struct runtime *runtime);

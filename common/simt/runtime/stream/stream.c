@@ -174,6 +174,8 @@ static void free_stream(struct CUstream_st *stream) {
     node_list_free(&stream->tail);
     order_clock_free(&stream->clock);
     order_clock_free(&stream->reads);
+    order_clock_free(&stream->fenced);
+    order_clock_free(&stream->seen);
     dependent_forget(stream);
     free(stream);
 }

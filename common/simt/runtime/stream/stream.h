@@ -23,6 +23,8 @@ struct CUstream_st {
     size_t number;                      /**< among all streams; 0: the default stream */
     struct order_clock clock;           /**< what comes before its next work */
     struct order_clock reads;           /**< of what the reads alone come before it */
+    struct order_clock fenced;          /**< in order before what it stores, for other devices */
+    struct order_clock seen;            /**< what flags told, from the next fence or barrier on */
     struct capture *capture;            /**< NULL: work runs */
     cudaStreamAttrValue window, policy; /**< hints: no effect */
     struct simt_primary *primaries;     /**< kernels that its next one may not wait for */
