@@ -230,4 +230,26 @@ LABS = {
             "//labs/14_endless_text:problem",
         ],
     ),
+    "15_many_gpus": dict(
+        worker_deps = [
+            "//common/ranks:group",
+            "//common/simt",
+            "//labs/10_llama2_decoder:contract",
+            "//labs/15_many_gpus:contract",
+            "//labs/15_many_gpus:decoder",
+            "//labs/15_many_gpus:rig",
+            "@rules_cuda//cuda:runtime",
+        ],
+        deps = [
+            "//common/base",
+            "//common/device",
+            "//common/models:llama2",
+            "//grader/15_many_gpus:many_remote",
+            "//grader/harness:grading_gpu",
+            "//labs/10_llama2_decoder:problem",
+            "//labs/15_many_gpus:contract",
+            "//labs/15_many_gpus:problem",
+            "//labs/15_many_gpus:rig_contract",
+        ],
+    ),
 }

@@ -404,6 +404,37 @@ static const struct threshold thresholds[] = {
      "products, the activation, the embedding and launches are not part of the lab and stay as "
      "they were",
      NULL},
+    {"15_many_gpus",
+     "small_sums",
+     35,
+     {0.1, 0, 0},
+     {0.1, 0, 0},
+     "a launch each, in a graph; the link is not part of the limit",
+     "all-reduces of 8 KiB in fp32 on two GPUs, 64 one behind the other (on simt 8), against the "
+     "starter's copies through the host",
+     "two waits of the host and two copies a call cost ten times what a kernel takes that "
+     "exchanges "
+     "through peer memory",
+     NULL},
+    {"15_many_gpus",
+     "large_sums",
+     25,
+     {0.05, 0, 0},
+     {0.03, 0, 0},
+     "each GPU's data read and written once; the link is not part of the limit",
+     "an all-reduce of 32 MiB in bf16 on two GPUs (on simt 512 KiB), against the starter's",
+     "NVLink carries seven times what the bus to the host does",
+     NULL},
+    {"15_many_gpus",
+     "end_to_end",
+     20,
+     {0.15, 0, 0},
+     {0.08, 0, 0},
+     "five launches a layer and two more a token, half of the weights read on each GPU",
+     "Llama2 decode on two GPUs, bf16, 4 layers of 2048 channels (on simt one of 128), against the "
+     "same decoder with the starter's functions and cut",
+     "attention and the products in front of the exchange stay as they were",
+     NULL},
 };
 
 enum { ROWS = sizeof thresholds / sizeof *thresholds };

@@ -57,6 +57,7 @@ def _ladder(language, contract, srcs, deps, more):
     lab_library(
         name = "ladder",
         language = language,
+        visibility = _VISIBILITY,
         srcs = [source for source in srcs if not _is_header(source)],
         hdrs = [source for source in srcs if _is_header(source)],
         deps = [contract] + _DEPS[language] + deps,

@@ -50,8 +50,8 @@ struct device_properties {
 /**
  * @brief Selects the GPU, and checks that it can run the program's kernels.
  *
- * Call once, before any other function here. The GPU is device 0, the first of
- * CUDA_VISIBLE_DEVICES.
+ * Call once, before any other function here. The GPU is the calling thread's current device: device
+ * 0, the first of CUDA_VISIBLE_DEVICES, unless cudaSetDevice() has chosen another one.
  *
  * @return STATUS_OK; STATUS_NO_DEVICE with a message that says what is missing and what to do: no
  *         driver, no GPU, a driver too old for the runtime, a GPU for which this build has no code;

@@ -103,7 +103,9 @@ enum status device_open(struct error *error) {
     if (code != cudaSuccess) {
         return describe_count(code, error);
     }
-    code = cudaSetDevice(0);
+    int device = 0;
+    code = cudaGetDevice(&device); /* 0, if nobody has chosen another one */
+    code = code == cudaSuccess ? cudaSetDevice(device) : code;
     if (code != cudaSuccess) {
         return describe_count(code, error);
     }

@@ -18,6 +18,12 @@ enum status comm_barrier(struct comm *comm, struct error *error) {
     return comm_all_gather(comm, NULL, 0, NULL, error);
 }
 
+void comm_block(struct comm *comm, bool begins) {
+    if (comm->transport->block != NULL) {
+        comm->transport->block(comm->state, comm->rank, begins);
+    }
+}
+
 enum status comm_synchronize(struct comm *comm, device_stream stream, struct error *error) {
     TRY(comm_barrier(comm, error));
     return device_synchronize(stream, error);

@@ -41,6 +41,8 @@ struct comm_transport {
     /** Gathers `bytes` of each rank into `all` (ranks * bytes), in their order; a barrier, too. */
     enum status (*all_gather)(void *state, int rank, const void *mine, size_t bytes, void *all,
                               struct error *error);
+    /** Around a call that waits for other ranks in its own way; NULL: nothing to do. */
+    void (*block)(void *state, int rank, bool begins);
 };
 
 /** What one rank has. Read-only to its users. */
@@ -50,7 +52,7 @@ struct comm {
     void *host[COMM_MAX_RANKS]; /**< each rank's COMM_HOST_BYTES of shared host memory */
     const struct comm_transport *transport;
     void *state; /**< of the transport */
-    void *nccl;  /**< ncclComm_t, once comm_nccl_all_reduce() has made it */
+    void *nccl;  /**< of comm_nccl_open() */
 };
 
 /** COLLECTIVE: waits on the host until all ranks have come. Says nothing about their GPUs. */
@@ -66,6 +68,12 @@ MUST_CHECK enum status comm_all_gather(struct comm *comm, const void *mine, size
  */
 MUST_CHECK enum status comm_synchronize(struct comm *comm, device_stream stream,
                                         struct error *error);
+
+/**
+ * Around a call that waits for other ranks by other means than the communicator's: tell that it
+ * begins, and that it has ended.
+ */
+void comm_block(struct comm *comm, bool begins);
 
 /**
  * @brief COLLECTIVE: allocates symmetric memory, 256-byte aligned, zeros.

@@ -28,10 +28,12 @@ struct comm_group {
 
 /* ---- One at a time ---- */
 
-/* The next rank that can run gets its turn. */
+/* The next rank that can run gets its turn; where all wait, it is the first one's that does not. */
 static void pass_turn(struct comm_group *g) {
+    int from = g->turn < 0 ? g->ranks - 1 : g->turn;
+    g->turn = -1;
     for (int i = 1; i <= g->ranks; i++) {
-        int r = (g->turn + i) % g->ranks;
+        int r = (from + i) % g->ranks;
         if (!g->done[r] && !g->waits[r]) {
             g->turn = r;
             break;
@@ -41,9 +43,10 @@ static void pass_turn(struct comm_group *g) {
 }
 
 static void await_turn(struct comm_group *g, int rank) {
-    while (g->one_at_a_time && g->turn != rank) {
+    while (g->one_at_a_time && g->turn != rank && g->turn >= 0) {
         pthread_cond_wait(&g->changed, &g->lock);
     }
+    g->turn = rank;
 }
 
 /* ---- The transport ---- */
@@ -126,7 +129,20 @@ static enum status all_gather(void *state, int rank, const void *mine, size_t by
     return status;
 }
 
-static const struct comm_transport threads = {true, all_gather};
+/* Other ranks may run while this one waits for them. */
+static void block(void *state, int rank, bool begins) {
+    struct comm_group *g = state;
+    pthread_mutex_lock(&g->lock);
+    g->waits[rank] = begins;
+    if (begins) {
+        pass_turn(g);
+    } else {
+        await_turn(g, rank);
+    }
+    pthread_mutex_unlock(&g->lock);
+}
+
+static const struct comm_transport threads = {true, all_gather, block};
 
 /* ---- Devices ---- */
 

@@ -21,6 +21,7 @@ static const struct lab course[LAB_COUNT] = {
     {"11_training", "Training", "training.cu"},
     {"12_tensor_cores", "Tensor cores", "tensor_cores.cu"},
     {"14_endless_text", "Text without end", "endless_text.cu"},
+    {"15_many_gpus", "Many GPUs", "many_gpus.cu"},
 };
 
 static const struct lab warmups = {"00_warmups", "Warm-ups", NULL};

@@ -268,6 +268,7 @@ C_TEST(score, states_and_points) {
         {STATE_NOT_RUN, 0, "--labs 11_training", ""},
         {STATE_NOT_RUN, 0, "--labs 12_tensor_cores", ""},
         {STATE_NOT_RUN, 0, "--labs 14_endless_text", ""},
+        {STATE_NOT_RUN, 0, "--labs 15_many_gpus", ""},
     };
     struct run run;
     struct run_score score;

@@ -128,7 +128,7 @@ enum status many_linear(struct comm *comm, const struct many_linear *linear, dev
 
 const struct many_step *many_ladder(size_t *count) {
     static const struct many_step steps[] = {
-        {"v0_starter", {many_all_reduce, many_linear}, false},
+        {"v0_starter", {many_all_reduce, many_linear, NULL}, false},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

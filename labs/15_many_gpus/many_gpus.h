@@ -29,7 +29,7 @@ extern "C" {
 #define MANY_MAX_COUNT ((size_t)1 << 30)
 
 /** Largest N of many_linear(). */
-#define MANY_MAX_N ((size_t)1 << 16)
+#define MANY_MAX_N ((size_t)1 << 14)
 
 /**
  * Symmetric scratch memory of a rank, 16 MiB. It is zeros before the first call; later a call finds
@@ -127,12 +127,20 @@ struct many_linear {
 MUST_CHECK enum status many_linear(struct comm *comm, const struct many_linear *linear,
                                    device_stream stream, struct error *error);
 
+struct decoder; /* of lab 10's solution: a rank's activations and cache */
+
 /** The functions of one step of a ladder. */
 struct many_functions {
     enum status (*all_reduce)(struct comm *comm, const struct many_all_reduce *reduce,
                               device_stream stream, struct error *error);
     enum status (*linear)(struct comm *comm, const struct many_linear *linear, device_stream stream,
                           struct error *error);
+    /**
+     * A whole token by other means, from the embedding of the decoder's io.token on to its logits;
+     * NULL: by `linear` and lab 10's kernels.
+     */
+    enum status (*token)(struct comm *comm, const struct decoder *decoder,
+                         const struct comm_memory *workspace, size_t position, struct error *error);
 };
 
 /** A step that the bench shows. */

@@ -1,10 +1,12 @@
 #include "common/programs/decoder/decoder_session.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/hash.h"
 #include "common/bench/bench.h"
 #include "common/programs/dtype_flag.h"
 #include "common/programs/program.h"
@@ -20,7 +22,7 @@ enum { SHARED_FLAGS = 6, MOST_THREADS = 1024, MOST_KEPT = 1 << 20 };
 /* ---- The command line ---- */
 
 struct decoder_options decoder_options_defaults(void) {
-    return (struct decoder_options){.threads = bench_cpu_count()};
+    return (struct decoder_options){.threads = bench_cpu_count(), .gpus = 1};
 }
 
 static enum status check_stage(const struct decoder_options *o, const struct decoder_stages *stages,
@@ -63,6 +65,24 @@ static enum status check_window(const struct decoder_options *o, struct error *e
                            o->sinks);
 }
 
+static enum status check_gpus(const struct decoder_options *o, const struct decoder_stages *stages,
+                              struct error *error) {
+    if (o->gpus < 1 || o->gpus > RANKS_MOST) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--gpus %d: from 1 to %d", o->gpus,
+                         RANKS_MOST);
+    }
+    if (o->gpus > 1 && stages->choose == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--gpus %d: this program runs on one GPU; that of lab 15, "
+                         "//labs/15_many_gpus:generate, on several",
+                         o->gpus);
+    }
+    return o->gpus == 1 || o->window == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "--gpus %d and --window: the cut decoder keeps the whole text", o->gpus);
+}
+
 static enum status check(struct decoder_options *o, const struct decoder_stages *stages,
                          const struct arguments *arguments, struct error *error) {
     TRY(choose_checkpoint(o, arguments, error));
@@ -79,6 +99,7 @@ static enum status check(struct decoder_options *o, const struct decoder_stages 
         TRY(dtype_flag_parse(o->dtype, &dtype, error));
     }
     TRY(check_window(o, error));
+    TRY(check_gpus(o, stages, error));
     return check_stage(o, stages, error);
 }
 
@@ -127,20 +148,31 @@ static enum status parse_command(const struct decoder_command *c,
     return status;
 }
 
-static enum status run_command(const struct decoder_command *c, const struct decoder_stages *stages,
-                               int argc, char **argv, decoder_work *work, void *options,
-                               struct error *error) {
-    bool help = false;
-    TRY(parse_command(c, stages, argc, argv, &help, error));
-    return help ? STATUS_OK : work(options, stages, error);
+/* Rank 0 alone prints. */
+static enum status work_as_rank(struct ranks *ranks, const struct decoder_stages *stages,
+                                decoder_work *work, void *options, struct error *error) {
+    if (ranks_rank(ranks) > 0 && freopen("/dev/null", "w", stdout) == NULL) {
+        return error_set(error, STATUS_IO, "cannot open /dev/null");
+    }
+    return work(options, stages, error);
 }
 
 int decoder_command_main(const struct decoder_command *c, const struct decoder_stages *stages,
                          int argc, char **argv, decoder_work *work, void *options) {
     struct error error = {0};
+    struct ranks **ranks = &c->options->ranks;
+    bool help = false;
     file_enter_working_directory();
-    enum status status = run_command(c, stages, argc, argv, work, options, &error);
-    return program_exit_status(c->program, &error, status);
+    enum status status = parse_command(c, stages, argc, argv, &help, &error);
+    if (status != STATUS_OK || help) {
+        return program_exit_status(c->program, &error, status);
+    }
+    status = ranks_start(ranks, c->program, c->options->gpus, &error);
+    if (ranks_launches(*ranks)) {
+        return ranks_supervise(*ranks);
+    }
+    status = status == STATUS_OK ? work_as_rank(*ranks, stages, work, options, &error) : status;
+    return ranks_end(*ranks, c->program, &error, status, interrupt_seen());
 }
 
 /* ---- Files and engine ---- */
@@ -191,11 +223,11 @@ static bool real_gpu(const struct decoder_stages *stages) {
 }
 
 static const struct decoder_stage *choose_stage(const struct decoder_options *o,
-                                                const struct decoder_stages *stages,
-                                                const struct llama2_config *config) {
+                                               const struct decoder_stages *stages,
+                                               const struct llama2_config *config) {
     const struct decoder_stage *last = &stages->table[stages->count - 1];
-    if (o->stage != NULL) {
-        return decoder_stage_find(stages, o->stage);
+    if (o->stage != NULL || o->ranks != NULL) {
+        return o->ranks != NULL ? last : decoder_stage_find(stages, o->stage);
     }
     bool both = last->on_device && last_on_cpu(stages) != NULL;
     if (both && !real_gpu(stages)) {
@@ -217,6 +249,11 @@ static enum status create_engine(struct decoder_session *s, const struct decoder
 
 static enum status start_engine(struct decoder_session *s, const struct decoder_options *o,
                                 const struct decoder_stages *stages, struct error *error) {
+    if (s->ranks != NULL) {
+        ranks_phase(s->ranks, "choosing a GPU");
+        TRY(stages->choose(s->ranks, error));
+        ranks_phase(s->ranks, "loading");
+    }
     s->stage = choose_stage(o, stages, &s->checkpoint.config);
     s->now = bench_now;
     snprintf(s->device.name, sizeof s->device.name, "%s",
@@ -354,6 +391,46 @@ static enum status make_model(struct decoder_session *s, const struct decoder_op
     return make_fp32(s, engine, error);
 }
 
+/* ---- Several ranks ---- */
+
+/* A checksum of names, shapes, types, and of pieces of the bytes, spread evenly: a rank reads no
+   more of the other ranks' parts. */
+static enum status add_tensor(void *context, const struct decoder_weight *tensor) {
+    enum { PIECES = 16, PIECE_BYTES = 256 };
+    uint64_t *sum = context;
+    const struct decoder_stored_tensor *t = tensor->stored;
+    size_t bytes = t->rows * t->columns * nn_dtype_bytes(t->dtype);
+    const uint64_t shape[] = {tensor->rank, tensor->shape[0], tensor->shape[1], t->dtype, bytes};
+    *sum = *sum * 31 + checksum_bytes(tensor->name, strlen(tensor->name));
+    *sum = *sum * 31 + checksum_bytes(shape, sizeof shape);
+    for (size_t i = 0; i < PIECES; i++) {
+        size_t at = bytes / PIECES * i, left = bytes - at;
+        *sum = *sum * 31 +
+               checksum_bytes((const char *)t->data + at, left < PIECE_BYTES ? left : PIECE_BYTES);
+    }
+    return STATUS_OK;
+}
+
+static enum status compare_checkpoints(struct decoder_session *s, struct error *error) {
+    const struct llama2_config *c = &s->checkpoint.config;
+    const char *extra = s->is_gpt_neox ? "what a GPT-NeoX has" : llama2_extra(c);
+    uint64_t sum = 0;
+    char text[160];
+    if (s->ranks == NULL) {
+        return STATUS_OK;
+    }
+    if (extra != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--gpus: only a plain Llama2 can be cut; this model has %s", extra);
+    }
+    TRY(llama2_tensors_visit(c, s->checkpoint.shared_classifier, &s->checkpoint.weights, NULL,
+                             add_tensor, &sum));
+    snprintf(text, sizeof text,
+             "%zu layers of %zu channels, %zu and %zu heads, theta %g, checksum %016" PRIx64, c->L,
+             c->C, c->NH, c->KVH, (double)c->rope_theta, sum);
+    return ranks_compare(s->ranks, "the checkpoint", text, error);
+}
+
 /* Whether the model can see sinks and a window. */
 static enum status check_endless(const struct decoder_session *s, struct error *error) {
     return s->is_gpt_neox || s->checkpoint.config.window == 0
@@ -366,7 +443,10 @@ static enum status check_endless(const struct decoder_session *s, struct error *
 static enum status open_all(struct decoder_session *s, const struct decoder_options *o,
                             const struct decoder_stages *stages, size_t most_batch,
                             struct error *error) {
+    s->ranks = o->ranks;
+    ranks_phase(s->ranks, "loading");
     TRY(open_files(s, o, error));
+    TRY(compare_checkpoints(s, error));
     TRY(start_engine(s, o, stages, error));
     size_t longest = decoder_session_longest(s);
     longest = o->positions > 0 && o->positions < longest ? o->positions : longest;
@@ -379,7 +459,9 @@ static enum status open_all(struct decoder_session *s, const struct decoder_opti
     }
     s->batch = most_batch > 0 ? most_batch : s->stage->on_device ? DEVICE_BATCH : CPU_BATCH;
     s->batch = s->batch < s->context ? s->batch : s->context;
-    return make_model(s, o, error);
+    TRY(make_model(s, o, error));
+    ranks_phase(s->ranks, "generating");
+    return STATUS_OK;
 }
 
 size_t decoder_session_longest(const struct decoder_session *s) {
@@ -392,7 +474,7 @@ enum status decoder_session_open(struct decoder_session *session,
                                  struct error *error) {
     *session = (struct decoder_session){0};
     enum status status = open_all(session, options, stages, most_batch, error);
-    if (status != STATUS_OK) {
+    if (status != STATUS_OK && options->ranks == NULL) { /* closing is collective */
         decoder_session_close(session);
     }
     return status;

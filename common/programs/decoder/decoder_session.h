@@ -32,7 +32,9 @@ struct decoder_options {
     int sinks, window; /**< a text without end: its first tokens and its last ones are kept; window
                           0: off */
     int threads;
-    bool profile; /**< times operators; not a shared flag, as only some programs have it */
+    bool profile;        /**< times operators; not a shared flag, as only some programs have it */
+    int gpus;            /**< ranks, a GPU each; nor is this; 1 by default */
+    struct ranks *ranks; /**< NULL: one GPU */
 };
 
 /** The command line of a program. */
@@ -63,6 +65,7 @@ int decoder_command_main(const struct decoder_command *command, const struct dec
 
 /** Checkpoint, tokenizer, engine and model. */
 struct decoder_session {
+    struct ranks *ranks; /**< NULL: one GPU */
     struct llama2_checkpoint checkpoint;
     struct gpt_neox_checkpoint gpt_neox; /**< open in place of `checkpoint` */
     bool is_gpt_neox;

@@ -11,6 +11,7 @@
 #include "common/base/status.h"
 #include "common/models/engine.h"
 #include "common/programs/program.h"
+#include "common/ranks/processes.h"
 
 struct decoder_stage {
     const char *name; /**< "10_llama2_decoder" */
@@ -28,6 +29,9 @@ struct decoder_stages {
     enum status (*open_device)(struct program_device *device, struct error *error);
     /** The device's clock, device_now(); NULL if open_device is. */
     double (*device_now)(void);
+    /** COLLECTIVE: chooses a rank's GPU, before all else is done on it; the last stage's engines
+     *  then work together. NULL: one GPU only. */
+    enum status (*choose)(struct ranks *ranks, struct error *error);
 };
 
 /**

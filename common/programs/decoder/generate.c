@@ -29,20 +29,27 @@ struct options {
 
 /* ---- The command line ---- */
 
+/* Only rank 0 says it. @param format of the program and the value */
+__attribute__((format(printf, 2, 0))) static void warn(bool says, const char *format,
+                                                       double value) {
+    if (says) {
+        fprintf(stderr, format, program, value);
+    }
+}
+
 /* Replaces invalid values as llama2.c does, with a warning. */
 static void adjust(struct options *options) {
+    bool says = ranks_rank(options->shared.ranks) == 0;
     if (options->temperature < 0.0f) {
-        fprintf(stderr, "%s: --temperature %g is below 0: using 0\n", program,
-                (double)options->temperature);
+        warn(says, "%s: --temperature %g is below 0: using 0\n", (double)options->temperature);
         options->temperature = 0.0f;
     }
     if (options->top_p < 0.0f || options->top_p > 1.0f) {
-        fprintf(stderr, "%s: --top-p %g is outside 0..1: using 0.9\n", program,
-                (double)options->top_p);
+        warn(says, "%s: --top-p %g is outside 0..1: using 0.9\n", (double)options->top_p);
         options->top_p = 0.9f;
     }
     if (options->steps < 0) {
-        fprintf(stderr, "%s: --steps %d is below 0: using 0\n", program, options->steps);
+        warn(says, "%s: --steps %g is below 0: using 0\n", (double)options->steps);
         options->steps = 0;
     }
     if (options->seed == 0) {
@@ -77,6 +84,12 @@ static enum status check_modes(const struct options *options, struct error *erro
 }
 
 static enum status check_options(const struct options *options, struct error *error) {
+    if (options->shared.gpus > 1 &&
+        (options->prompt_file != NULL || strcmp(options->mode, "generate") != 0)) {
+        return error_set(
+            error, STATUS_INVALID_ARGUMENT, "--gpus %d: for one prompt, --prompt TEXT; not for %s",
+            options->shared.gpus, options->prompt_file != NULL ? "--prompt-file" : "--mode chat");
+    }
     if (strcmp(options->mode, "generate") != 0 && strcmp(options->mode, "chat") != 0) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "--mode is 'generate' or 'chat', not '%s'",
                          options->mode);
@@ -140,7 +153,8 @@ static enum status answer_as_text(const struct writing *w, const struct prompt *
     struct answer answer;
     enum status status = answer_write(g, &how, prompt->text, prompt->length, &answer, error);
     status = generation_end_work(g, status, error);
-    if (status == STATUS_OK && answer.stop == ANSWER_CONTEXT && w->options->steps > 0) {
+    if (status == STATUS_OK && answer.stop == ANSWER_CONTEXT && w->options->steps > 0 &&
+        ranks_rank(g->ranks) == 0) {
         fprintf(stderr,
                 "%s: stopped at the model's context of %zu tokens, --steps asks for %d; --roll "
                 "continues beyond it\n",
@@ -261,7 +275,8 @@ static enum status write_text(struct generation *g, const struct decoder_session
     interrupt_watch();
     enum status status = strcmp(options->mode, "chat") == 0 ? chat(g, session, options, error)
                                                             : generate(g, session, options, error);
-    if (status == STATUS_OK || status == STATUS_INTERRUPTED) {
+    bool well = status == STATUS_OK || status == STATUS_INTERRUPTED;
+    if (well && ranks_rank(session->ranks) == 0) {
         report(session, g);
         if (options->shared.profile) {
             profile_print(&session->profile, stderr);
@@ -278,18 +293,30 @@ static size_t most_positions(const struct options *options) {
     return limited ? (size_t)options->steps + (chat ? 0 : 1) : 0;
 }
 
+/* All ranks draw with the seed of rank 0, which may be the time. */
+static enum status share_seed(struct options *options, struct error *error) {
+    uint64_t seeds[RANKS_MOST];
+    adjust(options);
+    TRY(ranks_all_gather(options->shared.ranks, &options->seed, sizeof options->seed, seeds,
+                         error));
+    options->seed = seeds[0];
+    return STATUS_OK;
+}
+
 static enum status run(void *work_options, const struct decoder_stages *stages,
                        struct error *error) {
     struct options *options = work_options;
     struct decoder_session session;
     struct generation generation = {0};
     TRY(check_options(options, error));
-    adjust(options);
+    TRY(share_seed(options, error));
     options->shared.positions = most_positions(options);
     TRY(decoder_session_open(&session, &options->shared, stages, 0, error));
     enum status status = write_text(&generation, &session, options, error);
-    generation_free(&generation);
-    decoder_session_close(&session);
+    if (session.ranks == NULL || status == STATUS_OK || status == STATUS_INTERRUPTED) {
+        generation_free(&generation); /* collective: others do not come when one has failed */
+        decoder_session_close(&session);
+    }
     return status == STATUS_OK ? program_output_end(error) : status;
 }
 
@@ -330,6 +357,8 @@ int generate_main(int argc, char **argv, const struct decoder_stages *stages) {
          "chat: the system prompt"},
         {"chat-template", 0, FLAG_STRING, &options.chat_template, "NAME",
          "llama2, llama3, chatml, mistral or zephyr; default: what the checkpoint's files ask for"},
+        {"gpus", 0, FLAG_INT, &options.shared.gpus, "N",
+         "cut the model into parts for N GPUs of this host, a process each; for one prompt (-i)"},
         {"profile", 0, FLAG_SWITCH, &options.shared.profile, NULL,
          "print time by operator to stderr at the end"},
     };

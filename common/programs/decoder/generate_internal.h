@@ -49,6 +49,7 @@ struct generation_speed {
 /** A model that writes a text. */
 struct generation {
     struct language_model model; /**< the session's */
+    struct ranks *ranks;         /**< NULL: one GPU */
     const struct bpe *tokenizer;
     struct llama2_ends ends; /**< tokens that end a text */
     double (*now)(void);

@@ -13,6 +13,7 @@ enum status generation_create(struct generation *g, const struct decoder_session
     size_t V = language_model_vocabulary(&session->model);
     *g = (struct generation){
         .model = session->model,
+        .ranks = session->ranks,
         .tokenizer = session->tokenizer,
         .ends = session->ends,
         .now = session->now,
@@ -91,6 +92,12 @@ static enum status feed_batch(struct generation *g, const int32_t *tokens, size_
     return STATUS_OK;
 }
 
+/* A signal has come, to any of the ranks: all stop before the same token. */
+static bool is_stopped(const struct generation *g) {
+    uint32_t seen = interrupt_seen() != 0;
+    return ranks_largest(g->ranks, &seen, NULL) == STATUS_OK && seen != 0;
+}
+
 static size_t smaller(size_t a, size_t b) {
     return a < b ? a : b;
 }
@@ -103,7 +110,7 @@ static enum status roll(struct generation *g, struct error *error) {
     g->position = 0;
     g->rolls++;
     while (g->position < last + 1) {
-        if (interrupt_seen() != 0) {
+        if (is_stopped(g)) {
             return STATUS_INTERRUPTED;
         }
         size_t count = smaller(last + 1 - g->position, g->batch);
@@ -115,7 +122,7 @@ static enum status roll(struct generation *g, struct error *error) {
 /* Feeds up to one batch of the tokens; *fed receives their number. */
 static enum status feed_some(struct generation *g, const int32_t *tokens, size_t count, size_t *fed,
                              struct error *error) {
-    if (interrupt_seen() != 0) {
+    if (is_stopped(g)) {
         return STATUS_INTERRUPTED;
     }
     if (g->endless) {
@@ -203,7 +210,7 @@ static enum status fetch_logits(struct generation *g, struct error *error) {
 }
 
 enum status generation_next(struct generation *g, int32_t *token, struct error *error) {
-    if (interrupt_seen() != 0) {
+    if (is_stopped(g)) {
         return STATUS_INTERRUPTED;
     }
     TRY(feed_pending(g, error));

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/base/hash.h"
 #include "common/base/rng.h"
 #include "common/train/models/train_model_internal.h"
 
@@ -116,17 +117,32 @@ const struct train_parameter *train_model_find(const struct train_model *m, cons
 
 /* ---- Reading and writing ---- */
 
-static void *array_of(const struct train_model *m, enum train_state state) {
-    switch (state) {
-    case TRAIN_WEIGHTS:
-        return m->weights;
-    case TRAIN_GRADIENT:
-        return m->gradient;
-    case TRAIN_M:
-        return m->m;
-    default:
-        return m->v;
+/* A run of a tensor's elements that lies in one rank's memory. */
+struct piece {
+    size_t first, count; /* elements of the tensor */
+    void *at;            /* resident; NULL: another rank's, which cannot be reached */
+    bool own;
+};
+
+/* The moments of ZeRO-1 lie where each rank has its part. @param first where the piece begins */
+static struct piece piece_of(const struct train_model *m, enum train_state state,
+                             const struct train_parameter *parameter, size_t first) {
+    bool moments = state == TRAIN_M || state == TRAIN_V;
+    const void *array = state == TRAIN_WEIGHTS    ? m->weights
+                        : state == TRAIN_GRADIENT ? m->gradient
+                        : state == TRAIN_M        ? m->m
+                                                  : m->v;
+    size_t left = parameter->count - first, at = parameter->offset + first;
+    struct piece piece = {.first = first, .count = left, .own = true};
+    if (moments && m->part > 0) {
+        size_t end = (at / m->part + 1) * m->part;
+        piece.count = end - at < left ? end - at : left;
+        piece.own = at / m->part == m->first / m->part;
+        piece.at = train_moment_at(m, array, at);
+        return piece;
     }
+    piece.at = train_at(array, at, m->engine->weights);
+    return piece;
 }
 
 /* Numbers on the host, of one type or the other. */
@@ -195,8 +211,16 @@ static enum status copied(const struct train_model *m, const char *verb,
 static enum status put(struct train_model *m, enum train_state state,
                        const struct train_parameter *parameter, const void *values) {
     const struct train_engine *e = m->engine;
-    void *to = train_at(array_of(m, state), parameter->offset, e->weights);
-    TRY(e->write(e->context, to, values, parameter->count * train_type_bytes(e->weights)));
+    size_t element = train_type_bytes(e->weights);
+    struct piece piece = {.count = 0};
+    for (size_t k = 0; k < parameter->count; k += piece.count) {
+        piece = piece_of(m, state, parameter, k);
+        if (piece.own) {
+            TRY(e->write(e->context, piece.at, (const char *)values + k * element,
+                         piece.count * element));
+        }
+    }
+    void *to = train_at(m->weights, parameter->offset, e->weights);
     if (state != TRAIN_WEIGHTS || m->copy == NULL) {
         return STATUS_OK;
     }
@@ -221,8 +245,12 @@ static enum status read_host(const struct train_model *m, enum train_state state
                              const struct train_parameter *parameter, void *host,
                              struct numbers values) {
     const struct train_engine *e = m->engine;
-    TRY(e->read(e->context, host, train_at(array_of(m, state), parameter->offset, e->weights),
-                parameter->count * train_type_bytes(e->weights)));
+    size_t element = train_type_bytes(e->weights);
+    struct piece piece = {.count = 0};
+    for (size_t k = 0; k < parameter->count; k += piece.count) {
+        piece = piece_of(m, state, parameter, k);
+        TRY(e->read(e->context, (char *)host + k * element, piece.at, piece.count * element));
+    }
     convert_out(values, host, e->weights, parameter);
     return STATUS_OK;
 }
@@ -261,6 +289,22 @@ enum status train_model_read_f64(const struct train_model *m, enum train_state s
                                  const struct train_parameter *parameter, double *values,
                                  struct error *error) {
     return read_numbers(m, state, parameter, (struct numbers){.f64 = values}, error);
+}
+
+enum status train_model_checksum(const struct train_model *m, uint64_t *sum, struct error *error) {
+    *sum = 0;
+    for (size_t i = 0; i < m->parameter_count; i++) {
+        const struct train_parameter *parameter = &m->parameters[i];
+        float *values = host_copy(m, parameter, error);
+        if (values == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+        enum status status = train_model_read(m, TRAIN_WEIGHTS, parameter, values, error);
+        *sum = *sum * 31 + checksum_bytes(values, parameter->count * sizeof *values);
+        free(values);
+        TRY(status);
+    }
+    return STATUS_OK;
 }
 
 /* ---- Initialisation ---- */

@@ -286,6 +286,15 @@ static const void *input_of(const struct train_bert *bert, size_t l) {
     return l > 0 ? bert->kept[l - 1].output : bert->first;
 }
 
+static size_t layers(const struct train_config *config) {
+    return config->bert.L;
+}
+
+/* Its matrices follow each other, query first. */
+static size_t first_of(const struct train_model *m, size_t layer) {
+    return m->bert->layers[layer].qkv.weight;
+}
+
 static enum status run(struct train_model *m, const struct train_pass *pass) {
     const struct train_engine *e = m->engine;
     const struct train_bert *bert = m->bert;
@@ -305,6 +314,7 @@ static enum status run(struct train_model *m, const struct train_pass *pass) {
     for (size_t l = L; l-- > 0;) {
         TRY(back_feed_forward(m, pass, l));
         TRY(back_attention(m, pass, l, input_of(bert, l)));
+        TRY(train_gradients_stand(m, first_of(m, l)));
     }
     return back_embed(m, pass);
 }
@@ -316,6 +326,8 @@ const struct train_architecture train_bert_architecture = {
     .list = list,
     .plan = plan,
     .run = run,
+    .layers = layers,
+    .first_of = first_of,
     .vocabulary = vocabulary,
     .longest = longest,
 };

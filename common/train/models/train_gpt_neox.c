@@ -386,6 +386,15 @@ static void *input_of(const struct train_gpt_neox *neox, size_t l) {
     return l > 0 ? neox->kept[l - 1].output : neox->first;
 }
 
+static size_t layers(const struct train_config *config) {
+    return config->gpt_neox.L;
+}
+
+/* Its matrices follow each other, query first. */
+static size_t first_of(const struct train_model *m, size_t layer) {
+    return m->gpt_neox->layers[layer].qkv.weight;
+}
+
 static enum status run(struct train_model *m, const struct train_pass *pass) {
     const struct train_engine *e = m->engine;
     const struct train_gpt_neox *neox = m->gpt_neox;
@@ -405,6 +414,7 @@ static enum status run(struct train_model *m, const struct train_pass *pass) {
     }
     for (size_t l = L; l-- > 0;) {
         TRY(back_layer(m, pass, l, input_of(neox, l)));
+        TRY(train_gradients_stand(m, first_of(m, l)));
     }
     return e->embedding_backward(e->context, train_gradient(m, neox->embedding), neox->dx,
                                  &pass->words, C);
@@ -417,6 +427,8 @@ const struct train_architecture train_gpt_neox_architecture = {
     .list = list,
     .plan = plan,
     .run = run,
+    .layers = layers,
+    .first_of = first_of,
     .vocabulary = vocabulary,
     .longest = longest,
 };

@@ -369,6 +369,15 @@ static const void *input_of(const struct train_llama2 *llama2, size_t l) {
     return l > 0 ? llama2->kept[l - 1].output : llama2->first;
 }
 
+static size_t layers(const struct train_config *config) {
+    return config->llama2.L;
+}
+
+/* Its matrices follow each other, query first. */
+static size_t first_of(const struct train_model *m, size_t layer) {
+    return m->llama2->layers[layer].qkv.weight;
+}
+
 static enum status run(struct train_model *m, const struct train_pass *pass) {
     const struct train_engine *e = m->engine;
     const struct train_llama2 *llama2 = m->llama2;
@@ -388,6 +397,7 @@ static enum status run(struct train_model *m, const struct train_pass *pass) {
     for (size_t l = L; l-- > 0;) {
         TRY(back_feed_forward(m, pass, l));
         TRY(back_attention(m, pass, l, input_of(llama2, l)));
+        TRY(train_gradients_stand(m, first_of(m, l)));
     }
     return e->embedding_backward(e->context, train_gradient(m, llama2->embedding), llama2->dx,
                                  &pass->words, C);
@@ -400,6 +410,8 @@ const struct train_architecture train_llama2_architecture = {
     .list = list,
     .plan = plan,
     .run = run,
+    .layers = layers,
+    .first_of = first_of,
     .vocabulary = vocabulary,
     .longest = longest,
 };

@@ -107,11 +107,7 @@ static enum status alloc_activations(struct train_model *m, size_t bytes, struct
 
 static enum status alloc_parameters(struct train_model *m, struct error *error) {
     const struct train_engine *e = m->engine;
-    size_t bytes = m->elements * train_type_bytes(e->weights);
-    void **const arrays[] = {&m->weights, &m->gradient, &m->m, &m->v};
-    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++) {
-        TRY(e->alloc(e->context, bytes, arrays[i], error));
-    }
+    TRY(train_exchange_alloc(m, error));
     if (e->activations != e->weights) {
         TRY(e->alloc(e->context, m->elements * train_type_bytes(e->activations), &m->copy, error));
     }
@@ -137,6 +133,7 @@ static enum status build(struct train_model *m, struct error *error) {
     }
     size_t bytes;
     TRY(train_parameters_list(m, error));
+    TRY(train_exchange_create(m, error));
     TRY(measure_activations(m, &bytes, error));
     TRY(alloc_parameters(m, error));
     TRY(train_upload_create(m, error));
@@ -172,11 +169,11 @@ void train_model_free(struct train_model *m) {
         return;
     }
     const struct train_engine *e = m->engine;
-    void *const resident[] = {m->weights, m->gradient, m->m,       m->v,
-                              m->copy,    m->scalars,  m->activity};
+    void *const resident[] = {m->copy, m->scalars, m->activity};
     for (size_t i = 0; i < sizeof resident / sizeof *resident; i++) {
         e->release(e->context, resident[i]);
     }
+    train_exchange_free(m);
     train_upload_free(m);
     m->architecture->free(m);
     free(m->parameters);
@@ -190,6 +187,10 @@ static enum status explain(const struct train_model *m, enum status status, stru
     const struct train_engine *e = m->engine;
     if (status == STATUS_OK || (error != NULL && error->message[0] != '\0')) {
         return status;
+    }
+    const struct train_peers *peers = m->config.peers;
+    if (peers != NULL) {
+        peers->failed(peers->context, error);
     }
     enum status waited = e->synchronize(e->context, error);
     if (waited != STATUS_OK && error != NULL && error->message[0] != '\0') {
@@ -248,14 +249,16 @@ static enum status check_update(const struct train_update *u, struct error *erro
 
 static enum status update(struct train_model *m, const struct train_update *u) {
     const struct train_engine *e = m->engine;
+    const size_t first = m->first, end = m->first + m->count;
+    size_t decayed = m->decayed < first ? 0 : (m->decayed < end ? m->decayed : end) - first;
     const struct train_adamw adamw = {
-        .weights = m->weights,
-        .copy = m->copy,
-        .gradient = m->gradient,
+        .weights = train_at(m->weights, first, e->weights),
+        .copy = m->copy != NULL ? train_at(m->copy, first, e->activations) : NULL,
+        .gradient = train_gradient(m, first),
         .m = m->m,
         .v = m->v,
-        .count = m->elements,
-        .decayed = m->decayed,
+        .count = m->count,
+        .decayed = decayed,
         .scale = train_scalar(m, TRAIN_SCALE),
         .rate = u->rate,
         .beta1 = u->beta1,
@@ -264,9 +267,13 @@ static enum status update(struct train_model *m, const struct train_update *u) {
         .decay = u->decay,
         .step = u->step,
     };
+    TRY(train_exchange_finish(m));
     TRY(e->clip(e->context, train_scalar(m, TRAIN_SCALE), train_scalar(m, TRAIN_NORM), m->gradient,
                 m->elements, u->most_norm));
-    TRY(e->adamw(e->context, &adamw));
+    if (m->count > 0) {
+        TRY(e->adamw(e->context, &adamw));
+    }
+    TRY(train_exchange_weights(m));
     return e->zero(e->context, m->gradient, m->elements * train_type_bytes(e->weights));
 }
 

@@ -25,6 +25,7 @@
 #include "common/checkpoints/gpt_neox/gpt_neox_weights.h"
 #include "common/checkpoints/llama2/llama2_weights.h"
 #include "common/train/train_engine.h"
+#include "common/train/train_peers.h"
 
 enum train_task { TRAIN_CLASSIFY, TRAIN_MLM, TRAIN_LM };
 
@@ -37,6 +38,7 @@ struct train_config {
     bool tied;                        /**< TRAIN_LM: the embedding is also the classifier */
     float dropout;                    /**< of BERT; below 1 */
     size_t most_rows, most_sequences; /**< of a batch */
+    const struct train_peers *peers;  /**< other ranks; NULL: none. Outlives the model */
 };
 
 /** One tensor of a model. */
@@ -125,6 +127,10 @@ MUST_CHECK enum status train_model_read_f64(const struct train_model *model, enu
                                             const struct train_parameter *parameter, double *values,
                                             struct error *error);
 
+/** A checksum of all weights, as they are stored. */
+MUST_CHECK enum status train_model_checksum(const struct train_model *model, uint64_t *sum,
+                                            struct error *error);
+
 /**
  * @brief A forward pass with dropout and a backward pass: loss += scale * sum of the losses of all
  *        labels, gradients += scale * gradient of that sum.
@@ -150,7 +156,13 @@ MUST_CHECK enum status train_model_evaluate(struct train_model *model,
                                             const struct train_batch *batch, float scale,
                                             float *logits, struct error *error);
 
-/** Clips, updates all parameters, and sets the gradients to 0. */
+/**
+ * @brief With peers: the next train_model_backward() is this rank's last of the step, so gradients
+ *        may be added up over the ranks as soon as they stand.
+ */
+void train_model_last_pass(struct train_model *model);
+
+/** Clips, updates all parameters, and sets the gradients to 0. With peers: collective. */
 MUST_CHECK enum status train_model_update(struct train_model *model,
                                           const struct train_update *update, struct error *error);
 

@@ -90,6 +90,13 @@ struct train_pass {
     float *logits; /**< host, (B, labels), or NULL */
 };
 
+/** Gradients that are added up over the ranks at once. */
+struct train_bucket {
+    size_t first, count; /**< elements */
+    size_t stands; /**< the bucket is complete when the matrices from this one on are; 0: at the
+                      end of the pass */
+};
+
 struct train_bert;
 struct train_gpt_neox;
 struct train_llama2;
@@ -110,6 +117,9 @@ struct train_architecture {
     void (*plan)(struct train_model *model, struct train_space *space);
     /** Runs the forward pass and, if pass->backward, the backward pass. */
     enum status (*run)(struct train_model *model, const struct train_pass *pass);
+    size_t (*layers)(const struct train_config *config);
+    /** The first matrix of a layer; those of all layers lie in their order. */
+    size_t (*first_of)(const struct train_model *model, size_t layer);
     size_t (*vocabulary)(const struct train_config *config);
     size_t (*longest)(const struct train_config *config);
 };
@@ -140,6 +150,12 @@ struct train_model {
     void *scalars;  /**< enum train_scalar, weights' type */
     void *activity; /**< all activations */
     struct train_upload upload;
+
+    struct train_bucket *buckets; /**< (bucket_count), in the order of the backward pass */
+    size_t bucket_count, next_bucket;
+    bool last_pass;      /**< gradients of this pass are added up over the ranks */
+    size_t first, count; /**< elements of m and v that this rank has, and updates */
+    size_t part;         /**< of the ranks before the last; 0 without ZeRO-1 */
 
     struct train_bert *bert;
     struct train_gpt_neox *gpt_neox;
@@ -204,6 +220,23 @@ struct train_norm_gradient train_norm_gradient_of(const struct train_model *m,
  */
 enum status train_batch_begin(struct train_model *m, const struct train_batch *batch, bool backward,
                               struct train_pass *pass, struct error *error);
+
+/** @name Other ranks (exchange.c): all of it does nothing without peers
+ * @{ */
+/** Sets the rank's part of the optimiser's states, and the buckets. */
+enum status train_exchange_create(struct train_model *m, struct error *error);
+/** Memory of the gradients, weights and moments: with peers some of it is reached by all ranks. */
+enum status train_exchange_alloc(struct train_model *m, struct error *error);
+void train_exchange_free(struct train_model *m);
+/** Gradients of all matrices from element @p first on stand. */
+enum status train_gradients_stand(struct train_model *m, size_t first);
+/** Before the update: the rest of the buckets. */
+enum status train_exchange_finish(struct train_model *m);
+/** After the update: with ZeRO-1 the other ranks' weights. */
+enum status train_exchange_weights(struct train_model *m);
+/** @return where an element of m or v is; NULL: on no rank that is reached from here */
+void *train_moment_at(const struct train_model *m, const void *moments, size_t element);
+/** @} */
 
 /** Allocates the memory for train_batch_begin(). */
 enum status train_upload_create(struct train_model *m, struct error *error);

@@ -196,6 +196,12 @@ static enum status check_sums(const cJSON *root, const char *folder, struct erro
 /* Adds the loss since the last line of the curve. */
 static bool add_loss(cJSON *root, const struct train_point *point) {
     cJSON *loss = cJSON_AddObjectToObject(root, "loss");
+    cJSON *ranks = point->ranks > 0 ? cJSON_AddArrayToObject(loss, "ranks") : NULL;
+    for (size_t r = 0; r < point->ranks; r++) {
+        if (!cJSON_AddItemToArray(ranks, cJSON_CreateNumber(point->of_rank[r]))) {
+            return false;
+        }
+    }
     return loss != NULL &&
            cJSON_AddNumberToObject(loss, "steps", (double)point->loss_steps) != NULL &&
            cJSON_AddNumberToObject(loss, "sum", point->loss_sum) != NULL &&
@@ -315,6 +321,14 @@ static enum status read_loss(const cJSON *root, struct train_point *point, struc
     const cJSON *loss = json_member(root, "loss");
     TRY(read_count(loss, "steps", &point->loss_steps, error));
     TRY(read_number(loss, "sum", &point->loss_sum, error));
+    const cJSON *part, *ranks = json_member(loss, "ranks");
+    cJSON_ArrayForEach(part, ranks) {
+        if (!cJSON_IsNumber(part) || point->ranks == TRAIN_MOST_RANKS) {
+            return error_set(error, STATUS_BAD_FORMAT, "\"ranks\" is not a list of %d numbers",
+                             TRAIN_MOST_RANKS);
+        }
+        point->of_rank[point->ranks++] = part->valuedouble;
+    }
     return read_number(loss, "left", &point->loss_left, error);
 }
 

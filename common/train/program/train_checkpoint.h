@@ -19,6 +19,7 @@
 
 #include "common/train/data/train_data.h"
 #include "common/train/program/train_config.h"
+#include "common/train/train_peers.h"
 
 struct cJSON;
 
@@ -33,7 +34,9 @@ struct train_point {
     /** Since the last line of the curve, so that the next line covers all its steps: */
     uint64_t loss_steps;
     double loss_sum;  /**< losses taken from the model */
-    double loss_left; /**< loss accumulated in the model and not taken yet */
+    double loss_left; /**< loss accumulated in the model and not taken yet; of all ranks */
+    size_t ranks;     /**< of a run on several GPUs; else 0 */
+    double of_rank[TRAIN_MOST_RANKS]; /**< (ranks): each one's part of loss_left */
 };
 
 /** The folder of a run. */

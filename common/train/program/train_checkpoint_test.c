@@ -95,7 +95,8 @@ static bool same(const struct fixture *a, const struct fixture *b, enum train_st
 static void check_round_trip(enum train_task task, const char *folder) {
     struct fixture a, b;
     struct error error = {0};
-    const struct train_point point = {7, 2, 3, true, -1.0 / 3.0, 5, true, 2, 1.0 / 7.0, 0.1f};
+    const struct train_point point = {7,    2, 3,         true, -1.0 / 3.0, 5,
+                                      true, 2, 1.0 / 7.0, 0.1f, 2,          {1.0 / 3.0, 0.2}};
     struct train_point found;
     create(&a, task, folder, 1);
     take_step(&a);
@@ -116,6 +117,8 @@ static void check_round_trip(enum train_task task, const char *folder) {
     EXPECT_TRUE(found.has_best && found.best == -1.0 / 3.0 && found.best_step == 5);
     EXPECT_INT_EQ(2, found.loss_steps);
     EXPECT_TRUE(found.loss_sum == 1.0 / 7.0 && found.loss_left == (double)0.1f);
+    EXPECT_INT_EQ(2, found.ranks);
+    EXPECT_TRUE(found.of_rank[0] == 1.0 / 3.0 && found.of_rank[1] == 0.2);
     destroy(&a);
     destroy(&b);
 }

@@ -3,6 +3,6 @@
 
 int main(int argc, char **argv) {
     static const struct train_place table[] = {TRAIN_PLACES_CPU};
-    static const struct train_places places = {table, sizeof table / sizeof *table};
+    static const struct train_places places = {table, sizeof table / sizeof *table, NULL};
     return train_main(argc, argv, &places);
 }

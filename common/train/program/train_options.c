@@ -23,6 +23,10 @@ static const char EPILOGUE[] =
     "model; log.jsonl, the curves.\n"
     "Bits per byte of lm: the sum of -log2 p over the tokens of the evaluated texts, divided by\n"
     "the bytes of these texts in UTF-8. BOS at the beginning of a text is not counted.\n"
+    "With --gpus N a step has N times --accumulate batches, and its result is that of one GPU "
+    "with\n"
+    "as many to --accumulate, but for the rounding of sums; the same N gives the same bits. Under\n"
+    "srun or mpirun give --gpus the number of their processes.\n"
     "examples:\n"
     "  train --task classify --data tickets.csv --text-column body --label-column team \\\n"
     "        --load-checkpoint datasets/reviews_bert --output-dir tickets\n"
@@ -41,6 +45,7 @@ static struct train_options defaults(void) {
         .max_length = 128,
         .batch_size = 32,
         .accumulate = 1,
+        .gpus = 1,
         .epochs = 3,
         .seed = 1,
         .log_every = 10,
@@ -80,6 +85,8 @@ static enum status check_sizes(const struct train_options *o, struct error *erro
         {"batch-size", o->batch_size, 1, 1 << 16},
         {"accumulate", o->accumulate, 1, 1 << 16},
         {"epochs", o->epochs, 1, 1 << 20},
+        {"gpus", o->gpus, 1, TRAIN_MOST_RANKS},
+        {"zero", o->zero, 0, 1},
         {"train-rows", o->train_rows, 0, INT32_MAX},
         {"eval-rows", o->eval_rows, 0, INT32_MAX},
         {"hidden", o->hidden, 1, 1 << 16},
@@ -207,6 +214,18 @@ static enum status check_effects(const struct train_options *o, struct error *er
         {"model", "lm", !lm && strcmp(o->model_name, usual.model_name) != 0},
         {"tied", "lm", !lm && o->tied != usual.tied},
     };
+    if (o->zero > 0 && o->gpus == 1) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--zero %d has no effect without --gpus above 1", o->zero);
+    }
+    if (o->gpus > 1 && (strcmp(o->device, "cpu") == 0 || strcmp(o->device, "reference") == 0)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--gpus %d: --device %s is no GPU",
+                         o->gpus, o->device);
+    }
+    if (o->gpus > 1 && !o->train) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "--gpus %d has no effect without --do-train", o->gpus);
+    }
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         if (cases[i].useless) {
             return error_set(error, STATUS_INVALID_ARGUMENT, "--%s has no effect without --task %s",
@@ -296,7 +315,11 @@ static size_t add_texts_flags(struct train_options *o, struct flag *table) {
 static size_t add_steps_flags(struct train_options *o, struct flag *table) {
     const struct flag flags[] = {
         {"batch-size", 'b', FLAG_INT, &o->batch_size, "N", "sequences in a batch"},
-        {"accumulate", 0, FLAG_INT, &o->accumulate, "N", "batches in a step"},
+        {"accumulate", 0, FLAG_INT, &o->accumulate, "N", "batches in a step, of each GPU"},
+        {"gpus", 0, FLAG_INT, &o->gpus, "N",
+         "train on N GPUs of this host, a process each, which share the batches of a step"},
+        {"zero", 0, FLAG_INT, &o->zero, "0|1",
+         "1: each GPU has AdamW's moments of its part of the weights alone (ZeRO-1)"},
         {"epochs", 'e', FLAG_INT, &o->epochs, "N", "passes through all texts"},
         {"max-steps", 0, FLAG_U64, &o->max_steps, "N",
          "number of steps, instead of --epochs; 0: use --epochs"},

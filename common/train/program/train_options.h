@@ -20,6 +20,7 @@ struct train_options {
     const char *model_name; /**< of a new model of lm: llama2 or gpt-neox */
     int train_rows, eval_rows, max_length;
     int batch_size, accumulate, epochs;
+    int gpus, zero; /**< ranks, a GPU each; stage of ZeRO: 0 or 1 */
     uint64_t max_steps, seed, save_every, eval_every, log_every;
     float rate, decay, warmup, dropout, asked, clip, beta1, beta2, eps;
     const char *schedule_name, *dtype_name, *save_dtype_name, *device;

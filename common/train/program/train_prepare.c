@@ -88,11 +88,19 @@ static enum status open_log(struct train_run *r, struct error *error) {
     return file_open_append(report->path, &report->file, error);
 }
 
-static enum status open_store(struct train_run *r, struct error *error) {
+/* Rank 0 has opened the folder; what it has found is true for all. */
+static enum status share_store(struct train_run *r, struct error *error) {
+    struct found {
+        uint64_t step, has_checkpoint;
+    } mine = {r->store.step, r->store.has_checkpoint}, all[RANKS_MOST];
+    TRY(ranks_all_gather(r->ranks, &mine, sizeof mine, all, error));
+    r->store.step = all[0].step;
+    r->store.has_checkpoint = all[0].has_checkpoint != 0;
+    return STATUS_OK;
+}
+
+static enum status open_own_store(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
-    if (!o->train) {
-        return STATUS_OK;
-    }
     TRY(train_store_open(&r->store, o->output, error));
     if (r->store.has_checkpoint && !o->resume) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
@@ -101,6 +109,19 @@ static enum status open_store(struct train_run *r, struct error *error) {
                          o->output, r->store.step);
     }
     return open_log(r, error);
+}
+
+static enum status open_store(struct train_run *r, struct error *error) {
+    const struct train_options *o = r->options;
+    if (!o->train) {
+        return STATUS_OK;
+    }
+    if (train_run_speaks(r)) {
+        TRY(open_own_store(r, error));
+    } else {
+        snprintf(r->store.folder, sizeof r->store.folder, "%s", o->output);
+    }
+    return share_store(r, error);
 }
 
 static enum status read_texts(struct train_run *r, struct error *error) {
@@ -135,11 +156,11 @@ static enum status open_batches(struct train_run *r, struct error *error) {
     if (o->evaluate) {
         TRY(train_batches_create(&r->evaluation, &r->sets.evaluate, &options, error));
     }
-    r->memory = calloc((size_t)o->accumulate, sizeof *r->memory);
+    r->memory = calloc(train_run_batches(r), sizeof *r->memory);
     if (r->memory == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the batches");
     }
-    for (int i = 0; i < o->accumulate; i++) {
+    for (uint64_t i = 0; i < train_run_batches(r); i++) {
         TRY(train_batch_memory_create(&r->memory[i], &options, error));
     }
     return STATUS_OK;
@@ -171,7 +192,17 @@ static enum status set_weights(struct train_run *r, struct error *error) {
 static enum status make_model(struct train_run *r, const struct train_places *places,
                               struct error *error) {
     const struct train_options *o = r->options;
-    TRY(train_places_create(places, o->device, o->dtype, &r->engine, &r->where, error));
+    const char *device = r->ranks != NULL ? "gpu" : o->device;
+    if (r->ranks != NULL) {
+        ranks_phase(r->ranks, "choosing a GPU");
+        TRY(places->exchange->choose(places->exchange->context, r->ranks, error));
+    }
+    TRY(train_places_create(places, device, o->dtype, &r->engine, &r->where, error));
+    if (r->ranks != NULL) {
+        TRY(places->exchange->connect(&r->peers, places->exchange->context, &r->engine, error));
+        r->peers.zero = o->zero == 1;
+        r->config.peers = &r->peers;
+    }
     if (o->profile) {
         train_profile_wrap(&r->profile, &r->engine, r->where.now);
     }
@@ -188,9 +219,9 @@ static enum status make_model(struct train_run *r, const struct train_places *pl
 static enum status plan(struct train_run *r, struct error *error) {
     const struct train_options *o = r->options;
     r->batch_count = train_batches_count(&r->batches);
-    uint64_t of_epoch = ceil_div(r->batch_count, (size_t)o->accumulate);
+    uint64_t most = train_run_batches(r), of_epoch = ceil_div(r->batch_count, (size_t)most);
     uint64_t total = o->max_steps > 0 ? o->max_steps : of_epoch * (uint64_t)o->epochs;
-    if (total > UINT32_MAX / (uint64_t)o->accumulate) {
+    if (total > UINT32_MAX / most) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "%" PRIu64 " steps are too many", total);
     }
     r->schedule = (struct train_schedule){o->schedule, (double)o->rate, 0, total};
@@ -198,6 +229,28 @@ static enum status plan(struct train_run *r, struct error *error) {
     r->settings = train_settings(o, &r->config, r->engine.weights, &r->sets.train);
     return r->settings != NULL ? STATUS_OK
                                : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
+}
+
+/* What the ranks train, and how, one after the other: a message names what differs. */
+static enum status compare_settings(struct train_run *r, struct error *error) {
+    const cJSON *item;
+    cJSON_ArrayForEach(item, r->settings) {
+        TRY(ranks_compare(r->ranks, item->string, cJSON_GetStringValue(item), error));
+    }
+    return STATUS_OK;
+}
+
+/* The weights of all ranks are the same bytes. */
+static enum status compare_weights(struct train_run *r, struct error *error) {
+    uint64_t sum = 0;
+    char text[96];
+    if (r->ranks == NULL) {
+        return STATUS_OK;
+    }
+    TRY(train_model_checksum(r->model, &sum, error));
+    snprintf(text, sizeof text, "weights with the checksum %016" PRIx64, sum);
+    return ranks_compare(r->ranks, r->options->load != NULL ? "--load-checkpoint" : "the model",
+                         text, error);
 }
 
 /* Loads the checkpoint, or sets the initial weights if there is none. */
@@ -210,7 +263,14 @@ static enum status start_or_resume(struct train_run *r, struct error *error) {
     }
     const struct train_subject subject = train_run_subject(r);
     TRY(train_checkpoint_read(&r->store, &subject, &r->point, error));
-    TRY(train_model_write_loss(r->model, r->point.loss_left, error));
+    size_t ranks = (size_t)ranks_count(r->ranks);
+    if (r->ranks != NULL && r->point.ranks != ranks) {
+        return error_set(error, STATUS_BAD_FORMAT, "%s: its checkpoint has the losses of %zu ranks",
+                         r->store.folder, r->point.ranks);
+    }
+    TRY(train_model_write_loss(
+        r->model, r->ranks != NULL ? r->point.of_rank[ranks_rank(r->ranks)] : r->point.loss_left,
+        error));
     if (r->point.step > r->schedule.total || r->point.batch >= r->batch_count) {
         return error_set(error, STATUS_BAD_FORMAT,
                          "%s: its checkpoint lies after the end of the run", r->store.folder);
@@ -224,7 +284,7 @@ static enum status start_report(struct train_run *r, struct error *error) {
     report->modelled = r->where.modelled;
     report->total = r->schedule.total;
     report->first_step = r->point.step;
-    return r->options->train ? train_report_start(report, error) : STATUS_OK;
+    return r->options->train && train_run_speaks(r) ? train_report_start(report, error) : STATUS_OK;
 }
 
 /* ---- Description ---- */
@@ -267,6 +327,10 @@ static void describe(const struct train_run *r) {
            : c->is_gpt_neox ? c->gpt_neox.C
                             : c->llama2.C,
            parameters(r->model, count), r->where.name, o->dtype == NN_BF16 ? ", in bf16" : "");
+    if (r->ranks != NULL) {
+        printf("%d GPUs%s: %" PRIu64 " batches of %d in a step\n", ranks_count(r->ranks),
+               o->zero == 1 ? ", ZeRO-1" : "", train_run_batches(r), o->batch_size);
+    }
     if (o->train) {
         describe_part("train", r->sets.train_name, &r->sets.train, &r->batches);
     }
@@ -285,6 +349,7 @@ enum status train_run_prepare(struct train_run *r, const struct train_places *pl
                               struct error *error) {
     r->store.lock = r->report.file = -1;
     r->last_loss = NAN;
+    ranks_phase(r->ranks, "loading");
     TRY(open_store(r, error));
     TRY(read_texts(r, error));
     TRY(open_batches(r, error));
@@ -295,13 +360,25 @@ enum status train_run_prepare(struct train_run *r, const struct train_places *pl
         return start_report(r, error);
     }
     TRY(plan(r, error));
+    TRY(compare_settings(r, error));
+    ranks_phase(r->ranks, "loading");
     TRY(start_or_resume(r, error));
+    TRY(compare_weights(r, error));
+    ranks_phase(r->ranks, "training");
     fflush(stdout);
     return start_report(r, error);
 }
 
+uint64_t train_run_batches(const struct train_run *r) {
+    return (uint64_t)r->options->accumulate * (uint64_t)ranks_count(r->ranks);
+}
+
+bool train_run_speaks(const struct train_run *r) {
+    return ranks_rank(r->ranks) == 0;
+}
+
 void train_run_free(struct train_run *r) {
-    for (int i = 0; i < r->options->accumulate && r->memory != NULL; i++) {
+    for (uint64_t i = 0; i < train_run_batches(r) && r->memory != NULL; i++) {
         train_batch_memory_free(&r->memory[i]);
     }
     free(r->memory);
@@ -309,6 +386,9 @@ void train_run_free(struct train_run *r) {
     train_batches_free(&r->batches);
     train_batches_free(&r->evaluation);
     train_model_free(r->model);
+    if (r->peers.free != NULL) {
+        r->peers.free(&r->peers);
+    }
     train_engine_destroy(&r->engine);
     train_sets_free(&r->sets);
     train_labels_free(&r->labels);

@@ -10,7 +10,9 @@
 
 #include "common/base/status.h"
 #include "common/nn/dtype.h"
+#include "common/ranks/processes.h"
 #include "common/train/train_engine.h"
+#include "common/train/train_peers.h"
 
 /** A description of the device. */
 struct train_where {
@@ -30,9 +32,20 @@ struct train_place {
                           struct train_where *where, struct error *error);
 };
 
+/** How a program trains on several GPUs; both functions are collective. */
+struct train_exchange {
+    void *context;
+    /** Chooses this rank's GPU, before anything else is done on it. */
+    enum status (*choose)(void *context, struct ranks *ranks, struct error *error);
+    /** Makes the exchange of a model on this engine; it lives until the program ends. */
+    enum status (*connect)(struct train_peers *peers, void *context,
+                           const struct train_engine *engine, struct error *error);
+};
+
 struct train_places {
     const struct train_place *table; /**< the best first, the reference last */
     size_t count;
+    const struct train_exchange *exchange; /**< NULL: one GPU only */
 };
 
 /** Training in fp32 on all cores. */

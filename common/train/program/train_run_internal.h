@@ -42,6 +42,8 @@ void train_sets_free(struct train_sets *sets);
 /** A run. */
 struct train_run {
     const struct train_options *options;
+    struct ranks *ranks;      /**< NULL: one GPU */
+    struct train_peers peers; /**< context NULL: none */
     struct train_store store;
     struct train_vocabulary vocabulary;
     struct train_labels labels;
@@ -52,7 +54,7 @@ struct train_run {
     struct train_where where;
     struct train_model *model;
     struct train_batches batches, evaluation;
-    struct train_batch_memory *memory; /**< (accumulate) */
+    struct train_batch_memory *memory; /**< (batches of a step) */
     struct cJSON *settings;
     struct train_schedule schedule;
     struct train_report report;
@@ -68,6 +70,12 @@ MUST_CHECK enum status train_run_prepare(struct train_run *run, const struct tra
 
 /** Frees all of it. */
 void train_run_free(struct train_run *run);
+
+/** @return batches of a step: --accumulate of each rank. */
+uint64_t train_run_batches(const struct train_run *run);
+
+/** @return whether this is the rank that prints and writes: the only one, or rank 0. */
+bool train_run_speaks(const struct train_run *run);
 
 /** @return the model and settings for a checkpoint. */
 struct train_subject train_run_subject(const struct train_run *run);

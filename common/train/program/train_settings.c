@@ -41,7 +41,11 @@ static void add_flags(struct filling *f, const struct train_options *o) {
     add(f, "--task", "%s", train_task_name(o->task));
     add(f, "--max-length", "%d", o->max_length);
     add(f, "--batch-size", "%d", o->batch_size);
-    add(f, "--accumulate", "%d", o->accumulate);
+    if (o->gpus > 1) { /* whether --zero is given does not change a bit */
+        add(f, "--accumulate", "%d on each of %d GPUs", o->accumulate, o->gpus);
+    } else {
+        add(f, "--accumulate", "%d", o->accumulate);
+    }
     add(f, "--epochs", "%d", o->epochs);
     add(f, "--max-steps", "%" PRIu64, o->max_steps);
     add(f, "--seed", "%" PRIu64, o->seed);

@@ -24,7 +24,8 @@
 
 struct stage {
     struct decoder_functions functions;
-    struct resident *resident; /* stage 03's */
+    struct decoder_loading loading; /* zeros: the whole model */
+    struct resident *resident;      /* stage 03's */
 };
 
 /* A step's sampling and its token, contiguous, so that one copy reads both. */
@@ -39,6 +40,8 @@ enum { SLOTS = 2 };
 /* The decoder that the engine's functions pass to each other. */
 struct made {
     struct decoder_functions functions;
+    struct decoder_loading loading;
+    void *loaded; /* by `loading` */
     struct llama2_device weights;
     struct decoder_layer *layers; /* (L) */
     struct decoder_model model;
@@ -78,11 +81,11 @@ static enum status allocate(struct made *m, struct error *error) {
     return STATUS_OK;
 }
 
-static enum status fill(const struct stage *stage, struct made *m,
-                        const struct llama2_decoder_model *model, struct error *error) {
-    m->functions = stage->functions;
-    m->batch = model->batch;
-    TRY(engine_resident_stream(stage->resident, &m->stream, error));
+static enum status load(struct made *m, const struct llama2_decoder_model *model,
+                        struct error *error) {
+    if (m->loading.load != NULL) {
+        return m->loading.load(m->loading.context, model, &m->model, &m->loaded, error);
+    }
     TRY(llama2_device_load(&m->weights, model, m->stream, error));
     m->layers = calloc(model->config->L, sizeof *m->layers);
     if (m->layers == NULL) {
@@ -90,8 +93,21 @@ static enum status fill(const struct stage *stage, struct made *m,
                          model->config->L);
     }
     m->model = decoder_model_of(model->config, &m->weights, m->layers);
+    return STATUS_OK;
+}
+
+static enum status fill(const struct stage *stage, struct made *m,
+                        const struct llama2_decoder_model *model, struct error *error) {
+    m->functions = stage->functions;
+    m->loading = stage->loading;
+    m->batch = model->batch;
+    TRY(engine_resident_stream(stage->resident, &m->stream, error));
+    TRY(load(m, model, error));
     TRY(allocate(m, error));
     const struct decoder_io io = {m->logits, &m->drawn->token, &m->drawn->sampling};
+    if (m->loading.create != NULL) {
+        return m->loading.create(m->loaded, &m->decoder, &m->model, &io, m->stream, error);
+    }
     return m->functions.create(&m->decoder, &m->model, &io, m->batch, m->stream, error);
 }
 
@@ -112,6 +128,9 @@ static void stage_decoder_free(void *context, void *decoder) {
     device_free_host(m->tokens);
     device_free_host(m->slots);
     llama2_device_free(&m->weights);
+    if (m->loaded != NULL) {
+        m->loading.unload(m->loaded);
+    }
     free(m->layers);
     free(m);
 }
@@ -234,10 +253,19 @@ static enum status stage_decoder_run(void *context, void *decoder,
 enum status engine_decoder_create_with(struct engine *engine,
                                        const struct decoder_functions *functions,
                                        struct error *error) {
+    const struct decoder_loading whole = {0};
+    return engine_decoder_create_loading(engine, functions, &whole, error);
+}
+
+enum status engine_decoder_create_loading(struct engine *engine,
+                                          const struct decoder_functions *functions,
+                                          const struct decoder_loading *loading,
+                                          struct error *error) {
     struct engine base;
     *engine = (struct engine){0};
     TRY(engine_kv_cache_create(&base, error));
-    const struct stage stage = {.functions = *functions, .resident = engine_resident_of(&base)};
+    const struct stage stage = {
+        .functions = *functions, .loading = *loading, .resident = engine_resident_of(&base)};
     TRY(engine_layer_create_copy(engine, "10_llama2_decoder", &base, &stage, sizeof stage, NULL,
                                  error));
     engine->decoder_create = stage_decoder_create;

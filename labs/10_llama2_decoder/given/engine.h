@@ -7,6 +7,7 @@
 
 #include "common/base/status.h"
 #include "common/models/engine.h"
+#include "common/models/llama2_decoder.h"
 #include "labs/10_llama2_decoder/decoder.h"
 
 #ifdef __cplusplus
@@ -38,6 +39,24 @@ MUST_CHECK enum status engine_decoder_create(struct engine *engine, struct error
 MUST_CHECK enum status engine_decoder_create_with(struct engine *engine,
                                                   const struct decoder_functions *functions,
                                                   struct error *error);
+
+/** How a decoder gets other weights than the whole model's: lab 15's parts. */
+struct decoder_loading {
+    void *context;
+    /** Loads what the decoder reads. @param loaded receives it, for the two functions below */
+    enum status (*load)(void *context, const struct llama2_decoder_model *whole,
+                        struct decoder_model *model, void **loaded, struct error *error);
+    void (*unload)(void *loaded);
+    /** In place of decoder_functions.create. */
+    enum status (*create)(void *loaded, struct decoder **decoder, const struct decoder_model *model,
+                          const struct decoder_io *io, device_stream stream, struct error *error);
+};
+
+/** As engine_decoder_create_with(), with other weights. @param loading copied */
+MUST_CHECK enum status engine_decoder_create_loading(struct engine *engine,
+                                                     const struct decoder_functions *functions,
+                                                     const struct decoder_loading *loading,
+                                                     struct error *error);
 
 #ifdef __cplusplus
 }

@@ -28,6 +28,6 @@ static const struct train_place table[] = {{"gpu", create_gpu}, TRAIN_PLACES_CPU
 #endif
 
 int main(int argc, char **argv) {
-    static const struct train_places places = {table, sizeof table / sizeof *table};
+    static const struct train_places places = {table, sizeof table / sizeof *table, NULL};
     return train_main(argc, argv, &places);
 }

@@ -25,93 +25,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "solutions/10_llama2_decoder/steps/d8_attention.cuh"
-#include "solutions/10_llama2_decoder/steps/d8_gemv.cuh"
+#include "solutions/10_llama2_decoder/steps/d8_run.cuh"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
 /* ---- The kernel ---- */
-
-/* A block's static shared memory. */
-struct static_shared {
-    float2 angles[ONE_MAX_HS / 2];
-    float squares[ONE_WARPS];
-};
-
-/*
- * A sublayer, attention or the feed-forward network, whose input b->x has. Both are a product of
- * the residual stream, an operator on its result, and a product that is added to the stream. One
- * code serves both, because a multiprocessor caches 128 KiB of instructions.
- *
- * @param row the token's embedding in the first sublayer, else NULL
- * @param tag the layer's first
- */
-template <typename E, int GROUP>
-static __device__ __forceinline__ void
-run_sublayer(struct pipeline *pipe, struct block_state *b, struct static_shared *fixed, unsigned l,
-             bool second, const E *row, unsigned tag, const struct one_arguments &p) {
-    const struct one_layer *layer = &pipe->plan->layers[l];
-    multiply_all<E>(pipe, b, second ? ONE_GATE : ONE_QKV, second ? ONE_UP : ONE_QKV,
-                    second ? ONE_HELD_BACK : held_back_before_attention(pipe->plan->item), p);
-    if (second) {
-        publish_gated(pipe, b, flag_of(tag), p);
-        prefetch_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
-    } else {
-        publish_qkv(pipe, b, tag + ONE_TAG_QKV, p);
-        prefetch_l2(layer->ffn_norm, p.C);
-        attend<E, GROUP>(pipe, l, (float *)b->x, fixed->angles, tag, p);
-    }
-    gather_input<E, false>(pipe, b, second ? p.gated : p.heads, flag_of(tag), NULL,
-                           second ? p.hidden : p.NH * p.HS, p);
-    add_to_residual<E>(pipe, b, second ? ONE_DOWN : ONE_OUT, row,
-                       second ? ONE_FLAG_AFTER_DOWN : ONE_FLAG_AFTER_OUT, p);
-}
-
-/* All sublayers. Afterwards b->x has the classifier's input. */
-template <typename E, int GROUP>
-static __device__ __forceinline__ void run_layers(struct pipeline *pipe, struct block_state *b,
-                                                  struct static_shared *fixed, unsigned tag,
-                                                  const struct one_arguments &p) {
-    const E *row = (const E *)p.embedding + (size_t)*p.token * p.C;
-    load_embedding<E>(b, row, norm_of(pipe->plan, 0, p), p);
-#pragma unroll 1
-    for (unsigned sublayer = 0; sublayer < 2 * p.L; sublayer++) {
-        bool second = sublayer % 2 == 1;
-        run_sublayer<E, GROUP>(pipe, b, fixed, sublayer / 2, second, sublayer == 0 ? row : NULL,
-                               tag + sublayer / 2 * ONE_TAGS, p);
-        gather_input<E, true>(pipe, b, p.residual,
-                              second ? ONE_FLAG_AFTER_DOWN : ONE_FLAG_AFTER_OUT,
-                              norm_of(pipe->plan, sublayer + 1, p), p.C, p);
-    }
-}
-
-/* A token. @param shared the pipelines' stages, then the plan, the input, sums of slices */
-template <typename E, int GROUP>
-static __device__ __forceinline__ void run(unsigned char *shared, struct static_shared *fixed,
-                                           const struct one_arguments &p) {
-    struct plan *plan = (struct plan *)(shared + ONE_PIPELINE_BYTES);
-    float *rest = (float *)(shared + ONE_PIPELINE_BYTES + plan_bytes(p.L));
-    struct block_state b = {(float4 *)rest, rest + p.input_floats, fixed->squares, 1.0f};
-    make_plan<E, GROUP>(plan, p);
-    __syncthreads();
-    struct pipeline pipe = pipeline_prologue(shared, plan, p);
-    unsigned tag = *(volatile unsigned *)p.tag, next = tag + p.L * ONE_TAGS;
-    for (unsigned i = threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
-        fixed->angles[i] = one_angle(i, p);
-    }
-    run_layers<E, GROUP>(&pipe, &b, fixed, tag, p);
-    if (blockIdx.x == 0 && threadIdx.x == 0) {
-        *p.tag = next; /* each block has published something, so each has read the old tag */
-    }
-    multiply_all<E>(&pipe, &b, ONE_CLASSIFIER, ONE_CLASSIFIER, 0, p);
-    store_logits(&pipe, &b, p);
-}
 
 template <typename E, int GROUP>
 static __global__ void __launch_bounds__(ONE_THREADS, 1) one_kernel(struct one_arguments p) {
     if constexpr (ONE_HAS_CP_ASYNC) {
         extern __shared__ __align__(128) unsigned char shared[];
         __shared__ struct static_shared fixed;
-        run<E, GROUP>(shared, &fixed, p);
+        run<E, GROUP>(shared, &fixed, p, local_residual());
     }
 }
 
@@ -126,21 +50,20 @@ template <typename E> static one_function *kernel_for_queries(size_t queries) {
                           : NULL;
 }
 
-/* Queries of a team, which share a key head; 0 for groups that the kernel does not support. */
-static size_t queries_of_team(const struct decoder_model *m) {
+size_t one_queries_of_team(const struct decoder_model *m) {
     size_t group = m->NH / m->KVH;
     return group % 4 == 0 ? 4 : group <= 2 ? group : 0;
 }
 
 static one_function *kernel_of(const struct decoder *d) {
-    size_t queries = queries_of_team(d->model);
+    size_t queries = one_queries_of_team(d->model);
     FOR_ELEMENT_TYPE(d->model->dtype, return (kernel_for_queries<E>(queries)));
 }
 
 /* Floats of shared memory for a product's input, or for attention's results. */
 static size_t input_floats_of(const struct decoder_model *m) {
     size_t K = m->C > m->hidden ? m->C : m->hidden, heads = m->NH * m->HS,
-           group = queries_of_team(m);
+           group = one_queries_of_team(m);
     K = K > heads ? K : heads;
     size_t attention = one_attention_floats(group, m->HS);
     return ((K > attention ? K : attention) + 31) / 32 * 32;
@@ -219,12 +142,12 @@ enum status decoder_one_create(struct decoder *d, struct error *error) {
     one->shared_bytes =
         ONE_PIPELINE_BYTES + plan_bytes(m->L) + (input_floats_of(m) + most_sums(d)) * sizeof(float);
     one->supported = sizes_supported(m) && kernel_of(d) != NULL && d->major >= 8 &&
-                     m->NH / queries_of_team(m) <= one->blocks &&
+                     m->NH / one_queries_of_team(m) <= one->blocks &&
                      one->shared_bytes + sizeof(struct static_shared) <= d->shared_bytes;
     if (!one->supported) {
         return STATUS_OK;
     }
-    size_t teams = m->NH / queries_of_team(m);
+    size_t teams = m->NH / one_queries_of_team(m);
     size_t splits = one_splits((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
     TRY(device_alloc(&one->layers, (m->L + 1) * sizeof(struct one_layer), error));
     const size_t counts[ONE_MAILBOXES] = {(m->NH + 2 * m->KVH) * m->HS,
@@ -259,7 +182,7 @@ void decoder_one_free(struct decoder *d) {
 
 /* ---- A step ---- */
 
-static struct one_arguments arguments_of(const struct decoder *d, size_t position) {
+struct one_arguments one_arguments_of(const struct decoder *d, size_t position) {
     const struct decoder_model *m = d->model;
     struct one_arguments p = {};
     p.layers = (const struct one_layer *)d->one.layers;
@@ -288,7 +211,7 @@ static struct one_arguments arguments_of(const struct decoder *d, size_t positio
 }
 
 static enum status launch_one(const struct decoder *d, size_t position, struct error *error) {
-    struct one_arguments p = arguments_of(d, position);
+    struct one_arguments p = one_arguments_of(d, position);
     void *arguments[] = {&p};
     cudaLaunchAttribute cooperative = {};
     cooperative.id = cudaLaunchAttributeCooperative;

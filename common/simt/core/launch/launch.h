@@ -88,7 +88,7 @@ struct simt_launch {
     struct simt_global_shadow *global_shadow; /**< of the memory; NULL: races in global memory go
                                                    unseen */
     struct simt_footprint *const *footprint;  /**< receives what the launch touches; or NULL */
-    const struct simt_primary *primaries;     /**< launches that may still run; see primary.h */
+    struct simt_primary *primaries;           /**< launches that may still run; see primary.h */
     struct simt_trace *trace;                 /**< receives the same for the next one; or NULL */
     int host_threads;                         /**< at least 1; results do not depend on it */
     uint64_t instruction_limit; /**< warp instructions a block may take; 0: no limit */

@@ -244,6 +244,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
     struct error error = {0};
     enum status status = simt_launch_run(&request, &outcome.counters, &outcome.fault, &error);
     if (status != STATUS_OK) {
+        dependent_drop(&request);
         simt_trace_free(request.trace);
         free_outcome(&outcome);
         runtime_say("%s", error_text(&error, status));

@@ -41,8 +41,16 @@ void dependent_begin(struct runtime *runtime, const struct kernel_work *work, bo
     runtime->order.has_dependent = runtime->order.has_dependent || work->dependent;
     if (!graph && is_followed(runtime, work)) {
         launch->trace = simt_trace_create();
-        launch->primaries = launch->trace != NULL ? stream->primaries : NULL;
     }
+    if (launch->trace != NULL) { /* its own from now on: a host may wait while it runs */
+        launch->primaries = stream->primaries;
+        stream->primaries = NULL;
+    }
+}
+
+void dependent_drop(struct simt_launch *launch) {
+    simt_primary_free(launch->primaries);
+    launch->primaries = NULL;
 }
 
 void dependent_end(struct runtime *runtime, const struct kernel_work *work,
@@ -50,9 +58,10 @@ void dependent_end(struct runtime *runtime, const struct kernel_work *work,
     struct CUstream_st *stream = runtime->order.stream;
     struct simt_primary *primary = launch->trace != NULL ? calloc(1, sizeof *primary) : NULL;
     if (primary == NULL || launch->trace->has_waited) {
-        dependent_forget(stream);
+        dependent_drop(launch);
     }
     if (primary == NULL) {
+        dependent_forget(stream);
         simt_trace_free(launch->trace);
         return;
     }
@@ -60,7 +69,8 @@ void dependent_end(struct runtime *runtime, const struct kernel_work *work,
                                      .name = strdup(work->kernel->readable),
                                      .sites = launch->sites->sites,
                                      .module = launch->sites->module,
-                                     .next = stream->primaries};
+                                     .next = launch->primaries};
     launch->sites->sites = NULL;
+    dependent_forget(stream);
     stream->primaries = primary;
 }

@@ -27,6 +27,9 @@ void dependent_begin(struct runtime *runtime, const struct kernel_work *work, bo
 void dependent_end(struct runtime *runtime, const struct kernel_work *work,
                    struct simt_launch *launch);
 
+/** A launch that was begun and did not run: frees the launches before it. */
+void dependent_drop(struct simt_launch *launch);
+
 /** All earlier work of a stream comes before what follows. */
 void dependent_forget(struct CUstream_st *stream);
 

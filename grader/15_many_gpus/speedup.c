@@ -1,0 +1,232 @@
+/*
+ * Lab 15, speedup: small all-reduces one behind the other, a large one, and a small Llama2 that
+ * decodes on two GPUs. Each against the starter in one run, results compared. On a GPU times are
+ * measured, on simt modelled. Where there is one GPU, all are skipped.
+ */
+#include <math.h>
+#include <string.h>
+
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "grader/15_many_gpus/calls.h"
+#include "grader/15_many_gpus/remote.h"
+#include "grader/harness/gpu.h"
+#include "grader/harness/logits.h"
+#include "grader/harness/seed.h"
+#include "grader/harness/speedup.h"
+#include "grader/harness/watchdog.h"
+#include "grader/isolation/remote.h"
+#include "grader/isolation/remote_device.h"
+#include "labs/10_llama2_decoder/problem/case.h"
+
+static const char lab[] = "15_many_gpus";
+
+enum { PATIENCE = 120 /* seconds */, RANKS = 2 };
+
+/* @return whether there are two GPUs; skips, and says so, if not */
+static bool open(struct grader_gpu *gpu) {
+    struct error error = {0};
+    if (!grader_gpu_open_for_timing(gpu)) {
+        return false;
+    }
+    int count = remote_many_devices(&error);
+    if (count == 0) {
+        TEST_FAIL("%s", error_text(&error, STATUS_DEVICE));
+    } else if (count < RANKS) {
+        test_skip(__FILE__, __LINE__,
+                  "needs two GPUs that reach each other's memory; there is one, so this is not "
+                  "graded");
+    }
+    return count >= RANKS;
+}
+
+static void finish(struct speedup *speedup, const struct work *work, const char *file, int line) {
+    if (!test_has_failed()) {
+        speedup->least = grader_gpu_least_time(work);
+        speedup_check(speedup, file, line);
+    }
+}
+
+/* ---- Sums ---- */
+
+static enum status open_and_sum(struct many_sums_problem *p, enum remote_side which, int times,
+                                double *ms, char *text, size_t size, struct error *error) {
+    void *rig;
+    TRY(remote_open_side(which, error));
+    TRY(remote_many_open(&rig, RANKS, many_sums_bytes(&p->sums), error));
+    grader_watch(p->name, PATIENCE);
+    enum status status = remote_many_record(rig, &p->sums, error);
+    for (int i = 0; i < times && status == STATUS_OK && text[0] == '\0'; i++) {
+        double one = INFINITY;
+        status = remote_many_sums(rig, p, &one, error);
+        if (i > 0 || times == 1) {
+            *ms = fmin(*ms, one);
+        }
+        if (status == STATUS_OK && which == REMOTE_SUBJECT) {
+            many_sums_check(p, text, size);
+        }
+    }
+    grader_watch("", 0);
+    return status;
+}
+
+static double time_sums(const struct many_sums *sums, enum remote_side which, int times) {
+    struct many_sums_problem p;
+    struct error error = {0};
+    struct rng rng = grader_rng();
+    char text[400] = "";
+    double ms = INFINITY;
+    enum status status = many_sums_create(&p, RANKS, sums, &rng, &error);
+    if (status == STATUS_OK) {
+        status = open_and_sum(&p, which, times, &ms, text, sizeof text, &error);
+    }
+    if (status != STATUS_OK || text[0] != '\0') {
+        TEST_FAIL("%s: %s", p.name, status != STATUS_OK ? error_text(&error, status) : text);
+    }
+    many_sums_free(&p);
+    return ms;
+}
+
+/* Each GPU reads and writes its data once; the link is not part of the limit. */
+static struct work work_of(const struct many_sums *sums) {
+    double bytes = (double)sums->count * (double)nn_dtype_bytes(sums->dtype);
+    return (struct work){.read_bytes = bytes,
+                         .written_bytes = bytes,
+                         .warm = true,
+                         .launches = 1,
+                         .times = (int)sums->calls,
+                         .graph = true};
+}
+
+static void compare_sums(const struct grader_gpu *gpu, const char *measure,
+                         const struct many_sums *sums) {
+    int times = gpu->modelled ? 1 : 1 + speedup_calls(4);
+    struct speedup speedup = grader_gpu_speedup(gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.baseline_ms = time_sums(sums, REMOTE_BASELINE, times);
+    speedup.subject_ms = test_has_failed() ? INFINITY : time_sums(sums, REMOTE_SUBJECT, times);
+    const struct work work = work_of(sums);
+    finish(&speedup, &work, __FILE__, __LINE__);
+}
+
+C_TEST(speedup, small_sums) {
+    struct grader_gpu gpu;
+    if (open(&gpu)) {
+        const struct many_sums sums = {
+            .count = 2048, .dtype = NN_F32, .calls = gpu.modelled ? 8 : 64};
+        compare_sums(&gpu, "small_sums", &sums);
+    }
+}
+
+C_TEST(speedup, large_sums) {
+    struct grader_gpu gpu;
+    if (open(&gpu)) {
+        const struct many_sums sums = {.count = gpu.modelled ? 1 << 18 : 1 << 24,
+                                       .dtype = NN_BF16,
+                                       .calls = gpu.modelled ? 1 : 2};
+        compare_sums(&gpu, "large_sums", &sums);
+    }
+}
+
+/* ---- Decoding ---- */
+
+enum { WARM = 2, MOST_V = 1024 };
+
+static struct decoder_size shape_of(bool modelled) {
+    return (struct decoder_size){.NH = modelled ? 4 : 32,
+                                 .KVH = modelled ? 4 : 32,
+                                 .HS = modelled ? 32 : 64,
+                                 .hidden = modelled ? 256 : 5632,
+                                 .L = modelled ? 1 : 4,
+                                 .V = modelled ? 64 : MOST_V,
+                                 .T = 64,
+                                 .dtype = NN_BF16};
+}
+
+struct decoded {
+    struct decoder_size size;
+    uint64_t seed;
+    size_t each, rounds;
+    float logits[REMOTE_SIDES][RANKS * MOST_V];
+};
+
+static enum status decode(struct decoded *d, enum remote_side which, const struct decoder_net *net,
+                          double *best, struct error *error) {
+    struct many_decode_feed_call call = {.count = WARM};
+    struct rng rng = rng_create(d->seed);
+    size_t bytes = RANKS * d->size.V * sizeof(float);
+    float *d_logits = NULL;
+    TRY(remote_many_decode_open(&call.decoders, RANKS, &net->model, error));
+    TRY(device_alloc((void **)&d_logits, bytes, error));
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i <= d->rounds && status == STATUS_OK; i++) {
+        double ms = INFINITY;
+        for (size_t t = 0; t < call.count; t++) {
+            call.tokens[t] = (int32_t)rng_below(&rng, d->size.V);
+        }
+        call.logits = i == d->rounds ? d_logits : NULL;
+        status = remote_call_timed("many_decode_feed", &call, sizeof call, NULL, &ms, error);
+        *best = i > 0 ? fmin(*best, ms) : *best;
+        call.position += call.count;
+        call.count = d->each;
+    }
+    if (status == STATUS_OK) {
+        status = device_read(d->logits[which], d_logits, bytes, NULL, error);
+    }
+    device_free(d_logits);
+    return status;
+}
+
+static double time_model(struct decoded *d, enum remote_side which) {
+    struct decoder_net net = {0};
+    struct error error = {0};
+    double best = INFINITY;
+    enum status status = remote_open_side(which, &error);
+    if (status == STATUS_OK) {
+        status = decoder_net_create(&net, &d->size, d->seed, true, &error);
+    }
+    if (status == STATUS_OK) {
+        grader_watch("a Llama2 on two GPUs", PATIENCE);
+        status = decode(d, which, &net, &best, &error);
+        grader_watch("", 0);
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("a Llama2 on two GPUs: %s", error_text(&error, status));
+    }
+    decoder_net_free(&net);
+    return best;
+}
+
+/* A layer: q, k, v; attention; out; gate and up; down. The classifier, the embedding and the copy
+   of logits; half of the weights on each GPU. */
+static struct work work_of_tokens(const struct decoded *d) {
+    const struct decoder_size *s = &d->size;
+    double C = (double)(s->NH * s->HS), layer = 4.0 * C * C + 3.0 * C * (double)s->hidden;
+    double weights = (double)s->L * layer / RANKS + C * (double)s->V;
+    return (struct work){.read_bytes = 2.0 * weights,
+                         .warm = true,
+                         .launches = (int)(5 * s->L + 2),
+                         .times = (int)d->each,
+                         .graph = true};
+}
+
+C_TEST(speedup, end_to_end) {
+    struct grader_gpu gpu;
+    if (!open(&gpu)) {
+        return;
+    }
+    struct rng rng = grader_rng();
+    struct decoded d = {.size = shape_of(gpu.modelled), .seed = grader_secret(&rng)};
+    d.rounds = gpu.modelled ? 1 : 4;
+    d.each = gpu.modelled ? 2 : 8;
+    struct speedup speedup =
+        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    speedup.baseline_ms = time_model(&d, REMOTE_BASELINE);
+    speedup.subject_ms = test_has_failed() ? INFINITY : time_model(&d, REMOTE_SUBJECT);
+    for (int r = 0; r < RANKS && !test_has_failed(); r++) {
+        grader_check_timed_logits(d.logits[REMOTE_SUBJECT] + (size_t)r * d.size.V,
+                                  d.logits[REMOTE_BASELINE] + (size_t)r * d.size.V, d.size.V,
+                                  "Llama2 on two GPUs with your functions,");
+    }
+    const struct work work = work_of_tokens(&d);
+    finish(&speedup, &work, __FILE__, __LINE__);
+}

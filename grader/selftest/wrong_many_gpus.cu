@@ -1,0 +1,168 @@
+/*
+ * Wrong submissions to lab 15. $WRONG_MANY_GPUS names one; each must be caught by the parity test,
+ * with a message that leads to the mistake. "right" is the control: it must pass. Each rank writes
+ * its data into a slot of every rank's workspace, signals, waits for all signals and adds up.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "common/cuda/convert.cuh"
+#include "labs/15_many_gpus/given/renamed_starter.h"
+
+#define MISTAKES(X)                                                                             \
+    X(right)                                                                                    \
+    X(empty)         /* does nothing */                                                         \
+    X(own_only)      /* waits for the others and adds nothing */                                \
+    X(no_fence)      /* no fence between the data and its signal */                             \
+    X(no_wait)       /* does not wait for the signals */                                        \
+    X(single_buffer) /* one slot for all calls: it is used again before the others have read */ \
+    X(stale)         /* any signal will do, also that of a call before */                       \
+    X(own_first)     /* each rank begins with its own data: another order on each */            \
+    X(two_only)      /* adds ranks 0 and 1 alone */                                             \
+    X(off_by_one)    /* takes the neighbour's slot for each rank's */                           \
+    X(tail)          /* leaves out what is behind the last whole block of threads */            \
+    X(counts_differ) /* rank 1 sends and signals half */                                        \
+    X(bf16_bits)     /* adds bf16 as if it were fp32 */                                         \
+    X(no_bias)       /* the product forgets the bias */                                         \
+    X(x_replaced)    /* the product replaces x */                                               \
+    X(cut_no_bias)   /* the cut gives nobody the bias of out and down */                        \
+    X(cut_all_bias)  /* the cut gives every rank the bias of out and down */                    \
+    X(cut_all)       /* every rank has all of every matrix */                                   \
+    X(cut_queries)   /* key heads are cut as if there were as many as query heads */            \
+    X(cut_rows)      /* out is cut by rows */                                                   \
+    X(not_refused)   /* takes what it must refuse */
+#define MISTAKE_VARIABLE "WRONG_MANY_GPUS"
+#include "grader/selftest/mistakes.h"
+
+enum { THREADS = 256, SLOT_BYTES = 1 << 20, SIGNALS_AT = 15 << 20, CALLS_AT = 14 << 20 };
+
+struct everybody {
+    int rank, ranks;
+    char *workspace[COMM_MAX_RANKS];
+};
+
+static __device__ volatile unsigned *signal_of(const struct everybody &e, int to, int from) {
+    return (volatile unsigned *)(e.workspace[to] + SIGNALS_AT) + from * 32;
+}
+
+static __device__ unsigned *slot_of(const struct everybody &e, int to, int from, unsigned call,
+                                    enum mistake m) {
+    size_t box = m == MISTAKE_single_buffer ? 0 : call & 1;
+    return (unsigned *)(e.workspace[to] + (box * (size_t)e.ranks + (size_t)from) * SLOT_BYTES);
+}
+
+static __device__ unsigned add_words(unsigned a, unsigned b, bool fp32) {
+    if (fp32) {
+        return __float_as_uint(__uint_as_float(a) + __uint_as_float(b));
+    }
+    float2 x = __bfloat1622float2(*(const __nv_bfloat162 *)&a);
+    float2 y = __bfloat1622float2(*(const __nv_bfloat162 *)&b);
+    __nv_bfloat162 sum = __floats2bfloat162_rn(x.x + y.x, x.y + y.y);
+    return *(const unsigned *)&sum;
+}
+
+static __device__ unsigned sum_at(const struct everybody &e, unsigned call, size_t i, bool fp32,
+                                  enum mistake m) {
+    unsigned sum = 0;
+    int n = m == MISTAKE_two_only && e.ranks > 2 ? 2 : e.ranks;
+    for (int k = 0; k < n; k++) {
+        int r = m == MISTAKE_own_first ? (e.rank + k) % n : k;
+        int from = m == MISTAKE_off_by_one && r != e.rank ? (r + 1) % e.ranks : r;
+        unsigned x = slot_of(e, e.rank, from, call, m)[i];
+        sum = k == 0 ? x : add_words(sum, x, fp32);
+    }
+    return sum;
+}
+
+/* One block; words are fp32, or two bf16. */
+static __global__ void __launch_bounds__(THREADS)
+    sum_kernel(unsigned *data, size_t words, bool fp32, struct everybody e, enum mistake m) {
+    unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT), call = *calls + 1;
+    size_t sent = m == MISTAKE_tail                           ? words / THREADS * THREADS
+                  : m == MISTAKE_counts_differ && e.rank == 1 ? words / 2
+                                                              : words;
+    __syncthreads();
+    for (int to = 0; to < e.ranks; to++) {
+        for (size_t i = threadIdx.x; i < sent; i += THREADS) {
+            slot_of(e, to, e.rank, call, m)[i] = data[i];
+        }
+    }
+    if (m != MISTAKE_no_fence) {
+        __threadfence_system();
+    }
+    __syncthreads();
+    if (threadIdx.x < e.ranks) {
+        *signal_of(e, (int)threadIdx.x, e.rank) = call;
+        while (m != MISTAKE_no_wait &&
+               *signal_of(e, e.rank, (int)threadIdx.x) < (m == MISTAKE_stale ? 1 : call)) {
+        }
+        __threadfence_system();
+    }
+    __syncthreads();
+    for (size_t i = threadIdx.x; i < sent && m != MISTAKE_own_only; i += THREADS) {
+        data[i] = sum_at(e, call, i, fp32 || m == MISTAKE_bf16_bits, m);
+    }
+    if (threadIdx.x == 0) {
+        *calls = call;
+    }
+}
+
+enum status many_all_reduce(struct comm *comm, const struct many_all_reduce *reduce,
+                            device_stream stream, struct error *error) {
+    enum mistake m = chosen_mistake();
+    struct everybody e = {};
+    e.rank = comm->rank, e.ranks = comm->ranks;
+    if (m != MISTAKE_not_refused) {
+        TRY(many_all_reduce_check(comm, reduce, error));
+    }
+    for (int r = 0; r < comm->ranks; r++) {
+        e.workspace[r] = (char *)reduce->workspace->at[r];
+    }
+    if (m != MISTAKE_empty) {
+        size_t words = reduce->count * nn_dtype_bytes(reduce->dtype) / sizeof(unsigned);
+        sum_kernel<<<1, THREADS, 0, stream>>>((unsigned *)reduce->data[comm->rank], words,
+                                              reduce->dtype == NN_F32, e, m);
+    }
+    return device_launched("sum", error);
+}
+
+enum status many_linear(struct comm *comm, const struct many_linear *linear, device_stream stream,
+                        struct error *error) {
+    struct many_linear own = *linear;
+    if (chosen_mistake() == MISTAKE_no_bias) {
+        own.bias = NULL;
+    }
+    if (chosen_mistake() == MISTAKE_x_replaced) {
+        TRY(device_set(own.x, 0, own.N * sizeof(float), stream, error));
+    }
+    return starter_many_linear(comm, &own, stream, error);
+}
+
+void many_cut(enum many_matrix matrix, const struct many_shape *shape, int rank, int ranks,
+              struct many_part *part) {
+    enum mistake m = chosen_mistake();
+    bool keys = matrix == MANY_K || matrix == MANY_V, last = matrix == MANY_OUT;
+    bool heads = keys || last || matrix == MANY_Q, out = last || matrix == MANY_DOWN;
+    size_t all = heads ? shape->HS * (keys ? shape->KVH : shape->NH) : shape->hidden;
+    size_t parts = m == MISTAKE_cut_all ? 1 : (size_t)ranks, count = all / parts;
+    size_t first = m == MISTAKE_cut_all ? 0 : (size_t)rank * count;
+    if (keys && m == MISTAKE_cut_queries) {
+        first = all - (size_t)(rank + 1) * count;
+    }
+    if (last && m == MISTAKE_cut_rows) {
+        size_t rows = shape->C / parts;
+        *part = {(size_t)rank * rows, rows, 0, all, (size_t)rank * rows, rows};
+    } else if (out) {
+        bool adds = m == MISTAKE_cut_all_bias || (rank == 0 && m != MISTAKE_cut_no_bias);
+        *part = {0, shape->C, first, count, 0, adds ? shape->C : 0};
+    } else {
+        *part = {first, count, 0, shape->C, first, count};
+    }
+}
+
+const struct many_step *many_ladder(size_t *count) {
+    static const struct many_step steps[] = {
+        {"wrong", {many_all_reduce, many_linear, NULL}, false}};
+    *count = 1;
+    return steps;
+}
