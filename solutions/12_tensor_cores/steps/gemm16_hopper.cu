@@ -1,124 +1,120 @@
 /**
  * @file gemm16_hopper.cu
- * @brief gemm16_hopper(): the kernels for factors that are not transposed, and the choice between
- * them.
+ * @brief gemm16_hopper(): which of v10's kernels for Hopper a problem gets.
  */
-#include "solutions/12_tensor_cores/steps/gemm16_hopper.cuh"
-
 #include <math.h>
 
-namespace {
+#include "solutions/12_tensor_cores/steps/few_rows.h"
+#include "solutions/12_tensor_cores/steps/hopper_kernels.h"
+#include "solutions/12_tensor_cores/steps/ladder.h"
 
-/* The kernels, and what decides between them. */
-enum { TILES = 5 };
+static size_t divide_up(size_t a, size_t b) {
+    return (a + b - 1) / b;
+}
 
-/* As measured on an H200: the time of a product relative to the fastest tile's, and the steps of K
-   that take as long as the epilogue: plain, with residual, with activation. */
-const struct gemm16_hopper_tile tiles[TILES] = {
-    {128, 256, false, 1.06, {100.0, 380.0, 950.0}}, {128, 128, true, 1.15, {500.0, 1200.0, 2875.0}},
-    {128, 192, true, 1.0, {750.0, 2300.0, 3750.0}}, {64, 192, true, 1.27, {500.0, 1200.0, 2666.0}},
-    {64, 128, true, 1.46, {400.0, 1000.0, 2400.0}},
+static bool is_transposed(const struct gemm16_problem *p) {
+    return p->in_is_transposed || p->weight_is_transposed;
+}
+
+const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
+    /* As measured: see README.md. The time of a product relative to the fastest tile's, and the
+       steps of K that take as long as the epilogue: plain, with residual, with activation. */
+    static const struct gemm16_hopper_tile plain[] = {
+        {256, 256, 2, false, 1.06, {100.0, 380.0, 950.0}},
+        {256, 192, 2, true, 1.0, {750.0, 2300.0, 3750.0}},
+        {256, 128, 2, true, 1.15, {500.0, 1200.0, 2875.0}},
+        {128, 192, 2, true, 1.27, {500.0, 1200.0, 2666.0}},
+        {128, 96, 1, false, 1.3, {300.0, 1000.0, 2400.0}},
+    };
+    static const struct gemm16_hopper_tile transposed[] = {
+        {256, 256, 2, false, 1.0, {220.0, 920.0, 0.0}},
+        {256, 128, 2, true, 1.157, {350.0, 1425.0, 0.0}},
+        {256, 192, 2, false, 1.0, {300.0, 1300.0, 0.0}},
+    };
+    *count = is_transposed(p) ? (int)(sizeof transposed / sizeof *transposed)
+                              : (int)(sizeof plain / sizeof *plain);
+    return is_transposed(p) ? transposed : plain;
+}
+
+/* Time of the busiest cluster, in products of one of its multiprocessors. Ping-pong: one warpgroup
+   multiplies during the other one's epilogue; the longer of the two counts, and the epilogue of the
+   last tile. Split-K: BYTE for each byte of partial sums, written and read, LAUNCH for the second
+   kernel. */
+static double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
+                      const struct gemm16_gpu *gpu, size_t splits) {
+    constexpr double START = 100.0, BYTE = 415.0, LAUNCH = 4e6;
+    size_t count = divide_up(p->M, t->rows) * divide_up(p->N, t->columns) * splits;
+    double clusters = (double)(gpu->multiprocessors / t->blocks);
+    double each = ceil((double)count / fmax(clusters, 1.0));
+    double area = (double)(t->rows * t->columns / (size_t)t->blocks);
+    double depth = (double)(divide_up(divide_up(p->K, 64), splits) * 64);
+    double multiply = area * (depth + START) * t->slowness;
+    int kind = splits > 1 ? 0 : p->activate ? 2 : p->residual != NULL ? 1 : 0;
+    double epilogue = area * t->epilogue[kind];
+    double products =
+        t->pingpong ? fmax(each * multiply + epilogue, ceil(each / 2.0) * (multiply + epilogue))
+                    : each * (multiply + epilogue);
+    double sums = (double)(splits * p->M * p->N) * sizeof(float);
+    return products + (splits > 1 ? sums * BYTE / gpu->multiprocessors + LAUNCH : 0.0);
+}
+
+/* `splits`, or fewer if the workspace has no room for their partial sums; at least 1. */
+static size_t within_room(const struct gemm16_problem *p, size_t splits) {
+    size_t room = GEMM16_WORKSPACE_BYTES / sizeof(float) / p->M / p->N;
+    splits = splits < room ? splits : room;
+    return splits < 1 ? 1 : splits;
+}
+
+/* The most splits to try, none with less than 4 steps. */
+static size_t max_splits(const struct gemm16_problem *p) {
+    constexpr size_t MOST = 16;
+    size_t most = divide_up(p->K, 64) / 4;
+    return within_room(p, most < MOST ? most : MOST);
+}
+
+struct plan {
+    int tile;
+    size_t splits; /* of K */
 };
 
-template <typename T>
-enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
-                   device_stream stream, struct error *error) {
-    struct hopper_sizes<true> sizes;
-    sizes.steps = (unsigned)ceil_div(p->K, BK);
-    sizes.pairs_m = (unsigned)ceil_div(p->M, 2 * T::BM);
-    sizes.tiles_n = (unsigned)ceil_div(p->N, T::BN);
-    size_t tiles = (size_t)sizes.pairs_m * sizes.tiles_n;
-    return launch_sized<T>(p, gpu, gemm16_epilogue_of(p), sizes, tiles, stream, error);
-}
-
-template <typename E>
-enum status launch_tile(int tile, const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
-                        device_stream stream, struct error *error) {
-    switch (tile) {
-    case 0:
-        return launch<hopper_tile<E, 256, 1, false>>(p, gpu, stream, error);
-    case 1:
-        return launch<hopper_tile<E, 128, 2, true>>(p, gpu, stream, error);
-    case 2:
-        return launch<hopper_tile<E, 192, 2, true>>(p, gpu, stream, error);
-    case 3:
-        return launch<hopper_tile<E, 192, 1, true>>(p, gpu, stream, error);
-    default:
-        return launch<hopper_tile<E, 128, 1, true>>(p, gpu, stream, error);
-    }
-}
-
-/* Time of the busiest cluster, in products. Ping-pong: one warpgroup multiplies during the other
-   one's epilogue; the longer of the two counts, and the epilogue of the last tile. */
-double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
-               const struct gemm16_gpu *gpu) {
-    constexpr double START = 100.0; /* latency of a tile's first stages, in steps of K */
-    size_t count = ceil_div(p->M, 2 * t->rows) * ceil_div(p->N, t->columns);
-    double each = (double)ceil_div(count, (size_t)gpu->multiprocessors / 2);
-    double area = (double)(t->rows * t->columns);
-    double multiply = area * ((double)p->K + START) * t->slowness;
-    double epilogue = area * t->epilogue[p->activate ? 2 : p->residual != NULL ? 1 : 0];
-    if (!t->pingpong) {
-        return each * (multiply + epilogue);
-    }
-    return fmax(each * multiply + epilogue, ceil(each / 2.0) * (multiply + epilogue));
-}
-
-int choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
-    int best = 0;
-    for (int i = 1; i < TILES; i++) {
-        if (cost_of(&tiles[i], p, gpu) < cost_of(&tiles[best], p, gpu)) {
-            best = i;
+/* The cheapest; `only` -1: of all tiles. */
+static struct plan choose(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, int only) {
+    int count;
+    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(p, &count);
+    int first = only < 0 ? 0 : only, end = only < 0 ? count : only + 1;
+    struct plan best = {first, 1};
+    double least = INFINITY;
+    for (int tile = first; tile < end; tile++) {
+        for (size_t splits = 1; splits <= max_splits(p); splits++) {
+            double cost = cost_of(&tiles[tile], p, gpu, splits);
+            if (cost < least) {
+                least = cost;
+                best = {tile, splits};
+            }
         }
     }
     return best;
 }
 
-bool is_transposed(const struct gemm16_problem *p) {
-    return p->in_is_transposed || p->weight_is_transposed;
-}
-
-} // namespace
-
-const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
-    if (is_transposed(p)) {
-        return gemm16_hopper_transposed_tiles(count);
-    }
-    *count = TILES;
-    return tiles;
-}
-
-/* Whether this program has code for sm_90a: only then the kernel has barriers in shared memory. */
-static bool has_code(void) {
-    cudaFuncAttributes attributes;
-    typedef hopper_tile<__half, 256, 1, false> any;
-    cudaError_t code = cudaFuncGetAttributes(&attributes, gemm16_wgmma<any>);
-    (void)cudaGetLastError();
-    return code == cudaSuccess && attributes.sharedSizeBytes > 0 && tensor_map_available();
-}
-
 bool gemm16_hopper_can(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
-    static const bool code = gpu->major == 9 && has_code();
-    bool plain = !is_transposed(p), bare = p->bias == NULL && !p->activate;
-    return code && gpu->major == 9 && gemm16_has_whole_pieces(p) && p->K > 0 &&
-           (plain || (bare && gemm16_epilogue_of(p).vector));
+    bool bare = p->bias == NULL && !p->activate;
+    return gpu->major == 9 && gemm16_hopper_code() && gemm16_has_whole_pieces(p) && p->K > 0 &&
+           (!is_transposed(p) || (bare && gemm16_epilogue_of(p).vector));
 }
 
 bool gemm16_hopper_is_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
-    size_t count = ceil_div(p->M, 64) * ceil_div(p->N, 128);
-    if (is_transposed(p)) { /* split-K */
-        count *= ceil_div(p->K, 512);
-    }
+    size_t count = divide_up(p->M, 64) * divide_up(p->N, 128) * divide_up(p->K, 512);
     return p->M > 64 && count >= (size_t)gpu->multiprocessors / 2;
 }
 
 enum status gemm16_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, int tile,
                           size_t splits, void *workspace, device_stream stream,
                           struct error *error) {
-    if (is_transposed(p)) {
-        return gemm16_hopper_transposed(p, gpu, tile, splits, workspace, stream, error);
+    struct plan plan = choose(p, gpu, tile);
+    plan.splits = splits == 0 ? plan.splits : within_room(p, splits);
+    constexpr unsigned BAND = 8;
+    if (!is_transposed(p)) {
+        return gemm16_hopper_plain(p, gpu, plan.tile, plan.splits, BAND, workspace, stream, error);
     }
-    int chosen = tile < 0 ? choose(p, gpu) : tile;
-    return p->dtype == NN_F16 ? launch_tile<__half>(chosen, p, gpu, stream, error)
-                              : launch_tile<__nv_bfloat16>(chosen, p, gpu, stream, error);
+    return gemm16_hopper_transposed(p, gpu, plan.tile, plan.splits, BAND, workspace, stream, error);
 }

@@ -64,7 +64,8 @@ bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct 
 
 /** A kernel for Hopper. */
 struct gemm16_hopper_tile {
-    size_t rows, columns; /**< of a tile */
+    size_t rows, columns; /**< of the tiles of a cluster together */
+    int blocks;           /**< of a cluster */
     bool pingpong;        /**< ping-pong schedule of the consumer warpgroups, else cooperative */
     double slowness;      /**< time of a product in it, relative to the best */
     double epilogue[3];   /**< its time for a tile, in steps of K: plain, residual, activation */
@@ -74,25 +75,16 @@ struct gemm16_hopper_tile {
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *problem,
                                                      int *count);
 
-/** @return those where a factor is transposed. */
-const struct gemm16_hopper_tile *gemm16_hopper_transposed_tiles(int *count);
-
 /**
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
  *
  * @param tile index of the kernel; -1: the one that should be the fastest
- * @param splits of K, where a factor is transposed: at most that many, fewer where the workspace
- * has no room; 0: as many as should be the fastest. Without such a factor: no split-K.
+ * @param splits of K: at most that many, fewer where the workspace has no room; 0: as many as
+ * should be the fastest
  */
 MUST_CHECK enum status gemm16_hopper(const struct gemm16_problem *problem,
                                      const struct gemm16_gpu *gpu, int tile, size_t splits,
                                      void *workspace, device_stream stream, struct error *error);
-
-/** The same where a factor is transposed; gemm16_hopper() calls it. */
-MUST_CHECK enum status gemm16_hopper_transposed(const struct gemm16_problem *problem,
-                                                const struct gemm16_gpu *gpu, int tile,
-                                                size_t splits, void *workspace,
-                                                device_stream stream, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,7 @@
  */
 #include <cuda_runtime.h>
 
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
@@ -33,6 +34,7 @@ __device__ __forceinline__ void add_partial(float *x, const float *from, size_t 
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
     gemm16_reduce_splits(const float *partial, unsigned splits, const struct gemm16_epilogue f) {
+    dependent_launch_begin();
     size_t pieces = (f.N + 7) / 8, i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     size_t m = i / pieces, n = i % pieces * 8;
     if (m >= f.M) {
@@ -53,9 +55,11 @@ enum status gemm16_split_k_reduce(const struct gemm16_problem *p, const float *p
     size_t pieces = f.M * ((f.N + 7) / 8);
     unsigned blocks = (unsigned)((pieces + THREADS - 1) / THREADS), count = (unsigned)splits;
     if (p->dtype == NN_F16) {
-        gemm16_reduce_splits<__half><<<blocks, THREADS, 0, stream>>>(partial, count, f);
+        launch_dependent<gemm16_reduce_splits<__half>>(blocks, THREADS, 0, stream, partial, count,
+                                                       f);
     } else {
-        gemm16_reduce_splits<__nv_bfloat16><<<blocks, THREADS, 0, stream>>>(partial, count, f);
+        launch_dependent<gemm16_reduce_splits<__nv_bfloat16>>(blocks, THREADS, 0, stream, partial,
+                                                              count, f);
     }
     return device_launched("gemm16_reduce_splits", error);
 }

@@ -1,0 +1,169 @@
+/**
+ * @file mma_tile.cuh
+ * @brief A block's tile by mma.sync, from stages in shared memory: what v3, v4, v5 and
+ * gemm16_tile.cu share.
+ *
+ * A row of a stage is 64 elements, 128 bytes: all banks. Its eight 16-byte pieces are permuted by
+ * the row, piece ^ (row % 8), so that both the copies (a row at a time) and ldmatrix (the same
+ * piece of eight rows) meet no bank twice. The TMA's 128-byte swizzle is the same permutation.
+ *
+ * The epilogue moves the accumulators through shared memory, so that a thread has eight neighbours
+ * of a row, to which it adds bias and residual before it stores 16 bytes.
+ *
+ * A factor that is transposed, (K, M) or (K, N), lies in a stage as it does in memory: 64 rows of
+ * K, in groups of 64 columns, so that a row is 128 bytes again, with the same permutation.
+ * ldmatrix.trans transposes its 8 x 8 matrices on the way to registers; nothing else changes.
+ */
+#ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_MMA_TILE_CUH_
+#define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_MMA_TILE_CUH_
+
+#include <cuda_runtime.h>
+#include <stdint.h>
+
+#include "common/cuda/mma.cuh"
+#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
+
+namespace {
+
+constexpr int BK = 64;    /* elements of K a step */
+constexpr int PIECES = 8; /* of 16 bytes, a row of a step */
+
+/* Sizes: results of a block, warps, and steps in shared memory; and which factors are transposed.
+ */
+template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_,
+          bool IN_TRANSPOSED_ = false, bool WEIGHT_TRANSPOSED_ = false>
+struct tile {
+    typedef E_ E;
+    static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
+    static constexpr bool TRANSPOSED = IN_TRANSPOSED || WEIGHT_TRANSPOSED;
+    static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
+    static constexpr int THREADS = 32 * WARPS_M_ * WARPS_N_;
+    static constexpr int WM = BM / WARPS_M_, WN = BN / WARPS_N_; /* of a warp */
+    static constexpr int MS = WM / 16, NS = WN / 8;              /* its mmas */
+    static constexpr int STAGE = (BM + BN) * BK;                 /* elements */
+    static constexpr int PITCH = BN + 8; /* floats: four rows of 8 lie in different banks */
+    static constexpr size_t STAGE_BYTES = (size_t)STAGES * STAGE * sizeof(E);
+    static constexpr size_t SUM_BYTES = (size_t)BM * PITCH * sizeof(float);
+    static constexpr size_t BYTES = STAGE_BYTES > SUM_BYTES ? STAGE_BYTES : SUM_BYTES;
+    static_assert(WM % 16 == 0 && WN % 16 == 0, "ldmatrix takes whole 16 x 16");
+    static_assert(!IN_TRANSPOSED || BM % BK == 0, "whole groups");
+    static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole groups");
+};
+
+/* Where a piece of a row lies in a stage. */
+template <typename E> __device__ __forceinline__ E *piece_at(E *stage, int row, int piece) {
+    return stage + row * BK + ((piece ^ (row % PIECES)) * (16 / (int)sizeof(E)));
+}
+
+/* Where a piece of a row of K lies in a stage of a transposed factor. */
+template <typename E>
+__device__ __forceinline__ E *transposed_piece_at(E *stage, int k, int piece) {
+    return piece_at(stage + piece / PIECES * (BK * BK), k, piece % PIECES);
+}
+
+/* 16 x 16 of `in`, as mma's left factor: rows from m on, elements 16 depth and up. */
+template <bool TRANSPOSED, typename E>
+__device__ __forceinline__ struct fragment load_left(E *in, int m, int depth, int lane) {
+    if constexpr (TRANSPOSED) {
+        int k = depth * 16 + lane / 16 * 8 + lane % 8;
+        return ldmatrix_x4<true>(transposed_piece_at(in, k, m / 8 + lane / 8 % 2));
+    } else {
+        return ldmatrix_x4(piece_at(in, m + lane % 16, 2 * depth + lane / 16));
+    }
+}
+
+/* The same of `weight`, as two right factors: columns from n on. */
+template <bool TRANSPOSED, typename E>
+__device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth, int lane) {
+    if constexpr (TRANSPOSED) {
+        int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
+        return ldmatrix_x4<true>(transposed_piece_at(weight, k, n / 8 + lane / 16));
+    } else {
+        int row = n + lane / 16 * 8 + lane % 8;
+        return ldmatrix_x4(piece_at(weight, row, 2 * depth + lane / 8 % 2));
+    }
+}
+
+/* What a warp multiplies at a depth: sixteen elements of K. */
+template <typename T> struct fragments { struct fragment a[T::MS], b[T::NS / 2]; };
+
+template <typename T>
+__device__ __forceinline__ void load_fragments(struct fragments<T> &f, const typename T::E *stage,
+                                               int depth) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int m0 = warp / T::WARPS_N * T::WM, n0 = warp % T::WARPS_N * T::WN;
+#pragma unroll
+    for (int m = 0; m < T::MS; m++) {
+        f.a[m] = load_left<T::IN_TRANSPOSED>(stage, m0 + m * 16, depth, lane);
+    }
+#pragma unroll
+    for (int n = 0; n < T::NS / 2; n++) {
+        f.b[n] = load_right<T::WEIGHT_TRANSPOSED>(stage + T::BM * BK, n0 + n * 16, depth, lane);
+    }
+}
+
+template <typename T>
+__device__ __forceinline__ void multiply_fragments(float (*sums)[T::NS][4],
+                                                   const struct fragments<T> &f) {
+#pragma unroll
+    for (int m = 0; m < T::MS; m++) {
+#pragma unroll
+        for (int n = 0; n < T::NS; n++) {
+            mma_m16n8k16(sums[m][n], f.a[m], f.b[n / 2].x[n % 2 * 2], f.b[n / 2].x[n % 2 * 2 + 1],
+                         typename T::E());
+        }
+    }
+}
+
+/* sums += the warp's products of one stage. The next depth is loaded while one is multiplied. */
+template <typename T>
+__device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4],
+                                               const typename T::E *stage) {
+    struct fragments<T> f[2];
+    load_fragments<T>(f[0], stage, 0);
+#pragma unroll
+    for (int depth = 0; depth < BK / 16; depth++) {
+        if (depth + 1 < BK / 16) {
+            load_fragments<T>(f[(depth + 1) % 2], stage, depth + 1);
+        }
+        multiply_fragments<T>(sums, f[depth % 2]);
+    }
+}
+
+/* Accumulators of all warps, row by row, into shared memory. */
+template <typename T>
+__device__ __forceinline__ void store_accumulators(float *shared, const float (*sums)[T::NS][4]) {
+    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    int row = warp / T::WARPS_N * T::WM + lane / 4;
+    int column = warp % T::WARPS_N * T::WN + lane % 4 * 2;
+#pragma unroll
+    for (int m = 0; m < T::MS; m++) {
+#pragma unroll
+        for (int n = 0; n < T::NS; n++) {
+            float *to = shared + (row + m * 16) * T::PITCH + column + n * 8;
+            *(float2 *)to = make_float2(sums[m][n][0], sums[m][n][1]);
+            *(float2 *)(to + 8 * T::PITCH) = make_float2(sums[m][n][2], sums[m][n][3]);
+        }
+    }
+}
+
+/* The epilogue of a block's tile at (m0, n0). All warps have read the stages, which `shared`
+   reuses. each(x, m, n) receives eight sums of a row. */
+template <typename T, typename EACH>
+__device__ __forceinline__ void for_each_eight(unsigned char *shared_bytes,
+                                               const float (*sums)[T::NS][4], size_t m0, size_t n0,
+                                               EACH each) {
+    float *shared = (float *)shared_bytes;
+    store_accumulators<T>(shared, sums);
+    __syncthreads();
+    constexpr int ROW = T::BN / 8;
+    for (int i = threadIdx.x; i < T::BM * ROW; i += T::THREADS) {
+        float x[8];
+        read_eight(x, shared + i / ROW * T::PITCH + i % ROW * 8);
+        each(x, m0 + i / ROW, n0 + i % ROW * 8);
+    }
+}
+
+} // namespace
+
+#endif
