@@ -119,6 +119,14 @@ template <int PENDING> static __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
 }
 
+/* Keeps the compiler from moving reads of COUNT accumulators before the wait that came last. */
+template <int COUNT> static __device__ __forceinline__ void wgmma_keep_order(float *d) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        asm volatile("" : "+f"(d[i])::"memory");
+    }
+}
+
 /* Registers a thread of this warpgroup may have from now on (setmaxnreg): a producer gives some
    back, consumers then take more. COUNT is a multiple of 8. */
 template <int COUNT> static __device__ __forceinline__ void warpgroup_reg_dealloc() {

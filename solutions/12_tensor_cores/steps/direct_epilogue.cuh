@@ -46,18 +46,44 @@ static __device__ __forceinline__ void store_pair(const struct gemm16_epilogue &
     }
 }
 
-/* 64 rows from m on of a warpgroup's sums, BN columns from n on. */
-template <typename E, int BN>
-static __device__ __forceinline__ void store_sums(const struct gemm16_epilogue &f,
-                                                  const float *sums, size_t m, size_t n) {
+/* 64 rows from m on of a warpgroup's sums, BN columns from n on. PLAIN: 16-bit results, nothing to
+   add, whole pieces (is_plain()). Else the loop stays, 16 columns at a time, and moves the sums
+   down: as straight code, with all activations, the epilogue was 100 KiB of instructions, and a
+   block that reads them once was slower than v6's mainloop. */
+template <typename E, int BN, bool PLAIN>
+static __device__ __forceinline__ void store_sums(const struct gemm16_epilogue &f, float *sums,
+                                                  size_t m, size_t n) {
     size_t row = m + threadIdx.x % 128 / 32 * 16 + threadIdx.x % 32 / 4;
+    size_t column = n + threadIdx.x % 4 * 2;
+    if constexpr (PLAIN) {
 #pragma unroll
-    for (int j = 0; j < BN / 4; j++) {
-        size_t at = row + j % 2 * 8, column = n + j / 2 * 8 + threadIdx.x % 4 * 2;
-        if (at < f.M && column < f.N) {
-            store_pair<E>(f, sums[2 * j], sums[2 * j + 1], at, column);
+        for (int j = 0; j < BN / 4; j++) {
+            size_t at = row + j % 2 * 8, to = column + j / 2 * 8;
+            if (at < f.M && to < f.N) {
+                *(unsigned *)((E *)f.out + at * f.N + to) = pack(sums[2 * j], sums[2 * j + 1], E());
+            }
+        }
+    } else {
+#pragma unroll 1
+        for (int j = 0; j < BN / 16; j++) {
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                size_t at = row + i % 2 * 8, to = column + j * 16 + i / 2 * 8;
+                if (at < f.M && to < f.N) {
+                    store_pair<E>(f, sums[2 * i], sums[2 * i + 1], at, to);
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < BN / 2 - 8; i++) {
+                sums[i] = sums[i + 8];
+            }
         }
     }
+}
+
+/* Whether the results are the sums, rounded. */
+static inline bool is_plain(const struct gemm16_epilogue &f) {
+    return f.vector && !f.out_is_float && f.bias == NULL && f.residual == NULL && f.activation < 0;
 }
 
 #endif

@@ -20,16 +20,17 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
     /* As measured: see README.md. The time of a product relative to the fastest tile's, and the
        steps of K that take as long as the epilogue: plain, with residual, with activation. */
     static const struct gemm16_hopper_tile plain[] = {
-        {256, 256, 2, false, 1.06, {100.0, 380.0, 950.0}},
-        {256, 192, 2, true, 1.0, {750.0, 2300.0, 3750.0}},
-        {256, 128, 2, true, 1.15, {500.0, 1200.0, 2875.0}},
-        {128, 192, 2, true, 1.27, {500.0, 1200.0, 2666.0}},
-        {128, 96, 1, false, 1.3, {300.0, 1000.0, 2400.0}},
+        {256, 256, 2, false, 1.0, {100.0, 150.0, 400.0}},
+        {256, 128, 2, true, 1.1, {300.0, 400.0, 800.0}},
+        {128, 192, 1, false, 1.05, {100.0, 150.0, 400.0}},
+        {64, 192, 1, true, 1.27, {300.0, 400.0, 800.0}},
+        {128, 128, 1, false, 1.1, {100.0, 150.0, 400.0}},
+        {128, 96, 1, false, 1.3, {100.0, 150.0, 400.0}},
     };
     static const struct gemm16_hopper_tile transposed[] = {
-        {256, 256, 2, false, 1.0, {220.0, 920.0, 0.0}},
-        {256, 128, 2, true, 1.157, {350.0, 1425.0, 0.0}},
-        {256, 192, 2, false, 1.0, {300.0, 1300.0, 0.0}},
+        {256, 256, 2, false, 1.0, {100.0, 200.0, 0.0}},
+        {128, 192, 1, false, 1.05, {100.0, 200.0, 0.0}},
+        {128, 128, 1, false, 1.1, {100.0, 200.0, 0.0}},
     };
     *count = is_transposed(p) ? (int)(sizeof transposed / sizeof *transposed)
                               : (int)(sizeof plain / sizeof *plain);
@@ -58,11 +59,15 @@ static double cost_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
     return products + (splits > 1 ? sums * BYTE / gpu->multiprocessors + LAUNCH : 0.0);
 }
 
-/* `splits`, or fewer if the workspace has no room for their partial sums; at least 1. */
+/* `splits`, or fewer if the workspace has no room for their partial sums; at least 1. Rows of N
+   that are no whole 16-byte pieces the TMA does not store. */
 static size_t within_room(const struct gemm16_problem *p, size_t splits) {
-    size_t room = GEMM16_WORKSPACE_BYTES / sizeof(float) / p->M / p->N;
+    constexpr size_t MOST_ROWS =
+        256; /* of a cluster's tiles: partial sums are those of whole ones */
+    size_t rows = divide_up(p->M, MOST_ROWS) * MOST_ROWS;
+    size_t room = GEMM16_WORKSPACE_BYTES / sizeof(float) / rows / p->N;
     splits = splits < room ? splits : room;
-    return splits < 1 ? 1 : splits;
+    return splits < 1 || p->N % 8 != 0 ? 1 : splits;
 }
 
 /* The most splits to try, none with less than 4 steps. */
@@ -97,7 +102,8 @@ static struct plan choose(const struct gemm16_problem *p, const struct gemm16_gp
 }
 
 bool gemm16_hopper_can(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
-    bool bare = p->bias == NULL && !p->activate;
+    bool bare = p->bias == NULL && !p->activate &&
+                (p->residual == NULL || p->residual_is_float == (p->out_dtype == NN_F32));
     return gpu->major == 9 && gemm16_hopper_code() && gemm16_has_whole_pieces(p) && p->K > 0 &&
            (!is_transposed(p) || (bare && gemm16_epilogue_of(p).vector));
 }

@@ -1,9 +1,9 @@
 /**
  * @file gemm16_hopper.cuh
- * @brief v10's kernel for Hopper and its launch: tiles of hopper_tile.cuh, the epilogue of
+ * @brief v10's kernel for Hopper and its launch: tiles of hopper_tile.cuh, the epilogues of
  *        hopper_epilogue.cuh, and split-K.
  *
- * With split-K a tile of each part of K goes to the workspace as fp32, and a second kernel adds
+ * With split-K the sums of each part of K go to the workspace as fp32, and a second kernel adds
  * them (gemm16_split_k.cu); it is set up while this one still runs.
  */
 #ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_HOPPER_CUH_
@@ -19,40 +19,43 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     gemm16_wgmma(const __grid_constant__ struct hopper_maps maps, const struct hopper_sizes s,
                  const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-    extern __shared__ unsigned char shared_bytes[];
-    int warp = threadIdx.x / 32 - GROUP / 32;
-    unsigned char *staging = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024 +
-                             T::STAGES * T::STAGE + warp * (int)T::STAGING;
-    bool plain =
-        f.bias == NULL && f.activation < 0 && f.residual == NULL && !f.out_is_float && f.vector;
-    run_tiles<T>(
-        maps, s,
-        [&](int2 at, unsigned step, unsigned steps) {
-            if (f.residual != NULL) {
-                prefetch_residual<T>(f, at, step, steps);
-            }
-        },
-        [&]() { /* fetches the epilogue's code while the other warpgroup multiplies */
-                for (unsigned i = threadIdx.x % 32; i < T::STAGING / 4; i += 32) {
-                    ((float *)staging)[i] = 0.0f;
+    if constexpr (T::FINISH == FINISH_ANY) {
+        run_tiles<T>(
+            maps, s, [](int, int) {},
+            [&](float *sums, int row, int column, unsigned) {
+#pragma unroll
+                for (int atom = 0; atom < T::ATOMS; atom++) {
+                    store_sums<typename T::E, T::BN, false>(
+                        f, sums + atom * (T::BN / 2), (size_t)row + atom * 64, (size_t)column);
                 }
-                __syncwarp();
-                if (!plain) {
-                    finish_rows<T>(NULL, f, f.out, f.M, 0, (float *)staging, true);
-                }
-        },
-        [&](float *sums, size_t m, size_t n, unsigned tile) {
-            if (plain) {
-                store_rounded_rows<T>(sums, &maps.out, m + warp % 4 * 16, n,
-                                      shared_address(staging));
-                return;
+            });
+    } else {
+        extern __shared__ unsigned char shared_bytes[];
+        __shared__ __align__(8) uint64_t ready[2 * GROUP / 32][T::SLOTS];
+        int warp = threadIdx.x / 32 - GROUP / 32;
+        unsigned char *staging = shared_bytes +
+                                 (1024 - shared_address(shared_bytes) % 1024) % 1024 +
+                                 T::STAGES * T::STAGE + warp * (int)T::STAGING;
+        struct hopper_epilogue<T> epilogue = {
+            f, maps, staging, 0, 0, {
             }
-            size_t split = s.splits == 1 ? 0 : tile / (s.tiles_m * s.tiles_n);
-            void *out = s.splits == 1 ? f.out : (float *)f.out + split * f.M * f.N;
-            finish_rows<T>(sums, f, out, m + warp % 4 * 16, n, (float *)staging, false);
-        });
-    launch_dependent_grids();
-    tma_store_wait();
+        };
+        if (T::LOADS_RESIDUAL && warp >= 0) {
+            epilogue.ready = shared_address(ready[warp]);
+            for (int i = 0; i < T::SLOTS && threadIdx.x % 32 == 0; i++) {
+                mbarrier_init(epilogue.ready + i * 8, 1);
+            }
+            mbarrier_init_fence(); /* run_tiles() waits for all threads */
+        }
+        run_tiles<T>(
+            maps, s, [&](int row, int column) { epilogue.begin(row, column); },
+            [&](float *sums, int row, int column, unsigned tile) {
+                int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
+                epilogue.store(sums, row, row + split * (int)s.split_rows, column);
+            });
+        launch_dependent_grids();
+        tma_store_wait();
+    }
 #endif
 }
 
@@ -68,6 +71,24 @@ static struct gemm16_epilogue partial_of(const struct gemm16_problem *p, void *w
     return f;
 }
 
+/* Which epilogue a problem needs. */
+static enum finish finish_of(const struct gemm16_epilogue &f) {
+    if (!f.vector) {
+        return FINISH_ANY;
+    }
+    bool active = f.activation >= 0, residual = f.residual != NULL;
+    if (f.out_is_float) {
+        return active || (residual && !f.residual_is_float) ? FINISH_ANY
+               : residual                                   ? FINISH_FLOAT_RESIDUAL
+                                                            : FINISH_FLOAT;
+    }
+    return residual && active ? FINISH_ANY
+           : residual         ? FINISH_RESIDUAL
+           : active           ? FINISH_ACTIVATION
+           : f.bias != NULL   ? FINISH_BIAS
+                              : FINISH_PLAIN;
+}
+
 template <typename T>
 enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                           size_t splits, unsigned band, void *workspace, device_stream stream,
@@ -77,16 +98,22 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
     const struct gemm16_epilogue f =
         s.splits > 1 ? partial_of(p, workspace) : gemm16_epilogue_of(p);
     TRY(describe_factors<T>(&maps, p, error));
-    if (f.vector && !f.out_is_float) { /* where the TMA stores it */
-        TRY(describe(&maps.out, p->dtype, f.out, p->M, p->N, 16, T::STORE_COLUMNS, error));
+    if (T::FINISH != FINISH_ANY) { /* what the TMA stores, and loads */
+        enum nn_dtype dtype = T::FLOATS ? NN_F32 : p->dtype;
+        size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
+        TRY(describe(&maps.out, dtype, f.out, rows, p->N, 16, T::STORE_COLUMNS, error));
+        if (T::LOADS_RESIDUAL) {
+            TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N, 16, T::STORE_COLUMNS,
+                         error));
+        }
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));
     gemm16_wgmma<T>
         <<<persistent_blocks<T>(s, gpu->multiprocessors), THREADS, T::BYTES, stream>>>(maps, s, f);
     TRY(device_launched("gemm16_wgmma", error));
-    return s.splits == 1
-               ? STATUS_OK
-               : gemm16_split_k_reduce(p, (const float *)workspace, s.splits, stream, error);
+    return s.splits == 1 ? STATUS_OK
+                         : gemm16_split_k_reduce(p, (const float *)workspace, s.splits,
+                                                 s.split_rows, stream, error);
 }
 
 } // namespace

@@ -7,15 +7,32 @@
 
 namespace {
 
-template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR>
-using plain_tile = hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, true>;
+/* LAUNCH(a tile) for the epilogue that a problem needs. */
+template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, typename LAUNCH>
+enum status launch_finish(enum finish finish, LAUNCH launch) {
+    switch (finish) {
+    case FINISH_PLAIN:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_PLAIN>());
+    case FINISH_BIAS:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_BIAS>());
+    case FINISH_ACTIVATION:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_ACTIVATION>());
+    case FINISH_RESIDUAL:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_RESIDUAL>());
+    case FINISH_FLOAT:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT>());
+    default:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT_RESIDUAL>());
+    }
+}
+
+template <typename E> using tile_of_any = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY>;
 
 } // namespace
 
 bool gemm16_hopper_code(void) {
     static const bool there =
-        hopper_has_code<gemm16_wgmma<plain_tile<__half, 256, 1, false, ALONG_M>>>() &&
-        find_encode() != NULL;
+        hopper_has_code<gemm16_wgmma<tile_of_any<__half>>>() && tensor_map_available();
     return there;
 }
 
@@ -28,17 +45,23 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
             return launch_hopper<decltype(tile_type)>(p, gpu, splits, band, workspace, stream,
                                                       error);
         };
+        enum finish finish = splits > 1 ? FINISH_FLOAT : finish_of(gemm16_epilogue_of(p));
+        if (finish == FINISH_ANY) {
+            return launch(tile_of_any<E>());
+        }
         switch (tile) {
         case 0:
-            return launch(plain_tile<E, 256, 1, false, ALONG_M>());
+            return launch_finish<E, 256, 1, false, ALONG_M>(finish, launch);
         case 1:
-            return launch(plain_tile<E, 192, 2, true, ALONG_M>());
+            return launch_finish<E, 128, 2, true, ALONG_M>(finish, launch);
         case 2:
-            return launch(plain_tile<E, 128, 2, true, ALONG_M>());
+            return launch_finish<E, 192, 1, false, ALONE>(finish, launch);
         case 3:
-            return launch(plain_tile<E, 192, 1, true, ALONG_M>());
+            return launch_finish<E, 192, 1, true, ALONE>(finish, launch);
+        case 4:
+            return launch_finish<E, 128, 1, false, ALONE>(finish, launch);
         default:
-            return launch(plain_tile<E, 96, 1, false, ALONE>());
+            return launch_finish<E, 96, 1, false, ALONE>(finish, launch);
         }
     });
 }

@@ -7,18 +7,38 @@
 
 namespace {
 
+/* LAUNCH(a tile) for the epilogue that a problem needs; bias and activation it has none. */
+template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, bool IN_TRANSPOSED,
+          bool WEIGHT_TRANSPOSED, typename LAUNCH>
+enum status launch_finish(enum finish finish, LAUNCH launch) {
+    switch (finish) {
+    case FINISH_PLAIN:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_PLAIN, IN_TRANSPOSED,
+                                  WEIGHT_TRANSPOSED>());
+    case FINISH_RESIDUAL:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_RESIDUAL, IN_TRANSPOSED,
+                                  WEIGHT_TRANSPOSED>());
+    case FINISH_FLOAT:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT, IN_TRANSPOSED,
+                                  WEIGHT_TRANSPOSED>());
+    default:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT_RESIDUAL,
+                                  IN_TRANSPOSED, WEIGHT_TRANSPOSED>());
+    }
+}
+
 template <typename E, bool IN_TRANSPOSED, bool WEIGHT_TRANSPOSED, typename LAUNCH>
-enum status launch_tile(int tile, LAUNCH launch) {
+enum status launch_tile(int tile, enum finish finish, LAUNCH launch) {
     switch (tile) {
     case 0:
-        return launch(
-            hopper_tile<E, 256, 1, false, ALONG_M, true, IN_TRANSPOSED, WEIGHT_TRANSPOSED>());
+        return launch_finish<E, 256, 1, false, ALONG_M, IN_TRANSPOSED, WEIGHT_TRANSPOSED>(finish,
+                                                                                          launch);
     case 1:
-        return launch(
-            hopper_tile<E, 128, 2, true, ALONG_M, true, IN_TRANSPOSED, WEIGHT_TRANSPOSED>());
+        return launch_finish<E, 192, 1, false, ALONE, IN_TRANSPOSED, WEIGHT_TRANSPOSED>(finish,
+                                                                                        launch);
     default:
-        return launch(
-            hopper_tile<E, 192, 1, false, ALONG_M, true, IN_TRANSPOSED, WEIGHT_TRANSPOSED>());
+        return launch_finish<E, 128, 1, false, ALONE, IN_TRANSPOSED, WEIGHT_TRANSPOSED>(finish,
+                                                                                        launch);
     }
 }
 
@@ -27,14 +47,15 @@ enum status launch_tile(int tile, LAUNCH launch) {
 enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                                      int tile, size_t splits, unsigned band, void *workspace,
                                      device_stream stream, struct error *error) {
+    enum finish finish = splits > 1 ? FINISH_FLOAT : finish_of(gemm16_epilogue_of(p));
     return for_element(p->dtype, [&](auto type) {
         typedef typename decltype(type)::E E;
         auto launch = [&](auto tile_type) {
             return launch_hopper<decltype(tile_type)>(p, gpu, splits, band, workspace, stream,
                                                       error);
         };
-        return !p->in_is_transposed      ? launch_tile<E, false, true>(tile, launch)
-               : p->weight_is_transposed ? launch_tile<E, true, true>(tile, launch)
-                                         : launch_tile<E, true, false>(tile, launch);
+        return !p->in_is_transposed      ? launch_tile<E, false, true>(tile, finish, launch)
+               : p->weight_is_transposed ? launch_tile<E, true, true>(tile, finish, launch)
+                                         : launch_tile<E, true, false>(tile, finish, launch);
     });
 }

@@ -41,11 +41,13 @@ bool gemm16_has_whole_pieces(const struct gemm16_problem *problem);
  * The second kernel of split-K: adds the partial sums in the order of the splits; then the
  * epilogue.
  *
- * @param partial device memory, (splits, M, N), 32-byte aligned
+ * @param partial device memory, (splits, split_rows, N), 32-byte aligned
+ * @param split_rows at least M
  */
 MUST_CHECK enum status gemm16_split_k_reduce(const struct gemm16_problem *problem,
                                              const float *partial, size_t splits,
-                                             device_stream stream, struct error *error);
+                                             size_t split_rows, device_stream stream,
+                                             struct error *error);
 
 /** By mma.sync, from compute capability 8.0 on: any problem that gemm16() takes. */
 MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,

@@ -22,7 +22,7 @@ namespace {
 constexpr int BM = 128, BN = 128, STAGES = 4, GROUPS = BM / 64;
 constexpr unsigned STAGE = (BM + BN) * BK * 2, BYTES = STAGES * STAGE + 1024;
 
-template <typename E>
+template <typename E, bool PLAIN>
 __global__ void __launch_bounds__(GROUPS *GROUP)
     gemm16_warpgroups(const __grid_constant__ struct hopper_maps maps, unsigned steps,
                       unsigned tiles_n, const struct gemm16_epilogue f) {
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(GROUPS *GROUP)
         }
         __syncwarp();
     }
-    store_sums<E, BN>(f, sums, (size_t)m0 + group * 64, (size_t)n0);
+    store_sums<E, BN, PLAIN>(f, sums, (size_t)m0 + group * 64, (size_t)n0);
 #endif
 }
 
@@ -85,7 +85,8 @@ enum status gemm16_v6_wgmma(const struct gemm16_problem *p, void *workspace, dev
                             struct error *error) {
     unsigned tiles;
     TRY(gemm16_check(p, error));
-    TRY(gemm16_needs_code(hopper_has_code<gemm16_warpgroups<__half>>(), "v6_wgmma", error));
+    bool there = hopper_has_code<gemm16_warpgroups<__half, true>>();
+    TRY(gemm16_needs_code(there, "v6_wgmma", error));
     if (!has_plain_rows(p)) {
         return gemm16_v1_tile(p, workspace, stream, error);
     }
@@ -99,9 +100,15 @@ enum status gemm16_v6_wgmma(const struct gemm16_problem *p, void *workspace, dev
         struct hopper_maps maps = {};
         TRY(describe(&maps.in, p->dtype, p->in, p->M, p->K, BM, BK, error));
         TRY(describe(&maps.weight, p->dtype, p->weight, p->N, p->K, BN, BK, error));
-        TRY(allow_shared<gemm16_warpgroups<E>>(BYTES, error));
-        gemm16_warpgroups<E>
-            <<<tiles, GROUPS * GROUP, BYTES, stream>>>(maps, steps, tiles_n, gemm16_epilogue_of(p));
-        return device_launched("gemm16_warpgroups", error);
+        const struct gemm16_epilogue f = gemm16_epilogue_of(p);
+        auto launch = [&](auto kernel, enum status allowed) {
+            TRY(allowed);
+            kernel<<<tiles, GROUPS * GROUP, BYTES, stream>>>(maps, steps, tiles_n, f);
+            return device_launched("gemm16_warpgroups", error);
+        };
+        return is_plain(f) ? launch(gemm16_warpgroups<E, true>,
+                                    allow_shared<gemm16_warpgroups<E, true>>(BYTES, error))
+                           : launch(gemm16_warpgroups<E, false>,
+                                    allow_shared<gemm16_warpgroups<E, false>>(BYTES, error));
     });
 }

@@ -52,24 +52,52 @@ constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the ba
    side and share rows of `in`. */
 enum pair { ALONE, ALONG_M, ALONG_N };
 
+/* The epilogues that kernels are compiled for: results as they are, with a bias, with a bias and an
+   activation, with bias and residual; then fp32 results, and those with an fp32 residual.
+   FINISH_ANY does everything else, and rows of out that are no whole 16-byte pieces. */
+enum finish {
+    FINISH_PLAIN,
+    FINISH_BIAS,
+    FINISH_ACTIVATION,
+    FINISH_RESIDUAL,
+    FINISH_FLOAT,
+    FINISH_FLOAT_RESIDUAL,
+    FINISH_ANY,
+    FINISHES
+};
+
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
-   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; STAGED:
-   results leave through shared memory, a part of 16 rows a warp at a time (hopper_epilogue.cuh). */
-template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_, bool STAGED_ = false,
-          bool IN_TRANSPOSED_ = false, bool WEIGHT_TRANSPOSED_ = false>
+   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed.
+
+   Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
+   of them, 128 bytes of each row, is a store tile (64 bytes where BN is no multiple of 64). PARTS:
+   of a warp; SLOTS: store tiles that a warp has. */
+template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_,
+          enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
+          bool WEIGHT_TRANSPOSED_ = false>
 struct hopper_tile {
     typedef E_ E;
     static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
-    static constexpr bool PLAIN = !IN_TRANSPOSED && !WEIGHT_TRANSPOSED;
     static constexpr int BN = BN_, ATOMS = ATOMS_;
     static constexpr bool PINGPONG = PINGPONG_;
     static constexpr enum pair PAIR = PAIR_;
+    static constexpr enum finish FINISH = FINISH_;
     static constexpr int BLOCKS = PAIR == ALONE ? 1 : 2; /* of a cluster */
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
-    static constexpr int STORE_COLUMNS = BN % 64 == 0 ? 64 : 32;
-    static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * 2;
-    static constexpr unsigned STAGING =
-        STAGED_ ? 2 * STORE_TILE : 0; /* bytes a warp: one fp32 part */
+    static constexpr bool LOADS_RESIDUAL =
+        FINISH == FINISH_RESIDUAL || FINISH == FINISH_FLOAT_RESIDUAL;
+    static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY;
+    static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
+    static constexpr int STORE_COLUMNS = !FLOATS && BN % 64 == 0 ? 64 : 32;
+    static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * (FLOATS ? 4 : 2);
+    static constexpr int PARTS = ATOMS * BN / STORE_COLUMNS;
+    static constexpr int SLOTS = FINISH == FINISH_ANY                 ? 0
+                                 : !LOADS_RESIDUAL || PARTS % 12 == 2 ? 2
+                                 : PARTS % 4 == 0                     ? 4
+                                                                      : 3;
+    static_assert(PARTS % (LOADS_RESIDUAL ? SLOTS : 1) == 0,
+                  "each tile begins with the first slot");
+    static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
@@ -83,13 +111,14 @@ struct hopper_sizes {
     unsigned steps;            /* of K */
     unsigned tiles_m, tiles_n; /* tiles, those of a cluster together */
     unsigned splits,
-        split_steps; /* of K, and the steps of each but the last; tiles of split 0 first */
-    unsigned band;   /* tiles of M whose clusters run side by side */
+        split_steps;     /* of K, and the steps of each but the last; tiles of split 0 first */
+    unsigned band;       /* tiles of M whose clusters run side by side */
+    unsigned split_rows; /* rows of the partial sums of a split, those of whole tiles */
 };
 
-/* The TMA's descriptions of the matrices; out: where the TMA stores it. */
+/* The TMA's descriptions of the matrices; out and residual: where the TMA moves these. */
 struct hopper_maps {
-    CUtensorMap in, weight, out;
+    CUtensorMap in, weight, out, residual;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -179,12 +208,11 @@ __device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map,
     }
 }
 
-/* The producer, a warp: its first lane starts all copies of all tiles, as stages become empty.
-   also(tile's origin, step, steps) runs behind the copies of each step, in all lanes. */
-template <typename T, typename ALSO>
+/* The producer, one thread: starts all copies of all tiles, as stages become empty. */
+template <typename T>
 __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
-                                        const struct hopper_shared &shared, ALSO also) {
+                                        const struct hopper_shared &shared) {
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS, rank = rank_of_block<T>();
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
@@ -194,16 +222,12 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
             unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
             int k = (int)((steps.first + step) * BK);
             mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-            if (threadIdx.x == 0) {
-                mbarrier_arrive_expect_tx(barrier, T::STAGE);
-                copy_factor<T::IN_TRANSPOSED, T::BM, T::PAIR == ALONG_N>(to, &maps.in, at.x, k,
-                                                                         rank, barrier);
-                copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(
-                    to + T::IN, &maps.weight, at.y, k, rank, barrier);
-            }
-            __syncwarp();
+            mbarrier_arrive_expect_tx(barrier, T::STAGE);
+            copy_factor<T::IN_TRANSPOSED, T::BM, T::PAIR == ALONG_N>(to, &maps.in, at.x, k, rank,
+                                                                     barrier);
+            copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
+                                                                         at.y, k, rank, barrier);
             advance<T>(r);
-            also(at, step, steps.count);
         }
     }
 }
@@ -221,11 +245,12 @@ template <typename T> __device__ __forceinline__ void release(unsigned barrier) 
 
 /* The mainloop: sums = the warpgroup's rows of one tile; its rows of `in` lie `rows_at` bytes into
    a stage. In the ping-pong schedule the other warpgroup may start when all steps of this tile have
-   arrived, not earlier: a barrier's parity tells a phase from the next one only. */
-template <typename T>
-__device__ __forceinline__ void multiply_tile(float (*sums)[T::BN / 2], struct ring &r,
-                                              unsigned steps, const struct hopper_shared &shared,
-                                              unsigned rows_at, unsigned next_in_order) {
+   arrived, not earlier: a barrier's parity tells a phase from the next one only. early() runs while
+   the first step is multiplied. */
+template <typename T, typename EARLY>
+__device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsigned steps,
+                                              const struct hopper_shared &shared, unsigned rows_at,
+                                              unsigned next_in_order, EARLY early) {
     /* Sixteen elements of K in a descriptor's units of 16 bytes: 32 bytes, or sixteen rows. */
     constexpr int IN_STEP = T::IN_TRANSPOSED ? 16 * 128 >> 4 : 2;
     constexpr int WEIGHT_STEP = T::WEIGHT_TRANSPOSED ? 16 * 128 >> 4 : 2;
@@ -241,7 +266,7 @@ __device__ __forceinline__ void multiply_tile(float (*sums)[T::BN / 2], struct r
 #pragma unroll
             for (int atom = 0; atom < T::ATOMS; atom++) {
                 wgmma<T::BN>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
-                    sums[atom], in + atom * (64 * BK * 2 >> 4) + IN_STEP * depth,
+                    sums + atom * (T::BN / 2), in + atom * (64 * BK * 2 >> 4) + IN_STEP * depth,
                     weight + WEIGHT_STEP * depth, step > 0 || depth > 0, typename T::E());
             }
         }
@@ -249,6 +274,8 @@ __device__ __forceinline__ void multiply_tile(float (*sums)[T::BN / 2], struct r
         if (step > 0) { /* the step before is read; this one is in flight */
             wgmma_wait<1>();
             release<T>(shared.empty + last * 8);
+        } else {
+            early();
         }
         last = r.stage;
         advance<T>(r);
@@ -258,14 +285,16 @@ __device__ __forceinline__ void multiply_tile(float (*sums)[T::BN / 2], struct r
     }
     wgmma_wait<0>();
     release<T>(shared.empty + last * 8);
+    wgmma_keep_order<T::ATOMS * T::BN / 2>(sums);
 }
 
 /* A consumer warpgroup: mainloop and epilogue of its tiles (ping-pong), or of its half of all tiles
-   (cooperative). epilogue(64 rows' sums, their first row, first column, tile) runs for each atom.
- */
-template <typename T, typename EPILOGUE>
+   (cooperative). Of each tile early(first row, first column) runs while its first step is
+   multiplied, and epilogue(sums, first row, first column, tile) behind the last one. */
+template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
-                                        const struct hopper_shared &shared, EPILOGUE epilogue) {
+                                        const struct hopper_shared &shared, EARLY early,
+                                        EPILOGUE epilogue) {
     unsigned group = threadIdx.x / GROUP - 1, parity = group ^ 1; /* warpgroup 0 is first */
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
@@ -273,29 +302,26 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     struct ring r = {0, 0};
     advance<T>(r, own * steps_of(s, first).count);
     for (unsigned tile = first + own * clusters; tile < tiles; tile += stride * clusters) {
-        float sums[T::ATOMS][T::BN / 2];
+        float sums[T::ATOMS * T::BN / 2];
+        int2 at = tile_origin<T>(s, tile);
+        at.x += (int)first_row;
         if (T::PINGPONG) {
             mbarrier_wait(shared.order + group * 8, parity);
             parity ^= 1;
         }
         multiply_tile<T>(sums, r, steps_of(s, tile).count, shared, first_row * BK * 2,
-                         shared.order + (group ^ 1) * 8);
+                         shared.order + (group ^ 1) * 8, [&]() { early(at.x, at.y); });
         if (T::PINGPONG) { /* the other warpgroup's tile */
             advance<T>(r, steps_of(s, tile + clusters).count);
         }
-        int2 at = tile_origin<T>(s, tile);
-#pragma unroll
-        for (int atom = 0; atom < T::ATOMS; atom++) {
-            epilogue(sums[atom], (size_t)at.x + first_row + atom * 64, (size_t)at.y, tile);
-        }
+        epilogue(sums, at.x, at.y, tile);
     }
 }
 
-/* A block's work, in all threads. first() runs in the second warpgroup of the ping-pong schedule,
-   before its turn. */
-template <typename T, typename ALSO, typename FIRST, typename EPILOGUE>
+/* A block's work, in all threads. */
+template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
-                                          const struct hopper_sizes &s, ALSO also, FIRST first,
+                                          const struct hopper_sizes &s, EARLY early,
                                           EPILOGUE epilogue) {
     extern __shared__ unsigned char shared_bytes[];
     __shared__ __align__(8) uint64_t full[T::STAGES], empty[T::STAGES], order[2];
@@ -318,16 +344,13 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         cluster_sync();
     }
     if (threadIdx.x < GROUP) {
-        warpgroup_reg_dealloc<24>(); /* 24 + 2 * 240 = 3 * 168, which the block has */
-        if (threadIdx.x < 32) {
-            produce<T>(maps, s, shared, also);
+        warpgroup_reg_dealloc<40>(); /* 40 + 2 * 232 = 3 * 168, which the block has */
+        if (threadIdx.x == 0) {
+            produce<T>(maps, s, shared);
         }
     } else {
-        warpgroup_reg_alloc<240>();
-        if (T::PINGPONG && threadIdx.x >= 2 * GROUP) {
-            first();
-        }
-        consume<T>(s, shared, epilogue);
+        warpgroup_reg_alloc<232>();
+        consume<T>(s, shared, early, epilogue);
     }
     if constexpr (T::PAIR != ALONE) {
         cluster_sync(); /* no block exits while the other one writes to its shared memory */
@@ -376,6 +399,7 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     s.split_steps = (unsigned)divide_up(s.steps, splits);
     s.splits = (unsigned)divide_up(s.steps, s.split_steps);
     s.band = band;
+    s.split_rows = s.tiles_m * T::BM * (T::PAIR == ALONG_M ? 2 : 1);
     return s;
 }
 
