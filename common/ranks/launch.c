@@ -122,12 +122,8 @@ static enum status fork_all(struct ranks *r, struct wires *wires, struct error *
     return STATUS_OK;
 }
 
-/*
- * The devices that simt emulates are in a process of their own, which all ranks share. Forked ranks
- * have page-locked memory at the same addresses, which simt's look at races between streams would
- * take for the same memory: it is left out, unless the user has chosen the checks. On a GPU the
- * variables mean nothing.
- */
+/* The devices that simt emulates are in a process of their own, which all ranks share. On a GPU the
+   variable means nothing. */
 static enum status share_devices(struct error *error) {
     char name[64];
     const char *value = getenv("SIMT_DEVICE");
@@ -135,7 +131,7 @@ static enum status share_devices(struct error *error) {
         return STATUS_OK;
     }
     snprintf(name, sizeof name, "shared:warpbook-%ld", (long)getpid());
-    return setenv("SIMT_DEVICE", name, 1) == 0 && setenv("SIMT_CHECK", "full,-streams", 0) == 0
+    return setenv("SIMT_DEVICE", name, 1) == 0
                ? STATUS_OK
                : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the environment");
 }

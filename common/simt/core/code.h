@@ -260,6 +260,8 @@ MUST_CHECK enum status simt_order_blocks(struct simt_code *code);
 simt_decode_family simt_decode_warp;
 /** mma.sync and wmma.mma. */
 simt_decode_family simt_decode_mma;
+/** mma.sync.m8n8k4 of f16, as Volta has it. */
+simt_decode_family simt_decode_volta_mma;
 /** wmma.load and wmma.store. */
 simt_decode_family simt_decode_wmma_memory;
 /** ldmatrix, stmatrix, movmatrix. */

@@ -7,21 +7,26 @@ enum {
     PAGE_SHIFT = 16,
     WORD_SHIFT = 2,
     PAGE_WORDS = 1 << (PAGE_SHIFT - WORD_SHIFT),
-    SET_WORDS = PAGE_WORDS / 64
+    SET_WORDS = PAGE_WORDS / 64,
+    PART_WORDS = SET_WORDS / 64
 };
 
 /* Sets of words, of 64 KiB of memory. */
 struct page {
     atomic_uint_fast64_t sets[2][SET_WORDS]; /* read, written */
+    atomic_uint_fast64_t parts;              /* a bit for each PART_WORDS of `sets` not all 0 */
     uint64_t number;
     _Atomic(atomic_uint *) sites; /* (PAGE_WORDS): by which a word was written, plus one; or NULL */
-    struct page *next;
+    struct page *next;            /* of its bucket */
+    struct page *older;           /* of all */
 };
 
 enum { BUCKETS = 1 << 12 };
 
 struct simt_footprint {
     _Atomic(struct page *) buckets[BUCKETS]; /* by number; in each the newest first */
+    _Atomic(struct page *) newest;           /* of all */
+    atomic_size_t pages;
 };
 
 static size_t bucket_of(uint64_t number) {
@@ -33,12 +38,10 @@ struct simt_footprint *simt_footprint_create(void) {
 }
 
 void simt_footprint_free(struct simt_footprint *f) {
-    for (size_t n = 0; f != NULL && n < BUCKETS; n++) {
-        for (struct page *page = f->buckets[n], *next; page != NULL; page = next) {
-            next = page->next;
-            free(atomic_load(&page->sites));
-            free(page);
-        }
+    for (struct page *page = f != NULL ? f->newest : NULL, *older; page != NULL; page = older) {
+        older = page->older;
+        free(atomic_load(&page->sites));
+        free(page);
     }
     free(f);
 }
@@ -63,11 +66,24 @@ static struct page *page_of(struct simt_footprint *f, uint64_t number) {
         made->number = number;
         made->next = newest;
         if (atomic_compare_exchange_strong(bucket, &newest, made)) {
+            atomic_fetch_add(&f->pages, 1);
+            made->older = atomic_load(&f->newest);
+            while (!atomic_compare_exchange_weak(&f->newest, &made->older, made)) {
+            }
             return made;
         }
     }
     free(made);
     return page;
+}
+
+static void add_bits(struct page *page, size_t set, uint64_t mask, bool writes) {
+    atomic_uint_fast64_t *bits = &page->sets[writes][set];
+    if ((atomic_load_explicit(bits, memory_order_relaxed) & mask) != mask) {
+        atomic_fetch_or_explicit(bits, mask, memory_order_relaxed);
+        atomic_fetch_or_explicit(&page->parts, (uint64_t)1 << set / PART_WORDS,
+                                 memory_order_relaxed);
+    }
 }
 
 void simt_footprint_note(struct simt_footprint *f, uint64_t address, size_t bytes, bool writes) {
@@ -80,10 +96,7 @@ void simt_footprint_note(struct simt_footprint *f, uint64_t address, size_t byte
         uint64_t bit = word % 64, count = last - word + 1 < 64 - bit ? last - word + 1 : 64 - bit;
         uint64_t mask = (count == 64 ? UINT64_MAX : ((uint64_t)1 << count) - 1) << bit;
         if (page != NULL) {
-            atomic_uint_fast64_t *set = &page->sets[writes][word / 64 % SET_WORDS];
-            if ((atomic_load_explicit(set, memory_order_relaxed) & mask) != mask) {
-                atomic_fetch_or_explicit(set, mask, memory_order_relaxed);
-            }
+            add_bits(page, word / 64 % SET_WORDS, mask, writes);
         }
         word += count;
     }
@@ -119,34 +132,39 @@ void simt_footprint_note_site(struct simt_footprint *f, uint64_t address, size_t
     }
 }
 
+/* @return the first set from @p set on whose part is among @p parts; SET_WORDS: none */
+static size_t next_set(uint64_t parts, size_t set) {
+    uint64_t left = set < SET_WORDS ? parts >> set / PART_WORDS : 0;
+    if (left == 0) {
+        return SET_WORDS;
+    }
+    size_t skipped = (size_t)__builtin_ctzll(left);
+    return skipped == 0 ? set : (set / PART_WORDS + skipped) * PART_WORDS;
+}
+
 void simt_footprint_visit(const struct simt_footprint *f,
                           void (*visit)(void *context, uint64_t address, unsigned words),
                           void *context) {
-    for (size_t n = 0; n < BUCKETS; n++) {
-        for (const struct page *page = f->buckets[n]; page != NULL; page = page->next) {
-            for (size_t set = 0; set < SET_WORDS; set++) {
-                uint64_t words = page->sets[0][set] | page->sets[1][set];
-                if (words != 0) {
-                    visit(context, (page->number << PAGE_SHIFT) + (set * 64 << WORD_SHIFT),
-                          (unsigned)__builtin_popcountll(words));
-                }
+    for (const struct page *page = f->newest; page != NULL; page = page->older) {
+        for (size_t set = next_set(page->parts, 0); set < SET_WORDS;
+             set = next_set(page->parts, set + 1)) {
+            uint64_t words = page->sets[0][set] | page->sets[1][set];
+            if (words != 0) {
+                visit(context, (page->number << PAGE_SHIFT) + (set * 64 << WORD_SHIFT),
+                      (unsigned)__builtin_popcountll(words));
             }
         }
     }
 }
 
 bool simt_footprint_is_empty(const struct simt_footprint *f) {
-    for (size_t n = 0; n < BUCKETS; n++) {
-        if (f->buckets[n] != NULL) {
-            return false;
-        }
-    }
-    return true;
+    return f->newest == NULL;
 }
 
 static bool meet_in_page(const struct page *first, const struct page *second, bool reads_too,
                          struct simt_meeting *meeting) {
-    for (size_t n = 0; n < SET_WORDS; n++) {
+    uint64_t parts = first->parts & second->parts;
+    for (size_t n = next_set(parts, 0); n < SET_WORDS; n = next_set(parts, n + 1)) {
         uint64_t read = reads_too ? first->sets[0][n] : 0, written = first->sets[1][n];
         uint64_t other_read = second->sets[0][n], other_written = second->sets[1][n];
         uint64_t both = (written & (other_read | other_written)) | (read & other_written);
@@ -163,18 +181,27 @@ static bool meet_in_page(const struct page *first, const struct page *second, bo
     return false;
 }
 
+static bool is_in(const struct page *page, const struct simt_extent *window) {
+    return window == NULL ||
+           (page->number << PAGE_SHIFT) - window->begin < window->end - window->begin;
+}
+
 bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
-                          bool reads_too, struct simt_meeting *meeting) {
-    bool met = false;
-    for (size_t n = 0; n < BUCKETS; n++) {
-        for (const struct page *page = first->buckets[n]; page != NULL; page = page->next) {
-            const struct page *other = find_page(second->buckets[n], page->number);
-            struct simt_meeting here;
-            if (other != NULL && meet_in_page(page, other, reads_too, &here) &&
-                (!met || here.address < meeting->address)) { /* pages come in any order */
-                *meeting = here;
-                met = true;
-            }
+                          bool reads_too, const struct simt_extent *where,
+                          struct simt_meeting *meeting) {
+    bool met = false, walks_first = first->pages < second->pages;
+    const struct simt_footprint *walked = walks_first ? first : second;
+    const struct simt_footprint *searched = walks_first ? second : first;
+    for (const struct page *page = walked->newest; page != NULL; page = page->older) {
+        const struct page *other =
+            find_page(searched->buckets[bucket_of(page->number)], page->number);
+        struct simt_meeting here;
+        if (other != NULL && is_in(page, where) &&
+            meet_in_page(walks_first ? page : other, walks_first ? other : page, reads_too,
+                         &here) &&
+            (!met || here.address < meeting->address)) { /* pages come in any order */
+            *meeting = here;
+            met = true;
         }
     }
     return met;

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/simt/memory/space/memory.h"
+
 struct simt_footprint;
 
 /** @return NULL when memory is short */
@@ -43,9 +45,12 @@ void simt_footprint_visit(const struct simt_footprint *footprint,
 /** @return whether nothing was noted. */
 bool simt_footprint_is_empty(const struct simt_footprint *footprint);
 
-/** @param reads_too else the first one's reads do not count. @return whether there is one. */
+/** @param reads_too else the first one's reads do not count
+ *  @param where only memory there counts, in pieces of 64 KiB; NULL: all. @return whether there is
+ * one. */
 bool simt_footprint_meets(const struct simt_footprint *first, const struct simt_footprint *second,
-                          bool reads_too, struct simt_meeting *meeting);
+                          bool reads_too, const struct simt_extent *where,
+                          struct simt_meeting *meeting);
 
 /** @return whether the word of that address was written, or (@p writes false) read. */
 bool simt_footprint_has(const struct simt_footprint *footprint, uint64_t address, bool writes);

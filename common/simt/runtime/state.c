@@ -220,6 +220,7 @@ void runtime_end_program(struct runtime *runtime) {
     host_blocks_free(runtime);
     streams_free(runtime);
     simt_memory_end_program(runtime->memory);
+    order_end_program(runtime);
 }
 
 double runtime_clock_of(const struct runtime *runtime, int device) {

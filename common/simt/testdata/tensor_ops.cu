@@ -93,6 +93,37 @@ extern "C" __global__ void f64_k8(const double *a, const double *b, double *c) {
                    "d"(b[2 * t]), "d"(b[2 * t + 1]));
 }
 
+/* Volta's: A and B of two registers; sums of eight floats, or of eight halves in four registers. */
+#define OUT8 "{%0, %1, %2, %3, %4, %5, %6, %7}"
+#define VOLTA_FLOAT(name, layouts)                                                                 \
+    extern "C" __global__ void name(const unsigned *pa, const unsigned *pb, unsigned *pc) {        \
+        unsigned a[2], b[2], d[8];                                                                 \
+        fetch(a, pa);                                                                              \
+        fetch(b, pb);                                                                              \
+        fetch(d, pc);                                                                              \
+        asm volatile("mma.sync.aligned.m8n8k4." layouts ".f32.f16.f16.f32 " OUT8                   \
+                     ", {%8, %9}, {%10, %11}, " OUT8 ";"                                           \
+                     : RW4(d), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7])                      \
+                     : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]));                                \
+        put(d, pc);                                                                                \
+    }
+VOLTA_FLOAT(volta_row_col, "row.col")
+VOLTA_FLOAT(volta_row_row, "row.row")
+VOLTA_FLOAT(volta_col_col, "col.col")
+VOLTA_FLOAT(volta_col_row, "col.row")
+
+extern "C" __global__ void volta_half(const unsigned *pa, const unsigned *pb, unsigned *pc) {
+    unsigned a[2], b[2], d[4];
+    fetch(a, pa);
+    fetch(b, pb);
+    fetch(d, pc);
+    asm volatile("mma.sync.aligned.m8n8k4.row.col.f16.f16.f16.f16 " OUT4 ", {%4, %5}, {%6, %7}, " OUT4
+                 ";"
+                 : RW4(d)
+                 : "r"(a[0]), "r"(a[1]), "r"(b[0]), "r"(b[1]));
+    put(d, pc);
+}
+
 /* c = 2 * (3 * a * b + c) + 1, element-wise work on the fragments of A and of the sum. */
 template <int M, int N, int K, typename T, typename LA, typename LB, typename Store, typename Sum>
 __device__ void tile(const Store *a, const Store *b, Sum *c, int lda, int ldb, int ldc,

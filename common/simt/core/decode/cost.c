@@ -63,6 +63,7 @@ static const struct {
     {"mad", {"lo", "u64"}, 4},
     {"bfind", {"64", NULL}, 4},
     {"wmma", {"mma", NULL}, 4},
+    {"mma", {"m8n8k4", "f16"}, 4},
     {"wmma", {"load", NULL}, 8},
     {"wmma", {"store", NULL}, 8},
     {"call", {NULL}, 8},

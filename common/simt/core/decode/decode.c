@@ -127,13 +127,13 @@ static enum status place_variables(struct decoder *d) {
 static bool decode_by_family(const struct decoder *d, const struct ptx_instruction *in,
                              struct simt_instruction *out) {
     static simt_decode_family *const families[] = {
-        simt_decode_memory,      simt_decode_convert,    simt_decode_compare,
-        simt_decode_integer,     simt_decode_float,      simt_decode_half,
-        simt_decode_warp,        simt_decode_mma,        simt_decode_wmma_memory,
-        simt_decode_matrix,      simt_decode_async_copy, simt_decode_mbarrier,
-        simt_decode_packed,      simt_decode_texture,    simt_decode_surface,
-        simt_decode_bulk_copy,   simt_decode_wgmma,      simt_decode_cluster,
-        simt_decode_remote_store};
+        simt_decode_memory,       simt_decode_convert,    simt_decode_compare,
+        simt_decode_integer,      simt_decode_float,      simt_decode_half,
+        simt_decode_warp,         simt_decode_mma,        simt_decode_wmma_memory,
+        simt_decode_matrix,       simt_decode_async_copy, simt_decode_mbarrier,
+        simt_decode_packed,       simt_decode_texture,    simt_decode_surface,
+        simt_decode_bulk_copy,    simt_decode_wgmma,      simt_decode_cluster,
+        simt_decode_remote_store, simt_decode_volta_mma};
     const struct simt_decoding decoding = {.source = in, .function = d->function};
     for (size_t n = 0; n < sizeof families / sizeof *families; n++) {
         if (families[n](&decoding, out)) {

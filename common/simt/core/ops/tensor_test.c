@@ -159,6 +159,22 @@ static struct at c_m8(int i, int g, int t) {
     return (struct at){g, 2 * t + i};
 }
 
+/* Volta's m8n8k4: product q of a warp is on lanes 4q to 4q+3 and 16 further on, whose number is g,
+ * t. */
+
+static struct at volta_row(int i, int upper, int t) { /* A by rows; B by columns is its transpose */
+    return (struct at){t + 4 * upper, i};
+}
+
+static struct at volta_column(int i, int upper, int t) {
+    return (struct at){i + 4 * upper, t};
+}
+
+static struct at volta_float_sum(int i, int upper, int t) {
+    int row = t % 2 + (i & 2);
+    return (struct at){upper ? row + 4 : row, (i & 4) + (t & 2) + (i & 1)};
+}
+
 /* --- products --- */
 
 struct product {
@@ -268,6 +284,79 @@ LAUNCH_TEST(tensor, mma_in_all_formats, TENSOR_PTX) {
         for (int round = 0; round < 3; round++) {
             check_product(t, &products[n], &rng);
         }
+    }
+}
+
+struct volta {
+    const char *kernel;
+    layout *a, *b; /* b: (column, row) */
+    layout *sum;
+    enum format c;
+};
+
+static const struct volta voltas[] = {
+    {"volta_row_col", volta_row, volta_row, volta_float_sum, F32},
+    {"volta_row_row", volta_row, volta_column, volta_float_sum, F32},
+    {"volta_col_col", volta_column, volta_row, volta_float_sum, F32},
+    {"volta_col_row", volta_column, volta_column, volta_float_sum, F32},
+    {"volta_half", volta_row, volta_row, volta_row, F16},
+};
+
+/* Lays four matrices (8, columns) out on the lanes; @return bytes of a lane. */
+static size_t volta_pack(unsigned char *fragments, double matrix[4][64], int columns, enum format f,
+                         layout *place) {
+    size_t size = (size_t)formats[f].bits / 8;
+    size_t lane_bytes = (size_t)columns * size;
+    for (int lane = 0; lane < LANES; lane++) {
+        for (int i = 0; i < columns; i++) {
+            struct at at = place(i, lane / 16, lane % 4);
+            uint64_t bits = encode(f, matrix[lane % 16 / 4][at.row * columns + at.column]);
+            memcpy(fragments + (size_t)lane * lane_bytes + (size_t)i * size, &bits, size);
+        }
+    }
+    return lane_bytes;
+}
+
+static void check_volta(struct launch_testing *t, const struct volta *v, struct rng *rng) {
+    double a[4][64], b[4][64], c[4][64];
+    unsigned char fa[LANES * 8 + 8], fb[LANES * 8 + 8], fc[LANES * 32 + 8];
+    for (int q = 0; q < 4; q++) {
+        fill(rng, a[q], 32, F16);
+        fill(rng, b[q], 32, F16);
+        fill(rng, c[q], 64, v->c);
+    }
+    size_t bytes_a = LANES * volta_pack(fa, a, 4, F16, v->a);
+    size_t bytes_b = LANES * volta_pack(fb, b, 4, F16, v->b);
+    size_t lane_bytes = volta_pack(fc, c, 8, v->c, v->sum);
+    struct {
+        uint64_t a, b, c;
+    } parameters = {launch_testing_upload(t, fa, bytes_a), launch_testing_upload(t, fb, bytes_b),
+                    launch_testing_upload(t, fc, LANES * lane_bytes)};
+    if (!launch_testing_block_clean(t, v->kernel, LANES, &parameters)) {
+        return;
+    }
+    const unsigned char *got = launch_testing_result(t, parameters.c);
+    for (int n = 0; n < LANES * 8; n++) {
+        int lane = n / 8, q = lane % 16 / 4;
+        struct at at = v->sum(n % 8, lane / 16, lane % 4);
+        double want = c[q][at.row * 8 + at.column];
+        for (int k = 0; k < 4; k++) {
+            want += a[q][at.row * 4 + k] * b[q][at.column * 4 + k];
+        }
+        double value = unpack(got, lane_bytes, lane, n % 8, v->c);
+        if (!(fabs(value - want) <= tolerance(v->c, want))) {
+            TEST_FAIL("%s lane %d element %d: want %.9g, got %.9g", v->kernel, lane, n % 8, want,
+                      value);
+            return;
+        }
+    }
+    EXPECT_INT_EQ(4 * 2 * 8 * 8 * 4, t->counters.flops);
+}
+
+LAUNCH_TEST(tensor, volta_mma_in_all_layouts, TENSOR_PTX) {
+    struct rng rng = rng_create(8);
+    for (size_t n = 0; n < 3 * (sizeof voltas / sizeof *voltas); n++) {
+        check_volta(t, &voltas[n / 3], &rng);
     }
 }
 

@@ -8,6 +8,7 @@
  *     stays    waits in an all-reduce until it is ended
  *     early    rank 1 exits before its all-reduce
  *     trespass rank 1 writes to memory of rank 0 that it was not handed
+ *     pinned   kernels of all ranks write host memory of the same address at the same time
  *     free     says how much device memory is taken
  */
 #include <signal.h>
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,6 +204,37 @@ static void trespass(const struct rank *r) {
     }
 }
 
+/** A page of the same address in all ranks, as programs have that were forked: each its own. */
+static void pin(const struct rank *r) {
+    enum { PAGE = 4096 };
+    char name[32];
+    int *at = (int *)0x100000000000; /* far from where memory is placed by itself */
+    int *page = mmap(at, PAGE, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    if (page != at) {
+        fail("mmap", "the address is taken");
+    }
+    try_cuda("cudaHostRegister", cudaHostRegister(page, PAGE, cudaHostRegisterMapped));
+    cudaStream_t stream = NULL;
+    try_cuda("stream", cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+    launch_fill(page, 10 * r->rank, COUNT, stream);
+    snprintf(name, sizeof name, "launched.%d", r->rank);
+    tell(r, name, "", 1);
+    for (int other = 0; other < r->ranks; other++) {
+        char launched = 0;
+        snprintf(name, sizeof name, "launched.%d", other);
+        hear(r, name, &launched, 1);
+    }
+    try_cuda("cudaStreamSynchronize", cudaStreamSynchronize(stream));
+    for (int i = 0; i < COUNT; i++) {
+        if (page[i] != 10 * r->rank + i) {
+            fail("a page", "another rank's kernel has written it");
+        }
+    }
+    try_cuda("cudaStreamDestroy", cudaStreamDestroy(stream));
+    try_cuda("cudaHostUnregister", cudaHostUnregister(page));
+}
+
 static void stay(const struct rank *r, bool early) {
     ncclComm_t comm = join(r);
     int *d = make_ints(r->rank);
@@ -231,6 +264,8 @@ int main(int argc, char **argv) {
         offer(&r);
     } else if (strcmp(argv[1], "memory") == 0) {
         accept_offer(&r);
+    } else if (strcmp(argv[1], "pinned") == 0) {
+        pin(&r);
     } else if (strcmp(argv[1], "trespass") == 0) {
         trespass(&r);
     } else if (strcmp(argv[1], "stays") == 0 || strcmp(argv[1], "early") == 0) {

@@ -46,6 +46,11 @@ start memory 2
 want 0 0
 want 1 0
 
+start pinned 3
+for n in 0 1 2; do
+    want $n 0
+done
+
 start trespass 2
 want 0 0
 want 1 3 "out of bounds"

@@ -2,8 +2,6 @@
 
 #include <stdlib.h>
 
-#include "common/base/hash.h"
-
 enum { WORD = 4, LEAST_BUCKETS = 64, LEAST_PRUNED = 4096 };
 
 /* Stores of a kernel between two fences tell the same, so their words share it. */
@@ -20,7 +18,7 @@ struct flag {
 
 struct flag_table {
     struct flag **buckets;
-    size_t bucket_count, count;
+    size_t bucket_count, count; /* buckets: a power of two */
     size_t pruned_at;           /* words at which it is worth while to look for old ones */
     struct shared_news *newest; /* or NULL; a user of it */
 };
@@ -67,7 +65,8 @@ static struct shared_news *share(struct flag_table *table, const struct flag_new
 }
 
 static struct flag **place_of(const struct flag_table *table, uint64_t word) {
-    size_t bucket = hash_bytes((const char *)&word, sizeof word) % table->bucket_count;
+    /* Neighbours lie in neighbouring buckets, those of other ranks at the same offset elsewhere. */
+    size_t bucket = (size_t)(word ^ word >> 15 ^ word >> 29) & (table->bucket_count - 1);
     struct flag **link = &table->buckets[bucket];
     while (*link != NULL && (*link)->word != word) {
         link = &(*link)->next;
@@ -125,6 +124,30 @@ void flag_store(struct flag_table **table, uint64_t address, uint32_t bytes,
     }
 }
 
+static bool is_old(const struct shared_news *told, const struct order_clock *clock,
+                   const struct order_clock *reads) {
+    return told == NULL ||
+           (!order_has_news(clock, &told->news.clock) && !order_has_news(reads, &told->news.reads));
+}
+
+bool flag_has_news(const struct flag_table *table, uint64_t address, uint32_t bytes,
+                   const struct order_clock *clock, const struct order_clock *reads) {
+    const struct shared_news *told = NULL; /* of the word before: often the same */
+    if (table == NULL || table->bucket_count == 0 || bytes == 0) {
+        return false;
+    }
+    for (uint64_t word = address / WORD; word <= (address + bytes - 1) / WORD; word++) {
+        const struct flag *flag = *place_of(table, word);
+        if (flag != NULL && flag->told != told) {
+            told = flag->told;
+            if (!is_old(told, clock, reads)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 void flag_look(const struct flag_table *table, uint64_t address, uint32_t bytes,
                struct flag_news *news) {
     if (table == NULL || table->bucket_count == 0 || bytes == 0) {
@@ -136,11 +159,6 @@ void flag_look(const struct flag_table *table, uint64_t address, uint32_t bytes,
             add(news, &flag->told->news);
         }
     }
-}
-
-static bool is_old(const struct flag *flag, const struct order_clock *known) {
-    return flag->told == NULL || (!order_has_news(known, &flag->told->news.clock) &&
-                                  !order_has_news(known, &flag->told->news.reads));
 }
 
 static void drop(struct flag_table *table, struct flag **link) {
@@ -155,7 +173,7 @@ static void drop(struct flag_table *table, struct flag **link) {
 static void drop_old(struct flag_table *table, const struct order_clock *known) {
     for (size_t n = 0; n < table->bucket_count; n++) {
         for (struct flag **link = &table->buckets[n]; *link != NULL;) {
-            if (known == NULL || is_old(*link, known)) {
+            if (known == NULL || is_old((*link)->told, known, known)) {
                 drop(table, link);
             } else {
                 link = &(*link)->next;

@@ -28,6 +28,11 @@ struct flag_news {
 void flag_store(struct flag_table **table, uint64_t address, uint32_t bytes,
                 const struct flag_news *news, bool adds);
 
+/** @return whether a word of an address tells what is in neither of the clocks: quick, as kernels
+ *  that wait look at the same words again and again. */
+bool flag_has_news(const struct flag_table *table, uint64_t address, uint32_t bytes,
+                   const struct order_clock *clock, const struct order_clock *reads);
+
 /** Adds to @p news what the words of an address tell. */
 void flag_look(const struct flag_table *table, uint64_t address, uint32_t bytes,
                struct flag_news *news);

@@ -25,7 +25,7 @@ enum { MOST_KEPT = 64, MOST_KEPT_OF_DEVICES = 1024 };
 
 struct order_piece {
     size_t stream; /* its number */
-    int device;
+    int device, program;
     uint64_t number;
     char *name;
     struct simt_footprint *footprint;
@@ -64,11 +64,20 @@ void order_learn(struct order_clock *clock, const struct order_clock *from) {
 }
 
 bool order_has_news(const struct order_clock *clock, const struct order_clock *from) {
+    size_t both = from->count < clock->count ? from->count : clock->count;
     bool news = false;
-    for (size_t n = 0; !news && n < from->count; n++) {
-        news = from->pieces[n] > known(clock, n);
+    for (size_t n = 0; n < both; n++) {
+        news |= from->pieces[n] > clock->pieces[n];
+    }
+    for (size_t n = both; !news && n < from->count; n++) {
+        news = from->pieces[n] > 0;
     }
     return news;
+}
+
+/* Host memory of several programs has the same addresses. */
+static int program_of(const struct runtime *runtime) {
+    return runtime->selected != NULL ? runtime->selected->number : 0;
 }
 
 static void forget(struct order_piece *piece) {
@@ -92,6 +101,19 @@ void order_waited(struct runtime *runtime, const struct order_clock *clock) {
         }
         *link = piece->next;
         forget(piece);
+    }
+}
+
+void order_end_program(struct runtime *runtime) {
+    int program = program_of(runtime);
+    for (struct order_piece **link = &runtime->order.pieces; *link != NULL;) {
+        struct order_piece *piece = *link;
+        if (piece->program == program) {
+            *link = piece->next;
+            forget(piece);
+        } else {
+            link = &piece->next;
+        }
     }
 }
 
@@ -119,9 +141,10 @@ static void report_host(struct runtime *runtime, const struct order_piece *piece
 
 void order_host_access(struct runtime *runtime, const void *address, uint64_t used, bool writes) {
     bool wrote;
+    int program = program_of(runtime);
     for (const struct order_piece *p = runtime->order.pieces; p != NULL; p = p->next) {
-        if (runtime->order.host_functions == 0 && runtime->pending == cudaSuccess &&
-            meets_host(p, used, writes, &wrote)) {
+        if (p->program == program && runtime->order.host_functions == 0 &&
+            runtime->pending == cudaSuccess && meets_host(p, used, writes, &wrote)) {
             report_host(runtime, p, address, writes, wrote);
             return;
         }
@@ -301,10 +324,12 @@ static void report(struct runtime *runtime, const struct order_piece *first,
 static void compare(struct runtime *runtime, const struct CUstream_st *stream,
                     const struct order_piece *piece) {
     struct simt_meeting meeting;
+    const struct simt_extent devices = simt_memory_window(runtime->memory);
     for (const struct order_piece *p = runtime->order.pieces; p != NULL; p = p->next) {
         bool reads_too = known(&stream->reads, p->stream) < p->number;
+        const struct simt_extent *where = p->program == piece->program ? NULL : &devices;
         if (known(&stream->clock, p->stream) < p->number && runtime->pending == cudaSuccess &&
-            simt_footprint_meets(p->footprint, piece->footprint, reads_too, &meeting)) {
+            simt_footprint_meets(p->footprint, piece->footprint, reads_too, where, &meeting)) {
             report(runtime, p, piece, &meeting);
             return;
         }
@@ -386,14 +411,27 @@ static void fence(struct runtime *runtime, struct CUstream_st *stream, unsigned 
     }
 }
 
+/* By which a flag is known: its address, in host memory that of its program. */
+static uint64_t key_of(const struct runtime *runtime, uint64_t address) {
+    enum { PROGRAM_SHIFT = 56 }; /* above all addresses of a CPU */
+    return simt_memory_is_device(runtime->memory, (const void *)(uintptr_t)address)
+               ? address
+               : address | (uint64_t)program_of(runtime) << PROGRAM_SHIFT;
+}
+
 /* What a look orders: that reads are over at once, all else from the next fence or barrier on. */
 static void look(struct runtime *runtime, struct CUstream_st *stream, unsigned how,
                  uint64_t address, uint32_t bytes) {
     struct flag_news news = {{0}, {0}};
+    bool acquires = (how & SIMT_ORDER_ACQUIRES) != 0;
+    if (!flag_has_news(runtime->order.flags, address, bytes,
+                       acquires ? &stream->clock : &stream->seen, &stream->reads)) {
+        return;
+    }
     flag_look(runtime->order.flags, address, bytes, &news);
     order_learn(&stream->reads, &stream->clock);
     come_after(runtime, &stream->reads, &news.reads);
-    if ((how & SIMT_ORDER_ACQUIRES) != 0) {
+    if (acquires) {
         come_after(runtime, &stream->clock, &news.clock);
     } else {
         order_learn(&stream->seen, &news.clock);
@@ -425,10 +463,10 @@ void order_of_system(struct runtime *runtime, unsigned how, uint64_t address, ui
         fence(runtime, stream, how);
     }
     if ((how & SIMT_ORDER_LOADS) != 0) {
-        look(runtime, stream, how, address, bytes);
+        look(runtime, stream, how, key_of(runtime, address), bytes);
     }
     if ((how & SIMT_ORDER_STORES) != 0) {
-        store(runtime, stream, how, address, bytes);
+        store(runtime, stream, how, key_of(runtime, address), bytes);
     }
 }
 
@@ -448,6 +486,7 @@ void order_end(struct runtime *runtime, struct CUstream_st *stream, const char *
     }
     *piece = (struct order_piece){.stream = stream->number,
                                   .device = stream->device,
+                                  .program = program_of(runtime),
                                   .number = known(&stream->clock, stream->number),
                                   .name = copy,
                                   .footprint = footprint};

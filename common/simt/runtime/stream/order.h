@@ -80,6 +80,9 @@ uint64_t order_peer_bytes(const struct runtime *runtime);
  *  @param how of enum simt_order @param address of `bytes` bytes, for loads and stores */
 void order_of_system(struct runtime *runtime, unsigned how, uint64_t address, uint32_t bytes);
 
+/** Forgets the work of the selected program, which ends. */
+void order_end_program(struct runtime *runtime);
+
 /** Forgets all work. */
 void order_free(struct runtime *runtime);
 
