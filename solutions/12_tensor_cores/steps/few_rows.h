@@ -1,28 +1,53 @@
 /**
  * @file few_rows.h
- * @brief v10's kernel for few rows on Hopper.
+ * @brief v10's kernels for few rows of `in`, as a decoder has them: their time is that of reading
+ *        the weights once.
  */
 #ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_FEW_ROWS_H_
 #define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_FEW_ROWS_H_
 
-#include "labs/12_tensor_cores/tensor_cores.h"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/** The most rows of `in` that it takes. */
-#define GEMM16_FEW_ROWS 256
+/** The most rows that are few. */
+#define GEMM16_FEW_ROWS ((size_t)128)
 
-/** @return whether there is code for this GPU, and it takes the problem. */
+/** A kernel for few rows. */
+struct gemm16_few_shape {
+    size_t rows;    /**< of `in` a block */
+    size_t weights; /**< rows of weight a block */
+    size_t k;       /**< elements of K that a block takes in one step */
+};
+
+/** @return whether gemm16_stream(), gemm16_narrow() and gemm16_few_rows() take the problem: at most
+ *          GEMM16_FEW_ROWS rows, rows of in and weight are whole 16-byte pieces, aligned, no factor
+ *          is transposed, and K is not 0 */
 bool gemm16_few_rows_can(const struct gemm16_problem *problem);
 
+/** By one of the kernels below, from compute capability 8.0 on: the one that should be fastest. */
+MUST_CHECK enum status gemm16_few_rows(const struct gemm16_problem *problem,
+                                       const struct gemm16_gpu *gpu, device_stream stream,
+                                       struct error *error);
+
+/** @return the kernels of gemm16_stream(): weights go from memory straight into registers. */
+const struct gemm16_few_shape *gemm16_stream_shapes(int *count);
+
+/** @return the kernels of gemm16_narrow(): tiles of cp.async with few columns. */
+const struct gemm16_few_shape *gemm16_narrow_shapes(int *count);
+
 /**
- * @param rows of `in` a tile: 8, 16, 32, 64 or 128
- * @param blocks of a cluster, which split K: 1 to 8
+ * From compute capability 8.0 on.
+ *
+ * @param shape index of the kernel
+ * @param blocks that split K, a cluster: 1, or from compute capability 9.0 on 2, 4 or 8
  */
-MUST_CHECK enum status gemm16_few_rows(const struct gemm16_problem *problem, unsigned rows,
-                                       unsigned blocks, device_stream stream, struct error *error);
+MUST_CHECK enum status gemm16_stream(const struct gemm16_problem *problem, int shape,
+                                     unsigned blocks, device_stream stream, struct error *error);
+MUST_CHECK enum status gemm16_narrow(const struct gemm16_problem *problem, int shape,
+                                     unsigned blocks, device_stream stream, struct error *error);
 
 #ifdef __cplusplus
 }

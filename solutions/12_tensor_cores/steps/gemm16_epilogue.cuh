@@ -16,35 +16,27 @@ struct __align__(16) eight {
 };
 
 /*
- * x * Phi(x), to 2e-6, or 3e-7 of x, of COUNT numbers in turns: each multiply-add of one number
- * waits for the one before it. Phi(x) - 1/2 is odd: x times a polynomial of x^2, fitted for |x| <=
- * 5 (minimax), exact at 5 and constant beyond. (erff() has two branches, and a warp usually
+ * x * Phi(x), to 2e-6, or 3e-7 of x. Phi(x) - 1/2 is odd: x times a polynomial of x^2, fitted for
+ * |x| <= 5 (minimax), exact at 5 and constant beyond. (erff() has two branches, and a warp usually
  * executes both; this is 19 operations.)
  */
-template <int COUNT> static __device__ __forceinline__ void gelu(float *x) {
-    constexpr float COEFFICIENTS[13] = {5.143744638e-04f,  -1.541906619e-03f, 1.962302718e-03f,
-                                        -2.857781947e-03f, 6.188446656e-03f,  -1.101588830e-02f,
-                                        1.649395563e-02f,  -2.332345583e-02f, 3.142576665e-02f,
-                                        -4.043456167e-02f, 5.152153224e-02f,  -7.029660046e-02f,
-                                        1.413638145e-01f};
-    float inside[COUNT], u[COUNT], sum[COUNT];
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) {
-        inside[i] = fminf(fmaxf(x[i], -5.0f), 5.0f);
-        u[i] = fmaf(inside[i] * inside[i], 0.08f, -1.0f);
-        sum[i] = COEFFICIENTS[0];
-    }
-#pragma unroll
-    for (int c = 1; c < 13; c++) {
-#pragma unroll
-        for (int i = 0; i < COUNT; i++) {
-            sum[i] = fmaf(sum[i], u[i], COEFFICIENTS[c]);
-        }
-    }
-#pragma unroll
-    for (int i = 0; i < COUNT; i++) {
-        x[i] = fmaf(x[i], inside[i] * sum[i], 0.5f * x[i]);
-    }
+static __device__ __forceinline__ float gelu(float x) {
+    float inside = fminf(fmaxf(x, -5.0f), 5.0f);
+    float u = fmaf(inside * inside, 0.08f, -1.0f);
+    float sum = 5.143744638e-04f;
+    sum = fmaf(sum, u, -1.541906619e-03f);
+    sum = fmaf(sum, u, 1.962302718e-03f);
+    sum = fmaf(sum, u, -2.857781947e-03f);
+    sum = fmaf(sum, u, 6.188446656e-03f);
+    sum = fmaf(sum, u, -1.101588830e-02f);
+    sum = fmaf(sum, u, 1.649395563e-02f);
+    sum = fmaf(sum, u, -2.332345583e-02f);
+    sum = fmaf(sum, u, 3.142576665e-02f);
+    sum = fmaf(sum, u, -4.043456167e-02f);
+    sum = fmaf(sum, u, 5.152153224e-02f);
+    sum = fmaf(sum, u, -7.029660046e-02f);
+    sum = fmaf(sum, u, 1.413638145e-01f);
+    return fmaf(x, inside * sum, 0.5f * x);
 }
 
 /* x / (1 + e^-x). e^-x may be infinite: a quotient by 1e30 then stands for 0. */
@@ -65,12 +57,9 @@ template <int COUNT> static __device__ __forceinline__ void activate(float *x, i
     _Pragma("unroll") for (int i = 0; i < COUNT; i++) { \
         x[i] = (expression);                            \
     }
-    constexpr int TURNS = COUNT < 4 ? COUNT : 4;
     switch (activation) {
     case NN_GELU:
-        _Pragma("unroll") for (int i = 0; i < COUNT; i += TURNS) {
-            gelu<TURNS>(x + i);
-        }
+        EACH(gelu(x[i]));
         break;
     case NN_GELU_TANH:
         EACH(gelu_tanh(x[i]));
@@ -98,10 +87,10 @@ static __device__ __forceinline__ float value_at(const void *values, size_t i, b
 
 /* Up to eight results of row m from column n on, by single elements, for any alignment. */
 template <typename E>
-static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue &f, void *out,
-                                                    float *x, size_t m, size_t n) {
+static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue &f, float *x,
+                                                    size_t m, size_t n) {
     size_t at = m * f.N + n;
-    int count = m < f.M && n < f.N ? (int)(f.N - n < 8 ? f.N - n : 8) : 0;
+    int count = (int)(f.N - n < 8 ? f.N - n : 8);
     for (int i = 0; i < count && f.bias != NULL; i++) {
         x[i] += value_at<E>(f.bias, n + i, f.bias_is_float);
     }
@@ -112,9 +101,9 @@ static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue
             y += value_at<E>(f.residual, at + i, f.residual_is_float);
         }
         if (f.out_is_float) {
-            ((float *)out)[at + i] = y;
+            ((float *)f.out)[at + i] = y;
         } else {
-            store_rounded((E *)out + at + i, y);
+            store_rounded((E *)f.out + at + i, y);
         }
     }
 }
@@ -129,96 +118,57 @@ static __device__ __forceinline__ void read_eight(float *x, const float *from) {
     x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
 }
 
-/* Eight elements of bias or residual as they lie in memory: 16 bytes, or 32 of fp32. */
-struct raw_eight {
-    uint4 low, high;
-};
-
-/* @param values NULL: zeros */
+/* x += eight elements of bias or residual. */
 template <typename E>
-static __device__ __forceinline__ struct raw_eight load_eight(const void *values, size_t at,
-                                                              bool is_float) {
-    struct raw_eight raw = {};
-    if (values != NULL && is_float) {
-        const uint4 *from = (const uint4 *)((const float *)values + at);
-        raw.low = from[0];
-        raw.high = from[1];
-    } else if (values != NULL) {
-        raw.low = *(const uint4 *)((const E *)values + at);
-    }
-    return raw;
-}
-
-/* x += raw */
-template <typename E>
-static __device__ __forceinline__ void add_eight(float *x, const struct raw_eight &raw,
+static __device__ __forceinline__ void add_eight(float *x, const void *values, size_t at,
                                                  bool is_float) {
-    float y[8];
     if (is_float) {
-        unpack(raw.low, y, 0.0f);
-        unpack(raw.high, y + 4, 0.0f);
-    } else {
-        unpack(raw.low, y, E());
-    }
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-        x[i] += y[i];
-    }
-}
-
-/* Eight results at element `at` of out. */
-template <typename E>
-static __device__ __forceinline__ void store_eight(const float *x, void *out, size_t at,
-                                                   bool is_float) {
-    if (is_float) {
-        float4 *to = (float4 *)((float *)out + at);
-        to[0] = make_float4(x[0], x[1], x[2], x[3]);
-        to[1] = make_float4(x[4], x[5], x[6], x[7]);
-    } else {
-        *(uint4 *)((E *)out + at) = pack(x, E());
-    }
-}
-
-/* The residual of eight results of row m from column n on, a multiple of 8; zeros outside. Loaded
-   early, it is there when the sums are. */
-template <typename E>
-static __device__ __forceinline__ struct raw_eight load_residual(const struct gemm16_epilogue &f,
-                                                                 size_t m, size_t n) {
-    bool inside = f.vector && m < f.M && n < f.N;
-    return load_eight<E>(inside ? f.residual : NULL, m * f.N + n, f.residual_is_float);
-}
-
-/* Eight results of row m from column n on, a multiple of 8; stores those inside (M, N). A warp
-   whose results are all outside only fetches the code.
-   @param out instead of f.out */
-template <typename E>
-static __device__ __forceinline__ void epilogue_eight(const struct gemm16_epilogue &f, void *out,
-                                                      const struct raw_eight &residual, float *x,
-                                                      size_t m, size_t n) {
-    if (!f.vector) {
-        epilogue_scalar<E>(f, out, x, m, n);
+        const float4 *from = (const float4 *)((const float *)values + at);
+        float4 low = from[0], high = from[1];
+        x[0] += low.x, x[1] += low.y, x[2] += low.z, x[3] += low.w;
+        x[4] += high.x, x[5] += high.y, x[6] += high.z, x[7] += high.w;
         return;
     }
-    bool inside = m < f.M && n < f.N;
-    if (f.bias != NULL) {
-        add_eight<E>(x, load_eight<E>(inside ? f.bias : NULL, n, f.bias_is_float), f.bias_is_float);
-    }
-    activate<8>(x, f.activation);
-    if (f.residual != NULL) {
-        add_eight<E>(x, residual, f.residual_is_float);
-    }
-    if (inside) {
-        store_eight<E>(x, out, m * f.N + n, f.out_is_float);
+    const struct eight v = *(const struct eight *)((const E *)values + at);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        float2 both = unpack(v.x[i], E());
+        x[2 * i] += both.x;
+        x[2 * i + 1] += both.y;
     }
 }
 
-/* The same, into f.out. */
+/* Eight results of row m from column n on, a multiple of 8; stores those inside (M, N). */
 template <typename E>
 static __device__ __forceinline__ void epilogue_eight(const struct gemm16_epilogue &f, float *x,
                                                       size_t m, size_t n) {
-    if (m < f.M && n < f.N) {
-        epilogue_eight<E>(f, f.out, load_residual<E>(f, m, n), x, m, n);
+    if (m >= f.M || n >= f.N) {
+        return;
     }
+    if (!f.vector) {
+        epilogue_scalar<E>(f, x, m, n);
+        return;
+    }
+    size_t at = m * f.N + n;
+    if (f.bias != NULL) {
+        add_eight<E>(x, f.bias, n, f.bias_is_float);
+    }
+    activate<8>(x, f.activation);
+    if (f.residual != NULL) {
+        add_eight<E>(x, f.residual, at, f.residual_is_float);
+    }
+    if (f.out_is_float) {
+        float4 *to = (float4 *)((float *)f.out + at);
+        to[0] = make_float4(x[0], x[1], x[2], x[3]);
+        to[1] = make_float4(x[4], x[5], x[6], x[7]);
+        return;
+    }
+    struct eight rounded;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        rounded.x[i] = pack(x[2 * i], x[2 * i + 1], E());
+    }
+    *(struct eight *)((E *)f.out + at) = rounded;
 }
 
 #endif

@@ -71,24 +71,6 @@ static struct gemm16_epilogue partial_of(const struct gemm16_problem *p, void *w
     return f;
 }
 
-/* Which epilogue a problem needs. */
-static enum finish finish_of(const struct gemm16_epilogue &f) {
-    if (!f.vector) {
-        return FINISH_ANY;
-    }
-    bool active = f.activation >= 0, residual = f.residual != NULL;
-    if (f.out_is_float) {
-        return active || (residual && !f.residual_is_float) ? FINISH_ANY
-               : residual                                   ? FINISH_FLOAT_RESIDUAL
-                                                            : FINISH_FLOAT;
-    }
-    return residual && active ? FINISH_ANY
-           : residual         ? FINISH_RESIDUAL
-           : active           ? FINISH_ACTIVATION
-           : f.bias != NULL   ? FINISH_BIAS
-                              : FINISH_PLAIN;
-}
-
 template <typename T>
 enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                           size_t splits, unsigned band, void *workspace, device_stream stream,
@@ -102,7 +84,7 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
         enum nn_dtype dtype = T::FLOATS ? NN_F32 : p->dtype;
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
         TRY(describe(&maps.out, dtype, f.out, rows, p->N, 16, T::STORE_COLUMNS, error));
-        if (T::LOADS_RESIDUAL) {
+        if (T::LOADS_RESIDUAL && f.residual != NULL) {
             TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N, 16, T::STORE_COLUMNS,
                          error));
         }

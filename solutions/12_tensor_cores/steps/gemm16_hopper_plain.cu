@@ -17,6 +17,10 @@ enum status launch_finish(enum finish finish, LAUNCH launch) {
         return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_BIAS>());
     case FINISH_ACTIVATION:
         return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_ACTIVATION>());
+    case FINISH_GELU_TANH:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_GELU_TANH>());
+    case FINISH_GELU:
+        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_GELU>());
     case FINISH_RESIDUAL:
         return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_RESIDUAL>());
     case FINISH_FLOAT:
@@ -45,7 +49,7 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
             return launch_hopper<decltype(tile_type)>(p, gpu, splits, band, workspace, stream,
                                                       error);
         };
-        enum finish finish = splits > 1 ? FINISH_FLOAT : finish_of(gemm16_epilogue_of(p));
+        enum finish finish = splits > 1 ? FINISH_FLOAT : gemm16_finish_of(p);
         if (finish == FINISH_ANY) {
             return launch(tile_of_any<E>());
         }
@@ -53,15 +57,13 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
         case 0:
             return launch_finish<E, 256, 1, false, ALONG_M>(finish, launch);
         case 1:
-            return launch_finish<E, 128, 2, true, ALONG_M>(finish, launch);
+            return launch_finish<E, 192, 2, true, ALONG_M>(finish, launch);
         case 2:
-            return launch_finish<E, 192, 1, false, ALONE>(finish, launch);
+            return launch_finish<E, 128, 2, true, ALONE>(finish, launch);
         case 3:
-            return launch_finish<E, 192, 1, true, ALONE>(finish, launch);
-        case 4:
-            return launch_finish<E, 128, 1, false, ALONE>(finish, launch);
+            return launch_finish<E, 192, 1, false, ALONE>(finish, launch);
         default:
-            return launch_finish<E, 96, 1, false, ALONE>(finish, launch);
+            return launch_finish<E, 192, 1, true, ALONE>(finish, launch);
         }
     });
 }

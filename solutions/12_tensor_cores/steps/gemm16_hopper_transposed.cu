@@ -27,18 +27,17 @@ enum status launch_finish(enum finish finish, LAUNCH launch) {
     }
 }
 
-template <typename E, bool IN_TRANSPOSED, bool WEIGHT_TRANSPOSED, typename LAUNCH>
+template <typename E, bool IN_TRANSPOSED, typename LAUNCH>
 enum status launch_tile(int tile, enum finish finish, LAUNCH launch) {
     switch (tile) {
     case 0:
-        return launch_finish<E, 256, 1, false, ALONG_M, IN_TRANSPOSED, WEIGHT_TRANSPOSED>(finish,
-                                                                                          launch);
+        return launch_finish<E, 192, 2, true, ALONG_M, IN_TRANSPOSED, true>(finish, launch);
     case 1:
-        return launch_finish<E, 192, 1, false, ALONE, IN_TRANSPOSED, WEIGHT_TRANSPOSED>(finish,
-                                                                                        launch);
+        return launch_finish<E, 192, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
+    case 2:
+        return launch_finish<E, 128, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
     default:
-        return launch_finish<E, 128, 1, false, ALONE, IN_TRANSPOSED, WEIGHT_TRANSPOSED>(finish,
-                                                                                        launch);
+        return launch_finish<E, 160, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
     }
 }
 
@@ -47,15 +46,17 @@ enum status launch_tile(int tile, enum finish finish, LAUNCH launch) {
 enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                                      int tile, size_t splits, unsigned band, void *workspace,
                                      device_stream stream, struct error *error) {
-    enum finish finish = splits > 1 ? FINISH_FLOAT : finish_of(gemm16_epilogue_of(p));
+    enum finish finish = splits > 1 ? FINISH_FLOAT : gemm16_finish_of(p);
     return for_element(p->dtype, [&](auto type) {
         typedef typename decltype(type)::E E;
         auto launch = [&](auto tile_type) {
             return launch_hopper<decltype(tile_type)>(p, gpu, splits, band, workspace, stream,
                                                       error);
         };
-        return !p->in_is_transposed      ? launch_tile<E, false, true>(tile, finish, launch)
-               : p->weight_is_transposed ? launch_tile<E, true, true>(tile, finish, launch)
-                                         : launch_tile<E, true, false>(tile, finish, launch);
+        if (!p->weight_is_transposed) { /* no product of a backward pass */
+            return launch_finish<E, 192, 1, false, ALONE, true, false>(finish, launch);
+        }
+        return p->in_is_transposed ? launch_tile<E, true>(tile, finish, launch)
+                                   : launch_tile<E, false>(tile, finish, launch);
     });
 }

@@ -45,9 +45,8 @@ bool gemm16_has_whole_pieces(const struct gemm16_problem *problem);
  * @param split_rows at least M
  */
 MUST_CHECK enum status gemm16_split_k_reduce(const struct gemm16_problem *problem,
-                                             const float *partial, size_t splits,
-                                             size_t split_rows, device_stream stream,
-                                             struct error *error);
+                                             const float *partial, size_t splits, size_t split_rows,
+                                             device_stream stream, struct error *error);
 
 /** By mma.sync, from compute capability 8.0 on: any problem that gemm16() takes. */
 MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
@@ -64,13 +63,13 @@ bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16
 /** @return whether it is then the faster one: enough tiles for all multiprocessors. */
 bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
-/** A kernel for Hopper. */
+/** A kernel for Hopper, and its measured times (gemm16_hopper.cu). */
 struct gemm16_hopper_tile {
     size_t rows, columns; /**< of the tiles of a cluster together */
     int blocks;           /**< of a cluster */
     bool pingpong;        /**< ping-pong schedule of the consumer warpgroups, else cooperative */
-    double slowness;      /**< time of a product in it, relative to the best */
-    double epilogue[3];   /**< its time for a tile, in steps of K: plain, residual, activation */
+    double step;          /**< time of a step of K of a tile, us */
+    double epilogue[8];   /**< the rest of a tile's time, us, for each enum finish */
 };
 
 /** @return the kernels for Hopper that there are for such factors. */

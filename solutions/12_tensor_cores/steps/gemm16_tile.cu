@@ -108,7 +108,7 @@ template <bool TRANSPOSED, int SIZE, int THREADS> struct copies {
     const char *from;       /* the thread's first piece of the next step */
     size_t stride, advance; /* bytes to the next of its lines, and to the next step */
     unsigned to, inside;    /* offset in a stage; bit i: line or group i is inside the factor */
-    size_t left;            /* elements of K from its first piece on, those before K's end */
+    unsigned left;          /* elements of K from its first piece on, those before K's end */
 };
 
 /* @param first row or column that the stage begins with, of `size`; k: the first step */
@@ -124,7 +124,7 @@ __device__ __forceinline__ void begin_copies(struct copies<TRANSPOSED, SIZE, THR
     c.stride = C::APART * columns * 2;
     c.advance = TRANSPOSED ? BK * size * 2 : BK * 2;
     c.to = (unsigned)(line * 128 + (piece ^ line % 8) * 16);
-    c.left = k + along_k < k_end ? k_end - k - along_k : 0;
+    c.left = k + along_k < k_end ? (unsigned)(k_end - k - along_k) : 0;
     c.inside = 0;
 #pragma unroll
     for (int i = 0; i < (TRANSPOSED ? C::GROUPS : C::COUNT); i++) {
@@ -133,31 +133,31 @@ __device__ __forceinline__ void begin_copies(struct copies<TRANSPOSED, SIZE, THR
     }
 }
 
-/* Starts the copies of the next step into `stage`. */
-template <bool TRANSPOSED, int SIZE, int THREADS>
+/* Starts a part of the copies of the next step into `stage`: part 0, 1, ... of PARTS. */
+template <int PARTS, bool TRANSPOSED, int SIZE, int THREADS>
 __device__ __forceinline__ void start_copies(struct copies<TRANSPOSED, SIZE, THREADS> &c,
-                                             unsigned stage) {
+                                             unsigned stage, int part) {
     typedef struct copies<TRANSPOSED, SIZE, THREADS> C;
 #pragma unroll
-    for (int group = 0; group < C::GROUPS; group++) {
-        const char *from = c.from + group * BK * 2;
-#pragma unroll
-        for (int i = 0; i < C::COUNT; i++) {
-            bool inside = (c.inside >> (TRANSPOSED ? group : i) & 1) &&
-                          c.left > (size_t)(TRANSPOSED ? i * C::APART : 0);
-            cp_async_zero_fill<16>(stage + c.to + (group * BK + i * C::APART) * 128, from,
-                                   inside ? 16 : 0);
-            from += c.stride;
+    for (int i = 0; i < C::GROUPS * C::COUNT; i++) {
+        int group = i / C::COUNT, line = i % C::COUNT;
+        bool inside = (c.inside >> (TRANSPOSED ? group : line) & 1) &&
+                      c.left > (unsigned)(TRANSPOSED ? line * C::APART : 0);
+        if (i * PARTS / (C::GROUPS * C::COUNT) == part) {
+            cp_async_zero_fill<16>(stage + c.to + (group * BK + line * C::APART) * 128,
+                                   c.from + group * BK * 2 + line * c.stride, inside ? 16 : 0);
         }
     }
-    c.from += c.advance;
-    c.left = c.left > BK ? c.left - BK : 0;
+    if (part == PARTS - 1) {
+        c.from += c.advance;
+        c.left = c.left > BK ? c.left - BK : 0;
+    }
 }
 
 /* Origin of the block's tile, and its range of K. Blocks go down BAND tiles of M before the next of
    N. */
 struct work_tile {
-    size_t m, n, k, k_end;
+    unsigned m, n, k, k_end; /* at most GEMM16_MAX_SIZE and a tile */
 };
 
 template <typename T>
@@ -166,10 +166,10 @@ __device__ __forceinline__ struct work_tile tile_origin(const struct operands &o
     size_t band = tile / (BAND * o.tiles_n), inside = tile % (BAND * o.tiles_n);
     size_t height = min((size_t)BAND, o.tiles_m - band * BAND);
     struct work_tile p;
-    p.m = (band * BAND + inside % height) * T::BM;
-    p.n = inside / height * T::BN;
-    p.k = split * o.split_k;
-    p.k_end = min(o.K, p.k + o.split_k);
+    p.m = (unsigned)((band * BAND + inside % height) * T::BM);
+    p.n = (unsigned)(inside / height * T::BN);
+    p.k = (unsigned)(split * o.split_k);
+    p.k_end = (unsigned)min(o.K, (split + 1) * o.split_k);
     return p;
 }
 
@@ -202,39 +202,59 @@ __global__ void __launch_bounds__(T::THREADS)
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *stages = (E *)shared_bytes;
     const struct work_tile p = tile_origin<T>(o);
-    const E *in = (const E *)o.in + (T::IN_TRANSPOSED ? 0 : p.m * o.K);
-    const E *weight = (const E *)o.weight + (T::WEIGHT_TRANSPOSED ? 0 : p.n * o.K);
-    size_t steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
+    const E *in = (const E *)o.in + (T::IN_TRANSPOSED ? 0 : (size_t)p.m * o.K);
+    const E *weight = (const E *)o.weight + (T::WEIGHT_TRANSPOSED ? 0 : (size_t)p.n * o.K);
+    unsigned steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
     struct copies<T::IN_TRANSPOSED, T::BM, T::THREADS> of_in;
     struct copies<T::WEIGHT_TRANSPOSED, T::BN, T::THREADS> of_weight;
     begin_copies(of_in, o.in, p.m, f.M, o.K, p.k, p.k_end);
     begin_copies(of_weight, o.weight, p.n, f.N, o.K, p.k, p.k_end);
-    auto load = [&](size_t step, int to) {
+    /* A part of a step's copies; those that are no whole pieces all at once. */
+    constexpr int PARTS = BK / 16 - 1;
+    auto load = [&](unsigned step, int to, int part) {
         E *stage = stages + to * T::STAGE;
-        size_t k = p.k + step * BK;
-        if (step < steps && o.vector) {
-            start_copies(of_in, shared_address(stage));
-            start_copies(of_weight, shared_address(stage + T::BM * BK));
-        } else if (step < steps) {
+        size_t k = p.k + (size_t)step * BK;
+        if (step < steps && (T::WHOLE_PIECES || o.vector)) {
+            start_copies<PARTS>(of_in, shared_address(stage), part);
+            start_copies<PARTS>(of_weight, shared_address(stage + T::BM * BK), part);
+        } else if (!T::WHOLE_PIECES && step < steps && part == 0) {
             load_factor<T::IN_TRANSPOSED, T::BM, T::THREADS, T::TRANSPOSED>(
                 stage, in, f.M, p.m, o.K, k, false, words_of<T>(o, f));
             load_factor<T::WEIGHT_TRANSPOSED, T::BN, T::THREADS, T::TRANSPOSED>(
                 stage + T::BM * BK, weight, f.N, p.n, o.K, k, false, words_of<T>(o, f));
         }
-        cp_async_commit();
     };
-    float sums[T::MS][T::NS][4] = {};
+    auto next_has_arrived = [&]() { /* and all have read the stage that is filled next */
+                                    cp_async_commit();
+                                    cp_async_wait<T::STAGES - 2>();
+                                    __syncthreads();
+    };
     for (int step = 0; step < T::STAGES - 1; step++) {
-        load(step, step);
+        for (int part = 0; part < PARTS; part++) {
+            load(step, step, part);
+        }
+        if (step + 1 < T::STAGES - 1) {
+            cp_async_commit();
+        }
     }
-    int at = 0, next = T::STAGES - 1; /* stages to multiply and to fill */
-    for (size_t step = 0; step < steps; step++) {
-        cp_async_wait<T::STAGES - 2>();
-        __syncthreads(); /* this step is there, and the one before it read */
-        load(step + T::STAGES - 1, next);
-        multiply_stage<T>(sums, stages + at * T::STAGE);
-        at = at + 1 == T::STAGES ? 0 : at + 1;
-        next = next + 1 == T::STAGES ? 0 : next + 1;
+    next_has_arrived();
+    struct fragments<T> fragments[2];
+    float sums[T::MS][T::NS][4] = {};
+    if (steps > 0) {
+        load_fragments<T>(fragments[0], stages, 0);
+    }
+    int at = 0, fill = T::STAGES - 1; /* stages to multiply and to fill */
+    for (unsigned step = 0; step < steps; step++) {
+        int next = at + 1 == T::STAGES ? 0 : at + 1;
+        multiply_stage<T>(sums, fragments, stages + at * T::STAGE,
+                          step + 1 < steps ? stages + next * T::STAGE : NULL, next_has_arrived,
+                          [&](int depth) {
+                              if (depth < PARTS) {
+                                  load(step + T::STAGES - 1, fill, depth);
+                              }
+                          });
+        at = next;
+        fill = fill + 1 == T::STAGES ? 0 : fill + 1;
     }
     cp_async_wait<0>();
     __syncthreads();
@@ -324,17 +344,21 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
     return status;
 }
 
-/* The largest tile of which every multiprocessor gets one. */
+/* The largest tile of which every multiprocessor gets one; the smallest where rows are no whole
+   pieces. */
 template <typename E>
 enum status choose_plain(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                          void *workspace, device_stream stream, struct error *error) {
-    typedef tile<E, 128, 256, 2, 4, 3> largest;
-    typedef tile<E, 128, 128, 2, 4, 3> large;
+    typedef tile<E, 128, 256, 2, 4, 3, false, false, true> largest;
+    typedef tile<E, 128, 128, 2, 4, 3, false, false, true> large;
     typedef tile<E, 64, 64, 2, 2, 3> small;
     typedef tile<E, 16, 64, 1, 4, 4> flat;
     size_t wave = (size_t)gpu->multiprocessors;
     if (p->M <= 16) {
         return launch<flat>(p, gpu, workspace, stream, error);
+    }
+    if (!gemm16_has_whole_pieces(p)) {
+        return launch<small>(p, gpu, workspace, stream, error);
     }
     if (largest::BYTES <= gpu->shared_bytes && p->M / 128 * (p->N / 256) >= 2 * wave) {
         return launch<largest>(p, gpu, workspace, stream, error);

@@ -41,21 +41,24 @@ __device__ __forceinline__ void copy_tile(E *to, const void *factor, size_t row,
 template <typename T>
 __global__ void __launch_bounds__(T::THREADS)
     gemm16_ldmatrix(const struct gemm16_problem p, unsigned tiles_n,
-                    const struct gemm16_epilogue f) {
+                    const struct gemm16_epilogue epilogue) {
     typedef typename T::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *stage = (E *)shared_bytes;
     size_t m0 = (size_t)(blockIdx.x / tiles_n) * T::BM, n0 = (size_t)(blockIdx.x % tiles_n) * T::BN;
+    struct fragments<T> f[2];
     float sums[T::MS][T::NS][4] = {};
     for (size_t k = 0; k < p.K; k += BK) {
         copy_tile<T::BM, T::THREADS>(stage, p.in, m0, p.M, k, p.K);
         copy_tile<T::BN, T::THREADS>(stage + T::BM * BK, p.weight, n0, p.N, k, p.K);
         __syncthreads();
-        multiply_stage<T>(sums, stage);
+        load_fragments<T>(f[0], stage, 0);
+        multiply_stage<T>(
+            sums, f, stage, NULL, []() {}, [](int) {});
         __syncthreads();
     }
     for_each_eight<T>(shared_bytes, sums, m0, n0,
-                      [&](float *x, size_t m, size_t n) { epilogue_eight<E>(f, x, m, n); });
+                      [&](float *x, size_t m, size_t n) { epilogue_eight<E>(epilogue, x, m, n); });
 }
 
 } // namespace

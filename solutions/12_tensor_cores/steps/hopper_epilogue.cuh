@@ -62,6 +62,61 @@ __device__ __forceinline__ float2 bias_of(const struct bias_pair &pair, bool is_
     return unpack(low, typename T::E());
 }
 
+__device__ __forceinline__ float power_of_two(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* 1 / (1 + 2^t), to 4e-7 of it. */
+__device__ __forceinline__ float logistic(float t) {
+    return reciprocal(1.0f + power_of_two(t));
+}
+
+/* x Phi(x), to 4e-7: Phi(-a) = e^(-a^2 / 2) / 2 times a polynomial of t = 1 / (1 + 0.3275911 a /
+   sqrt(2)), a = |x| (Hastings; Abramowitz and Stegun 7.1.26). 14 operations, of them two of the
+   special function unit, beside 21 of gelu(). */
+__device__ __forceinline__ float gelu_by_powers(float x) {
+    float a = fminf(fabsf(x), 1e18f); /* an infinite x remains */
+    float t = reciprocal(fmaf(0.23164190f, a, 1.0f));
+    float sum = fmaf(0.5307027145f, t, -0.7265760135f);
+    sum = fmaf(sum, t, 0.7107068705f);
+    sum = fmaf(sum, t, -0.142248368f);
+    sum = fmaf(sum, t, 0.1274147960f);
+    float other = sum * t * power_of_two(-0.72134752f * a * a); /* Phi(-a) */
+    return fmaf(-a, other, fmaxf(x, 0.0f));
+}
+
+/* COUNT numbers. */
+template <int COUNT> __device__ __forceinline__ void activate_quickly(float *x, int activation) {
+    constexpr float LOG2E = 1.4426950408889634f;
+    constexpr float TANH = -2.0f * 0.79788456080286536f * LOG2E; /* -2 sqrt(2 / pi) log2(e) */
+    if (activation == NN_GELU_TANH) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] *= logistic(x[i] * fmaf(0.044715f * TANH, x[i] * x[i], TANH));
+        }
+    } else if (activation == NN_GELU) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] = gelu_by_powers(x[i]);
+        }
+    } else if (activation == NN_SILU) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] *= logistic(-LOG2E * x[i]);
+        }
+    } else {
+        activate<COUNT>(x, activation);
+    }
+}
+
 /* The address that this lane passes to ldmatrix and stmatrix for columns 16 q to 16 q + 15 of a
    16-bit store tile: a row of one of four 8 x 8 matrices, in the TMA's swizzle. */
 template <typename T> __device__ __forceinline__ unsigned matrix_at(unsigned store_tile, int q) {
@@ -116,7 +171,7 @@ __device__ __forceinline__ void begin_epilogue(const struct hopper_maps &maps, u
 /* A part of 16-bit results, from a lane's sums x, into its store tile. */
 template <typename T>
 __device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &bias,
-                                              const struct gemm16_epilogue &f,
+                                              const struct gemm16_epilogue &f, bool adds_residual,
                                               unsigned store_tile) {
     typedef typename T::E E;
     constexpr int COUNT = T::STORE_COLUMNS / 2;
@@ -126,13 +181,17 @@ __device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &
         x[4 * j] += both.x, x[4 * j + 1] += both.y;
         x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
     }
-    if (T::FINISH == FINISH_ACTIVATION) {
-        activate<COUNT>(x, f.activation);
+    if constexpr (T::FINISH == FINISH_ACTIVATION) {
+        activate_quickly<COUNT>(x, f.activation);
+    } else if constexpr (T::FINISH == FINISH_GELU_TANH) {
+        activate_quickly<COUNT>(x, NN_GELU_TANH);
+    } else if constexpr (T::FINISH == FINISH_GELU) {
+        activate_quickly<COUNT>(x, NN_GELU);
     }
 #pragma unroll
     for (int q = 0; q < COUNT / 8; q++) {
         float *y = x + 8 * q;
-        if (T::LOADS_RESIDUAL) {
+        if (adds_residual) {
             const struct fragment residual = ldmatrix_x4(matrix_at<T>(store_tile, q));
 #pragma unroll
             for (int i = 0; i < 4; i++) {
@@ -179,6 +238,11 @@ template <typename T> struct hopper_epilogue {
         T::FINISH == FINISH_ACTIVATION || T::ATOMS * T::BN >= 384 ? 1 : T::BN / T::STORE_COLUMNS;
     struct bias_pair bias[BIASES];
 
+    /* Whether there is a residual. */
+    __device__ __forceinline__ bool adds_residual() const {
+        return T::LOADS_RESIDUAL && (T::FINISH != FINISH_ACTIVATION || f.residual != NULL);
+    }
+
     /* Lane 0: starts loading a part of the residual into its slot. */
     __device__ __forceinline__ void load_part(int row, int column, int part) {
         int2 at = part_origin<T>(row, column, part);
@@ -196,7 +260,7 @@ template <typename T> struct hopper_epilogue {
             }
         }
         if constexpr (T::LOADS_RESIDUAL) {
-            if (threadIdx.x % 32 == 0) {
+            if (threadIdx.x % 32 == 0 && adds_residual()) {
                 tma_store_wait_read<0>();
 #pragma unroll
                 for (int part = 0; part < T::PARTS; part++) {
@@ -218,19 +282,19 @@ template <typename T> struct hopper_epilogue {
                                                int out_row, int column, int part) {
         unsigned slot = part % T::SLOTS;
         unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
-        if (T::LOADS_RESIDUAL) {
+        if (adds_residual()) {
             mbarrier_wait(ready + slot * 8, parity >> slot & 1);
             parity ^= 1u << slot;
         } else if (part == 0) { /* lane 0: the TMA has read this store tile */
             tma_store_wait_read<0>();
         } else {
-            tma_store_wait_read<1>();
+            tma_store_wait_read<T::SLOTS - 1>();
         }
         __syncwarp();
         if constexpr (T::FLOATS) {
             write_floats<T>(x, part_bias, f, store_tile);
         } else {
-            write_rounded<T>(x, part_bias, f, shared_address(store_tile));
+            write_rounded<T>(x, part_bias, f, adds_residual(), shared_address(store_tile));
         }
         fence_proxy_async();
         __syncwarp();
@@ -238,7 +302,7 @@ template <typename T> struct hopper_epilogue {
             int2 at = part_origin<T>(out_row, column, part);
             tma_store_2d(&maps.out, at.y, at.x, shared_address(store_tile));
             int next = part - 1 + T::SLOTS;
-            if (T::LOADS_RESIDUAL && part > 0 && next < T::PARTS) {
+            if (adds_residual() && part > 0 && next < T::PARTS) {
                 tma_store_wait_read<1>(); /* the part before has left */
                 load_part(row, column, next);
             }

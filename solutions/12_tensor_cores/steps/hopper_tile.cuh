@@ -28,6 +28,7 @@
 
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
+#include "solutions/12_tensor_cores/steps/hopper_kernels.h"
 #include "solutions/12_tensor_cores/steps/tensor_map.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -52,20 +53,6 @@ constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the ba
    side and share rows of `in`. */
 enum pair { ALONE, ALONG_M, ALONG_N };
 
-/* The epilogues that kernels are compiled for: results as they are, with a bias, with a bias and an
-   activation, with bias and residual; then fp32 results, and those with an fp32 residual.
-   FINISH_ANY does everything else, and rows of out that are no whole 16-byte pieces. */
-enum finish {
-    FINISH_PLAIN,
-    FINISH_BIAS,
-    FINISH_ACTIVATION,
-    FINISH_RESIDUAL,
-    FINISH_FLOAT,
-    FINISH_FLOAT_RESIDUAL,
-    FINISH_ANY,
-    FINISHES
-};
-
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
    the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed.
 
@@ -84,26 +71,25 @@ struct hopper_tile {
     static constexpr enum finish FINISH = FINISH_;
     static constexpr int BLOCKS = PAIR == ALONE ? 1 : 2; /* of a cluster */
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
-    static constexpr bool LOADS_RESIDUAL =
-        FINISH == FINISH_RESIDUAL || FINISH == FINISH_FLOAT_RESIDUAL;
+    static constexpr bool LOADS_RESIDUAL = FINISH == FINISH_RESIDUAL ||
+                                           FINISH == FINISH_FLOAT_RESIDUAL ||
+                                           FINISH == FINISH_ACTIVATION; /* if there is one */
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY;
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     static constexpr int STORE_COLUMNS = !FLOATS && BN % 64 == 0 ? 64 : 32;
     static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * (FLOATS ? 4 : 2);
     static constexpr int PARTS = ATOMS * BN / STORE_COLUMNS;
-    static constexpr int SLOTS = FINISH == FINISH_ANY                 ? 0
-                                 : !LOADS_RESIDUAL || PARTS % 12 == 2 ? 2
-                                 : PARTS % 4 == 0                     ? 4
-                                                                      : 3;
-    static_assert(PARTS % (LOADS_RESIDUAL ? SLOTS : 1) == 0,
-                  "each tile begins with the first slot");
+    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : 2;
+    static constexpr int SLOTS = PARTS < MOST_SLOTS ? PARTS : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
-    static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
+    static constexpr int BOXES =
+        (BN + BK - 1) / BK; /* of weight, transposed: the last may be half used */
+    static constexpr unsigned IN = BM * BK * 2, STAGE_COLUMNS = WEIGHT_TRANSPOSED ? BOXES * BK : BN;
+    static constexpr unsigned WEIGHT = STAGE_COLUMNS * BK * 2, STAGE = IN + WEIGHT;
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
-    static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole boxes");
 };
 
 /* What a launch works on. */
@@ -225,8 +211,8 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
             mbarrier_arrive_expect_tx(barrier, T::STAGE);
             copy_factor<T::IN_TRANSPOSED, T::BM, T::PAIR == ALONG_N>(to, &maps.in, at.x, k, rank,
                                                                      barrier);
-            copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
-                                                                         at.y, k, rank, barrier);
+            copy_factor<T::WEIGHT_TRANSPOSED, T::STAGE_COLUMNS, T::PAIR == ALONG_M>(
+                to + T::IN, &maps.weight, at.y, k, rank, barrier);
             advance<T>(r);
         }
     }

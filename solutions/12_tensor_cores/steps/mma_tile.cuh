@@ -28,12 +28,14 @@ namespace {
 constexpr int BK = 64;    /* elements of K a step */
 constexpr int PIECES = 8; /* of 16 bytes, a row of a step */
 
-/* Sizes: results of a block, warps, and steps in shared memory; and which factors are transposed.
+/* Sizes: results of a block, warps, and steps in shared memory; which factors are transposed; and
+   whether rows of both are always whole 16-byte pieces, aligned: code for others costs registers.
  */
 template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_,
-          bool IN_TRANSPOSED_ = false, bool WEIGHT_TRANSPOSED_ = false>
+          bool IN_TRANSPOSED_ = false, bool WEIGHT_TRANSPOSED_ = false, bool WHOLE_PIECES_ = false>
 struct tile {
     typedef E_ E;
+    static constexpr bool WHOLE_PIECES = WHOLE_PIECES_;
     static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
     static constexpr bool TRANSPOSED = IN_TRANSPOSED || WEIGHT_TRANSPOSED;
     static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
@@ -106,26 +108,36 @@ template <typename T>
 __device__ __forceinline__ void multiply_fragments(float (*sums)[T::NS][4],
                                                    const struct fragments<T> &f) {
 #pragma unroll
-    for (int m = 0; m < T::MS; m++) {
+    for (int n = 0; n < T::NS; n++) {
 #pragma unroll
-        for (int n = 0; n < T::NS; n++) {
+        for (int i = 0; i < T::MS; i++) {
+            int m = n / 2 % 2 == 0 ? i : T::MS - 1 - i; /* forwards and backwards in turn */
             mma_m16n8k16(sums[m][n], f.a[m], f.b[n / 2].x[n % 2 * 2], f.b[n / 2].x[n % 2 * 2 + 1],
                          typename T::E());
         }
     }
 }
 
-/* sums += the warp's products of one stage. The next depth is loaded while one is multiplied. */
-template <typename T>
-__device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4],
-                                               const typename T::E *stage) {
-    struct fragments<T> f[2];
-    load_fragments<T>(f[0], stage, 0);
+/* sums += the warp's products of one stage, of which f[0] holds the first depth. The next depth is
+   loaded while one is multiplied, and during the last one the first depth of the stage `next`,
+   unless that is NULL. ready() is called before `next` is read, each(depth) at every depth. */
+template <typename T, typename READY, typename EACH>
+__device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], struct fragments<T> *f,
+                                               const typename T::E *stage,
+                                               const typename T::E *next, READY ready, EACH each) {
+    constexpr int DEPTHS = BK / 16;
 #pragma unroll
-    for (int depth = 0; depth < BK / 16; depth++) {
-        if (depth + 1 < BK / 16) {
-            load_fragments<T>(f[(depth + 1) % 2], stage, depth + 1);
+    for (int depth = 0; depth < DEPTHS; depth++) {
+        bool last = depth + 1 == DEPTHS;
+        if (last) {
+            ready();
         }
+        if (!last) {
+            load_fragments<T>(f[(depth + 1) % 2], stage, depth + 1);
+        } else if (next != NULL) {
+            load_fragments<T>(f[0], next, 0);
+        }
+        each(depth);
         multiply_fragments<T>(sums, f[depth % 2]);
     }
 }

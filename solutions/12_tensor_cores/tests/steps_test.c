@@ -1,39 +1,27 @@
-/* Each step of the ladder, and each of v10's kernels whichever it would choose, against sums in
- * double; on simt under full checks. gemm16_test has many more shapes for what gemm16() chooses. */
+/* Each step of the ladder, and each of v10's kernels for few rows, against sums in double; on simt
+ * under full checks. gemm16_test has many more shapes for what gemm16() chooses. */
 #include <string.h>
 
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "labs/12_tensor_cores/problem/problem.h"
 #include "solutions/12_tensor_cores/steps/few_rows.h"
-#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Few multiprocessors: each cluster has several tiles. */
-enum { MULTIPROCESSORS = 4 };
-
-/* What runs: a step of the ladder; or one of v10's kernels. */
+/* What runs: a step of the ladder; or one of v10's kernels for few rows. */
 struct way {
-    gemm16_function *step;
     const char *name;
-    int tile; /* of gemm16_hopper_tiles(); -1: few rows */
-    size_t splits;
-    unsigned few_rows, blocks;
+    gemm16_function *step;
+    enum status (*few_rows)(const struct gemm16_problem *problem, int shape, unsigned blocks,
+                            device_stream stream, struct error *error);
+    int shape;
+    unsigned blocks;
 };
 
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
-    struct device_properties found;
-    TRY(device_properties(&found, error));
-    const struct gemm16_gpu gpu = {found.code / 10, MULTIPROCESSORS, found.shared_bytes};
-    if (way->step != NULL) {
-        return way->step(&data->problem, data->workspace, NULL, error);
-    }
-    if (way->tile < 0) {
-        return gemm16_few_rows(&data->problem, way->few_rows, way->blocks, NULL, error);
-    }
-    return gemm16_hopper(&data->problem, &gpu, way->tile, way->splits, data->workspace, NULL,
-                         error);
+    return way->step != NULL ? way->step(&data->problem, data->workspace, NULL, error)
+                             : way->few_rows(&data->problem, way->shape, way->blocks, NULL, error);
 }
 
 static void check(const struct gemm16_case *c, const struct way *way) {
@@ -51,9 +39,9 @@ static void check(const struct gemm16_case *c, const struct way *way) {
         status = gemm16_data_check(&data, wrong, sizeof wrong, &error);
     }
     if (status != STATUS_OK || wrong[0] != '\0') {
-        TEST_FAIL("%s, tile %d, %zux%zux%zu, %s to %s: %s", way->name, way->tile, c->M, c->N, c->K,
-                  nn_dtype_name(c->dtype), nn_dtype_name(c->out_dtype),
-                  status == STATUS_OK ? wrong : error.message);
+        TEST_FAIL("%s %d of %u blocks, %zux%zux%zu, %s to %s: %s", way->name, way->shape,
+                  way->blocks, c->M, c->N, c->K, nn_dtype_name(c->dtype),
+                  nn_dtype_name(c->out_dtype), status == STATUS_OK ? wrong : error.message);
     }
     gemm16_data_free(&data);
 }
@@ -82,29 +70,34 @@ static const struct gemm16_case step_cases[] = {
     {.M = 0, .N = 7, .K = 8},
 };
 
+/* The least code that each step needs; 91: that of a Hopper GPU alone. */
+static bool has_code(size_t step, int code) {
+    static const int needs[] = {0, 80, 80, 80, 90, 91, 91, 91, 91, 80};
+    return needs[step] == 91 ? code / 10 == 9 : code >= needs[step];
+}
+
 C_TEST(steps, each_equals_the_oracle) {
     size_t count;
     const struct gemm16_step *steps = gemm16_ladder(&count);
-    EXPECT_INT_EQ(10, count);
     int code = code_of_gpu();
-    for (size_t i = 0; code >= 90 && i < count; i++) {
-        for (size_t n = 0; n < COUNT(step_cases); n++) {
-            const struct way way = {.step = steps[i].run, .name = steps[i].name};
+    EXPECT_INT_EQ(10, count);
+    for (size_t i = 0; code >= 80 && i < count; i++) {
+        for (size_t n = 0; has_code(i, code) && n < COUNT(step_cases); n++) {
             struct gemm16_case c = step_cases[n];
             c.dtype = (i + n) % 2 == 0 ? NN_BF16 : NN_F16;
             c.out_dtype = n == 2 ? NN_F32 : c.dtype;
+            const struct way way = {.name = steps[i].name, .step = steps[i].run};
             check(&c, &way);
         }
     }
-    if (code < 90) {
-        TEST_SKIP("needs a Hopper GPU");
+    if (code > 0 && code < 80) {
+        TEST_SKIP("needs a GPU since Ampere");
     }
 }
 
 /* With one line, and nothing done. */
 C_TEST(steps, say_what_GPU_they_need) {
     const struct gemm16_case c = {.M = 8, .N = 8, .K = 8, .dtype = NN_F16, .out_dtype = NN_F16};
-    static const int needs[10] = {0, 80, 80, 80, 90, 91, 91, 91, 91, 80};
     struct gemm16_data data = {0};
     size_t count;
     const struct gemm16_step *steps = gemm16_ladder(&count);
@@ -116,7 +109,7 @@ C_TEST(steps, say_what_GPU_they_need) {
     for (size_t i = 0; i < count; i++) {
         struct error error = {0};
         enum status status = steps[i].run(&data.problem, data.workspace, NULL, &error);
-        bool has = code >= needs[i] || (needs[i] == 91 && code / 10 == 9);
+        bool has = has_code(i, code);
         if (status != (has ? STATUS_OK : STATUS_UNSUPPORTED)) {
             TEST_FAIL("%s on code for %d: %s", steps[i].name, code, error.message);
         }
@@ -128,73 +121,38 @@ C_TEST(steps, say_what_GPU_they_need) {
     gemm16_data_free(&data);
 }
 
-/* Several tiles a cluster, edges in all directions, more steps of K than a ring has stages. */
-C_TEST(steps, each_tile_of_v10_equals_the_oracle) {
-    static const struct gemm16_case cases[] = {
-        {.M = 300, .N = 264, .K = 72, .bias = true, .activate = true},
-        {.M = 129, .N = 520, .K = 136, .residual = true},
-        {.M = 40, .N = 72, .K = 968, .bias = true, .bias_is_float = true},
-    };
-    struct gemm16_problem plain = {0};
-    int count = 0;
-    (void)gemm16_hopper_tiles(&plain, &count);
-    if (code_of_gpu() / 10 != 9) {
-        TEST_SKIP("needs a Hopper GPU");
-    }
-    for (int tile = 0; tile < count; tile++) {
-        for (size_t n = 0; n < COUNT(cases); n++) {
-            struct gemm16_case c = cases[n];
-            const struct way way = {.name = "plain", .tile = tile, .splits = n == 2 ? 3 : 1};
-            c.dtype = ((size_t)tile + n) % 2 == 0 ? NN_F16 : NN_BF16;
-            c.out_dtype = n == 2 && tile % 2 == 0 ? NN_F32 : c.dtype;
-            check(&c, &way);
-        }
-    }
-}
-
-C_TEST(steps, each_tile_of_transposed_factors) {
-    struct gemm16_problem transposed = {.in_is_transposed = true};
-    int count = 0;
-    (void)gemm16_hopper_tiles(&transposed, &count);
-    if (code_of_gpu() / 10 != 9) {
-        TEST_SKIP("needs a Hopper GPU");
-    }
-    for (int n = 0; n < 3 * count; n++) {
-        const struct gemm16_case c = {.M = 136,
-                                      .N = 200,
-                                      .K = 328,
-                                      .dtype = n % 2 == 0 ? NN_BF16 : NN_F16,
-                                      .out_dtype = NN_F32,
-                                      .residual = true,
-                                      .residual_is_float = true,
-                                      .in_place = true,
-                                      .in_is_transposed = n % 3 != 1,
-                                      .weight_is_transposed = n % 3 > 0};
-        const struct way way = {.name = "transposed", .tile = n / 3, .splits = n % 2 == 0 ? 1 : 3};
+/* A kernel with clusters of 1, 2, 4 or 8 blocks, of which some have no part of K. */
+static void check_few_rows(struct way way, const struct gemm16_few_shape *shape) {
+    for (way.blocks = 1; way.blocks <= 8; way.blocks *= 2) {
+        const struct gemm16_case c = {.M = way.blocks == 2 ? 1 : shape->rows + 3,
+                                      .N = way.blocks == 8 ? 35 : 136,
+                                      .K = way.blocks == 4 ? 200 : 1032,
+                                      .dtype = way.blocks % 4 == 0 ? NN_BF16 : NN_F16,
+                                      .out_dtype = way.blocks == 8   ? NN_F32
+                                                   : way.blocks == 4 ? NN_BF16
+                                                                     : NN_F16,
+                                      .bias = true,
+                                      .bias_is_float = way.blocks == 1,
+                                      .activate = way.blocks > 2,
+                                      .f = NN_GELU,
+                                      .residual = way.blocks == 2};
         check(&c, &way);
     }
 }
 
-/* Clusters of which blocks have no part of K, too. */
-C_TEST(steps, few_rows_of_each_size) {
-    if (code_of_gpu() / 10 != 9) {
-        TEST_SKIP("needs a Hopper GPU");
+C_TEST(steps, few_rows_by_each_kernel) {
+    int count;
+    const struct gemm16_few_shape *shapes = gemm16_stream_shapes(&count);
+    if (code_of_gpu() < 90) {
+        TEST_SKIP("needs clusters, of a GPU since Hopper");
     }
-    static const unsigned rows[] = {8, 16, 32, 64, 128};
-    for (size_t i = 0; i < COUNT(rows); i++) {
-        for (unsigned blocks = 1; blocks <= 8; blocks *= 2) {
-            const struct gemm16_case c = {.M = rows[i] - 3,
-                                          .N = 136,
-                                          .K = blocks == 4 ? 200 : 1032,
-                                          .dtype = blocks % 4 == 0 ? NN_BF16 : NN_F16,
-                                          .out_dtype = blocks == 8   ? NN_F32
-                                                       : blocks == 4 ? NN_BF16
-                                                                     : NN_F16,
-                                          .bias = true,
-                                          .residual = blocks == 2};
-            const struct way way = {
-                .name = "few rows", .tile = -1, .few_rows = rows[i], .blocks = blocks};
-            check(&c, &way);
-        }
+    for (int i = 0; i < count; i++) {
+        check_few_rows((struct way){.name = "stream", .few_rows = gemm16_stream, .shape = i},
+                       &shapes[i]);
+    }
+    shapes = gemm16_narrow_shapes(&count);
+    for (int i = 0; i < count; i++) {
+        check_few_rows((struct way){.name = "narrow", .few_rows = gemm16_narrow, .shape = i},
+                       &shapes[i]);
     }
 }
