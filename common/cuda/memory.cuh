@@ -22,10 +22,4 @@ static __device__ __forceinline__ uint4 load_no_allocate(const void *from) {
     return x;
 }
 
-/* Asks L2 for the sector of an address of global memory (prefetch.global.L2); nothing waits for it.
- */
-static __device__ __forceinline__ void prefetch_l2(const void *from) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-}
-
 #endif

@@ -32,7 +32,7 @@ struct factor_maps {
 template <typename T>
 __global__ void __launch_bounds__(T::THREADS)
     gemm16_tma(const __grid_constant__ struct factor_maps maps, unsigned steps, unsigned tiles_n,
-               const struct gemm16_epilogue f) {
+               const struct gemm16_epilogue epilogue) {
 #if __CUDA_ARCH__ >= 900
     typedef typename T::E E;
     constexpr unsigned BYTES = T::STAGE * sizeof(E);
@@ -64,6 +64,7 @@ __global__ void __launch_bounds__(T::THREADS)
          step++) {
         start(step);
     }
+    struct fragments<T> f[2];
     float sums[T::MS][T::NS][4] = {};
     for (unsigned step = 0; step < steps; step++) {
         unsigned stage = step % T::STAGES;
@@ -72,7 +73,10 @@ __global__ void __launch_bounds__(T::THREADS)
         }
         __syncwarp();
         mbarrier_wait(shared_address(&full[stage]), step / T::STAGES % 2);
-        multiply_stage<T>(sums, (const E *)(shared_bytes + stage * BYTES));
+        const E *at = (const E *)(shared_bytes + stage * BYTES);
+        load_fragments<T>(f[0], at, 0);
+        multiply_stage<T>(
+            sums, f, at, NULL, []() {}, [](int) {});
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
             mbarrier_arrive(shared_address(&empty[stage]));
@@ -80,7 +84,7 @@ __global__ void __launch_bounds__(T::THREADS)
     }
     __syncthreads();
     for_each_eight<T>(shared_bytes, sums, (size_t)m0, (size_t)n0,
-                      [&](float *x, size_t m, size_t n) { epilogue_eight<E>(f, x, m, n); });
+                      [&](float *x, size_t m, size_t n) { epilogue_eight<E>(epilogue, x, m, n); });
 #endif
 }
 
