@@ -46,23 +46,23 @@ static enum form form_of(const struct gemm16_problem *p) {
 
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
     static const struct gemm16_hopper_tile forward[] = {
-        {256, 256, 2, false, 0.795, {0.10, 0.81, 5.25, 3.21, 1.89, 2.96, 2.54, 2.86}},
-        {256, 192, 2, true, 0.582, {0.11, 0.46, 5.27, 2.78, 1.56, 2.36, 2.47, 2.95}},
-        {128, 128, 1, true, 0.396, {0.86, 0.95, 3.21, 2.13, 1.39, 1.92, 1.95, 2.03}},
-        {128, 192, 1, false, 0.576, {0.98, 0.87, 4.79, 2.78, 1.96, 2.76, 2.74, 2.88}},
-        {64, 192, 1, true, 0.341, {0.61, 0.90, 2.72, 1.90, 1.14, 1.54, 1.42, 1.72}},
+        {256, 256, 2, false, 0.767, {0.31, 0.68, 4.54, 3.06, 1.86, 2.92, 1.72, 2.15}},
+        {256, 192, 2, true, 0.560, {0.30, 0.63, 4.53, 2.80, 1.65, 2.45, 1.37, 2.37}},
+        {128, 128, 1, true, 0.387, {0.82, 0.91, 2.95, 2.03, 1.28, 1.82, 1.38, 1.82}},
+        {128, 192, 1, false, 0.555, {0.98, 1.08, 4.01, 2.83, 1.90, 2.70, 2.12, 2.27}},
+        {64, 192, 1, true, 0.331, {0.68, 0.79, 2.67, 1.94, 1.30, 1.70, 1.23, 1.52}},
     };
     static const struct gemm16_hopper_tile input_gradient[] = {
-        {256, 192, 2, true, 0.546, {0.56, 0.56, 0.56, 1.76, 1.36, 2.16, 0.56, 0.56}},
-        {128, 192, 1, false, 0.535, {1.08, 1.08, 1.08, 2.28, 1.88, 2.68, 1.08, 1.08}},
-        {128, 128, 1, false, 0.350, {1.13, 1.13, 1.13, 1.93, 1.66, 2.19, 1.13, 1.13}},
-        {128, 160, 1, false, 0.417, {0.75, 0.75, 0.75, 1.75, 1.42, 2.08, 0.75, 0.75}},
+        {256, 192, 2, true, 0.545, {0.57, 0.57, 0.57, 1.77, 1.37, 2.17, 0.57, 0.57}},
+        {128, 192, 1, false, 0.527, {1.06, 1.06, 1.06, 2.26, 1.86, 2.66, 1.06, 1.06}},
+        {128, 128, 1, false, 0.361, {1.05, 1.05, 1.05, 1.85, 1.58, 2.12, 1.05, 1.05}},
+        {64, 192, 1, true, 0.303, {0.65, 0.65, 0.65, 1.25, 1.05, 1.45, 0.65, 0.65}},
     };
     static const struct gemm16_hopper_tile weight_gradient[] = {
-        {256, 192, 2, true, 0.500, {0.90, 0.90, 0.90, 2.10, 1.70, 2.50, 0.90, 0.90}},
-        {128, 192, 1, false, 0.540, {0.78, 0.78, 0.78, 1.98, 0.78, 2.20, 0.78, 0.78}},
-        {128, 128, 1, false, 0.379, {1.31, 1.31, 1.31, 2.11, 1.31, 1.63, 1.31, 1.31}},
-        {128, 160, 1, false, 0.417, {0.75, 0.75, 0.75, 1.75, 1.42, 2.08, 0.75, 0.75}},
+        {256, 192, 2, true, 0.574, {0.55, 0.55, 0.55, 1.75, 0.55, 1.99, 0.55, 0.55}},
+        {128, 192, 1, false, 0.530, {0.90, 0.90, 0.90, 2.10, 0.90, 2.22, 0.90, 0.90}},
+        {128, 128, 1, false, 0.373, {1.41, 1.41, 1.41, 2.21, 1.41, 1.51, 1.41, 1.41}},
+        {64, 192, 1, true, 0.344, {1.29, 1.29, 1.29, 1.89, 1.29, 1.59, 1.29, 1.29}},
     };
     static const struct gemm16_hopper_tile *const tiles[] = {forward, input_gradient,
                                                              weight_gradient};
@@ -77,12 +77,12 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
  * epilogue. */
 static double start_of(enum form form, const struct gemm16_hopper_tile *t, enum finish finish) {
     static const double start[3][2][8] = {
-        {{4.80, 5.16, 6.38, 5.88, 5.48, 5.88, 5.95, 5.85},
-         {4.91, 5.35, 6.46, 5.96, 5.31, 5.71, 5.91, 5.97}},
-        {{4.86, 4.86, 4.86, 5.36, 5.26, 5.66, 4.86, 4.86},
-         {5.38, 5.38, 5.38, 5.88, 5.78, 6.18, 5.38, 5.38}},
-        {{5.00, 5.00, 5.00, 5.50, 5.29, 5.61, 5.00, 5.00},
-         {5.00, 5.00, 5.00, 5.50, 5.40, 5.80, 5.00, 5.00}},
+        {{4.88, 5.11, 6.04, 5.54, 5.29, 5.69, 5.51, 5.38},
+         {4.85, 5.17, 6.43, 5.93, 5.31, 5.71, 5.88, 5.77}},
+        {{4.95, 4.95, 4.95, 5.45, 5.35, 5.75, 4.95, 4.95},
+         {4.98, 4.98, 4.98, 5.48, 5.38, 5.78, 4.98, 4.98}},
+        {{5.00, 5.00, 5.00, 5.50, 5.39, 5.56, 5.00, 5.00},
+         {5.00, 5.00, 5.00, 5.50, 5.25, 5.39, 5.00, 5.00}},
     };
     return start[form][t->pingpong][finish];
 }
@@ -93,7 +93,7 @@ static double start_of(enum form form, const struct gemm16_hopper_tile *t, enum 
    forward products, plain, and 8 with each epilogue, and 16 of a backward pass. */
 static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
                       const struct gemm16_gpu *gpu, enum finish finish, size_t splits) {
-    constexpr double MEGABYTE = 1.14, WHOLE = 0.6; /* us; share of whole waves */
+    constexpr double MEGABYTE = 1.18, WHOLE = 0.9; /* us; share of whole waves */
     double count = (double)(divide_up(p->M, t->rows) * divide_up(p->N, t->columns) * splits);
     double waves = count / fmax((double)(gpu->multiprocessors / t->blocks), 1.0);
     double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);

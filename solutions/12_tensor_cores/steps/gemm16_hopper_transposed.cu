@@ -37,7 +37,7 @@ enum status launch_tile(int tile, enum finish finish, LAUNCH launch) {
     case 2:
         return launch_finish<E, 128, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
     default:
-        return launch_finish<E, 160, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
+        return launch_finish<E, 192, 1, true, ALONE, IN_TRANSPOSED, true>(finish, launch);
     }
 }
 

@@ -83,10 +83,8 @@ struct hopper_tile {
     static constexpr int SLOTS = PARTS < MOST_SLOTS ? PARTS : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
-    static constexpr int BOXES =
-        (BN + BK - 1) / BK; /* of weight, transposed: the last may be half used */
-    static constexpr unsigned IN = BM * BK * 2, STAGE_COLUMNS = WEIGHT_TRANSPOSED ? BOXES * BK : BN;
-    static constexpr unsigned WEIGHT = STAGE_COLUMNS * BK * 2, STAGE = IN + WEIGHT;
+    static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
+    static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole boxes");
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
@@ -211,8 +209,8 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
             mbarrier_arrive_expect_tx(barrier, T::STAGE);
             copy_factor<T::IN_TRANSPOSED, T::BM, T::PAIR == ALONG_N>(to, &maps.in, at.x, k, rank,
                                                                      barrier);
-            copy_factor<T::WEIGHT_TRANSPOSED, T::STAGE_COLUMNS, T::PAIR == ALONG_M>(
-                to + T::IN, &maps.weight, at.y, k, rank, barrier);
+            copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
+                                                                         at.y, k, rank, barrier);
             advance<T>(r);
         }
     }
