@@ -33,6 +33,14 @@ static __device__ __forceinline__ void tma_load_2d_multicast(unsigned to, const 
                  : "memory");
 }
 
+/* Asks L2 for a box. */
+static __device__ __forceinline__ void tma_prefetch_2d(const CUtensorMap *map, int column,
+                                                       int row) {
+    asm volatile("cp.async.bulk.prefetch.tensor.2d.L2.global [%0, {%1, %2}];" ::"l"(map),
+                 "r"(column), "r"(row)
+                 : "memory");
+}
+
 /* Starts storing a box from shared memory, and closes a bulk group. */
 static __device__ __forceinline__ void tma_store_2d(const CUtensorMap *map, int column, int row,
                                                     unsigned from) {

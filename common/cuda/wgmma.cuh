@@ -29,6 +29,7 @@
 #define T32 T16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
 #define T48 T32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
 #define T64 T48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define T80 T64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79"
 #define T96                                                                                \
     T64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
         ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
@@ -64,6 +65,7 @@ WGMMA(32, T16, "%16", "%17", "%18", "%19", "%20", R16(0))
 WGMMA(64, T32, "%32", "%33", "%34", "%35", "%36", R32(0))
 WGMMA(96, T48, "%48", "%49", "%50", "%51", "%52", R32(0), R16(32))
 WGMMA(128, T64, "%64", "%65", "%66", "%67", "%68", R32(0), R32(32))
+WGMMA(160, T80, "%80", "%81", "%82", "%83", "%84", R32(0), R32(32), R16(64))
 WGMMA(192, T96, "%96", "%97", "%98", "%99", "%100", R32(0), R32(32), R32(64))
 WGMMA(256, T128, "%128", "%129", "%130", "%131", "%132", R32(0), R32(32), R32(64), R32(96))
 
@@ -79,6 +81,7 @@ WGMMA(256, T128, "%128", "%129", "%130", "%131", "%132", R32(0), R32(32), R32(64
 #undef T32
 #undef T48
 #undef T64
+#undef T80
 #undef T96
 #undef T128
 
@@ -117,6 +120,14 @@ static __device__ __forceinline__ void wgmma_commit() {
 /* Waits until at most the PENDING youngest groups are in flight. */
 template <int PENDING> static __device__ __forceinline__ void wgmma_wait() {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(PENDING) : "memory");
+}
+
+/* Keeps the compiler from moving reads of COUNT accumulators before the wait that came last. */
+template <int COUNT> static __device__ __forceinline__ void wgmma_keep_order(float *d) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        asm volatile("" : "+f"(d[i])::"memory");
+    }
 }
 
 /* Registers a thread of this warpgroup may have from now on (setmaxnreg): a producer gives some

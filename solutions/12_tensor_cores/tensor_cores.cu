@@ -17,6 +17,11 @@ const struct gemm16_step *gemm16_ladder(size_t *count) {
         {"v2_wmma", gemm16_v2_wmma},
         {"v3_mma", gemm16_v3_mma},
         {"v4_ring", gemm16_v4_ring},
+        {"v5_tma", gemm16_v5_tma},
+        {"v6_wgmma", gemm16_v6_wgmma},
+        {"v7_specialised", gemm16_v7_specialised},
+        {"v8_persistent", gemm16_v8_persistent},
+        {"v9_clusters", gemm16_v9_clusters},
         {"v10_shapes", gemm16_v10_shapes},
     };
     *count = sizeof steps / sizeof *steps;

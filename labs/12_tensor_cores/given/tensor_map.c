@@ -35,6 +35,17 @@ static CUtensorMapSwizzle swizzle_of(unsigned bytes) {
     }
 }
 
+static CUtensorMapDataType type_of(enum nn_dtype dtype) {
+    switch (dtype) {
+    case NN_F32:
+        return CU_TENSOR_MAP_DATA_TYPE_FLOAT32;
+    case NN_F16:
+        return CU_TENSOR_MAP_DATA_TYPE_FLOAT16;
+    default:
+        return CU_TENSOR_MAP_DATA_TYPE_BFLOAT16;
+    }
+}
+
 enum status tensor_map_create(CUtensorMap *map, const struct tensor_map_matrix *m,
                               struct error *error) {
     encode_function *encode = find_encode();
@@ -42,12 +53,10 @@ enum status tensor_map_create(CUtensorMap *map, const struct tensor_map_matrix *
         return error_set(error, STATUS_UNSUPPORTED,
                          "this driver has no cuTensorMapEncodeTiled: the TMA needs CUDA 12");
     }
-    const cuuint64_t sizes[2] = {m->columns, m->rows}, strides[1] = {m->columns * 2};
+    size_t size = m->dtype == NN_F32 ? 4 : 2;
+    const cuuint64_t sizes[2] = {m->columns, m->rows}, strides[1] = {m->columns * size};
     const cuuint32_t box[2] = {m->box_columns, m->box_rows}, steps[2] = {1, 1};
-    CUresult code = encode(map,
-                           m->dtype == NN_F16 ? CU_TENSOR_MAP_DATA_TYPE_FLOAT16
-                                              : CU_TENSOR_MAP_DATA_TYPE_BFLOAT16,
-                           2, (void *)m->data, sizes, strides, box, steps,
+    CUresult code = encode(map, type_of(m->dtype), 2, (void *)m->data, sizes, strides, box, steps,
                            CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(m->swizzle),
                            CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
     if (code != CUDA_SUCCESS) {

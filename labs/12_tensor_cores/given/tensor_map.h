@@ -19,11 +19,12 @@ extern "C" {
 /** @return whether the driver can describe matrices for the TMA. */
 bool tensor_map_available(void);
 
-/** A matrix of 16-bit elements in device memory, row-major, and the boxes that it is moved in. */
+/** A matrix in device memory, row-major, and the boxes that it is moved in. */
 struct tensor_map_matrix {
-    enum nn_dtype dtype;  /**< NN_F16 or NN_BF16 */
+    enum nn_dtype dtype;  /**< NN_F16, NN_BF16 or NN_F32 */
     const void *data;     /**< device, 16-byte aligned */
-    size_t rows, columns; /**< from 1 to 2^32; rows are whole 16-byte pieces: columns % 8 == 0 */
+    size_t rows, columns; /**< from 1 to 2^32; rows are whole 16-byte pieces: columns % 8 == 0,
+                               % 4 == 0 of fp32 */
     unsigned box_rows, box_columns; /**< at most 256 each; with a swizzle a box row is at most that
                                          many bytes */
     unsigned swizzle; /**< 128, 64, 32 bytes or 0: what a box looks like in shared memory */

@@ -41,10 +41,11 @@ bool gemm16_has_whole_pieces(const struct gemm16_problem *problem);
  * The second kernel of split-K: adds the partial sums in the order of the splits; then the
  * epilogue.
  *
- * @param partial device memory, (splits, M, N), 32-byte aligned
+ * @param partial device memory, (splits, split_rows, N), 32-byte aligned
+ * @param split_rows at least M
  */
 MUST_CHECK enum status gemm16_split_k_reduce(const struct gemm16_problem *problem,
-                                             const float *partial, size_t splits,
+                                             const float *partial, size_t splits, size_t split_rows,
                                              device_stream stream, struct error *error);
 
 /** By mma.sync, from compute capability 8.0 on: any problem that gemm16() takes. */
@@ -62,37 +63,29 @@ bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16
 /** @return whether it is then the faster one: enough tiles for all multiprocessors. */
 bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
-/** A kernel for Hopper. */
+/** A kernel for Hopper, and its measured times (gemm16_hopper.cu). */
 struct gemm16_hopper_tile {
-    size_t rows, columns; /**< of a tile */
+    size_t rows, columns; /**< of the tiles of a cluster together */
+    int blocks;           /**< of a cluster */
     bool pingpong;        /**< ping-pong schedule of the consumer warpgroups, else cooperative */
-    double slowness;      /**< time of a product in it, relative to the best */
-    double epilogue[3];   /**< its time for a tile, in steps of K: plain, residual, activation */
+    double step;          /**< time of a step of K of a tile, us */
+    double epilogue[8];   /**< the rest of a tile's time, us, for each enum finish */
 };
 
 /** @return the kernels for Hopper that there are for such factors. */
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *problem,
                                                      int *count);
 
-/** @return those where a factor is transposed. */
-const struct gemm16_hopper_tile *gemm16_hopper_transposed_tiles(int *count);
-
 /**
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
  *
  * @param tile index of the kernel; -1: the one that should be the fastest
- * @param splits of K, where a factor is transposed: at most that many, fewer where the workspace
- * has no room; 0: as many as should be the fastest. Without such a factor: no split-K.
+ * @param splits of K: at most that many, fewer where the workspace has no room; 0: as many as
+ * should be the fastest
  */
 MUST_CHECK enum status gemm16_hopper(const struct gemm16_problem *problem,
                                      const struct gemm16_gpu *gpu, int tile, size_t splits,
                                      void *workspace, device_stream stream, struct error *error);
-
-/** The same where a factor is transposed; gemm16_hopper() calls it. */
-MUST_CHECK enum status gemm16_hopper_transposed(const struct gemm16_problem *problem,
-                                                const struct gemm16_gpu *gpu, int tile,
-                                                size_t splits, void *workspace,
-                                                device_stream stream, struct error *error);
 
 #ifdef __cplusplus
 }

@@ -2,12 +2,13 @@
  * @file gemm16_split_k.cu
  * @brief Split-K's second kernel: adds the partial sums in a fixed order, then runs the epilogue.
  *
- * The partial sums lie in the workspace, fp32, (splits, M, N). A thread has eight columns of a row
- * and adds the splits from the first to the last, so that results are reproducible to the bit.
- * Bytes: 4 for each split and result, and the result's own.
+ * The partial sums lie in the workspace, fp32, (splits, split_rows, N). A thread has eight columns
+ * of a row and adds the splits from the first to the last, so that results are reproducible to the
+ * bit. Bytes: 4 for each split and result, and the result's own.
  */
 #include <cuda_runtime.h>
 
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
@@ -32,7 +33,9 @@ __device__ __forceinline__ void add_partial(float *x, const float *from, size_t 
 
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
-    gemm16_reduce_splits(const float *partial, unsigned splits, const struct gemm16_epilogue f) {
+    gemm16_reduce_splits(const float *partial, unsigned splits, size_t split_rows,
+                         const struct gemm16_epilogue f) {
+    dependent_launch_begin();
     size_t pieces = (f.N + 7) / 8, i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     size_t m = i / pieces, n = i % pieces * 8;
     if (m >= f.M) {
@@ -40,7 +43,7 @@ __global__ void __launch_bounds__(THREADS)
     }
     float x[8] = {};
     for (unsigned split = 0; split < splits; split++) {
-        add_partial(x, partial + (split * f.M + m) * f.N + n, f.N - n, f.N % 8 == 0);
+        add_partial(x, partial + (split * split_rows + m) * f.N + n, f.N - n, f.N % 8 == 0);
     }
     epilogue_eight<E>(f, x, m, n);
 }
@@ -48,14 +51,17 @@ __global__ void __launch_bounds__(THREADS)
 } // namespace
 
 enum status gemm16_split_k_reduce(const struct gemm16_problem *p, const float *partial,
-                                  size_t splits, device_stream stream, struct error *error) {
+                                  size_t splits, size_t split_rows, device_stream stream,
+                                  struct error *error) {
     const struct gemm16_epilogue f = gemm16_epilogue_of(p);
     size_t pieces = f.M * ((f.N + 7) / 8);
     unsigned blocks = (unsigned)((pieces + THREADS - 1) / THREADS), count = (unsigned)splits;
     if (p->dtype == NN_F16) {
-        gemm16_reduce_splits<__half><<<blocks, THREADS, 0, stream>>>(partial, count, f);
+        launch_dependent<gemm16_reduce_splits<__half>>(blocks, THREADS, 0, stream, partial, count,
+                                                       split_rows, f);
     } else {
-        gemm16_reduce_splits<__nv_bfloat16><<<blocks, THREADS, 0, stream>>>(partial, count, f);
+        launch_dependent<gemm16_reduce_splits<__nv_bfloat16>>(blocks, THREADS, 0, stream, partial,
+                                                              count, split_rows, f);
     }
     return device_launched("gemm16_reduce_splits", error);
 }

@@ -340,7 +340,7 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
     gemm16_mma<T><<<(unsigned)(tiles * splits), T::THREADS, T::BYTES, stream>>>(o, f);
     enum status status = device_launched("gemm16_mma", error);
     if (status == STATUS_OK && splits > 1) {
-        status = gemm16_split_k_reduce(p, o.partial, splits, stream, error);
+        status = gemm16_split_k_reduce(p, o.partial, splits, p->M, stream, error);
     }
     return status;
 }

@@ -2,8 +2,10 @@
  * @file gemm16_v10_shapes.cu
  * @brief The last step: the kernel that suits the GPU and the problem.
  *
- * Few rows are bound by reading the weights (gemm16_few_rows.cu); wgmma multiplies the rest on
- * Hopper (gemm16_hopper.cu), mma.sync on other GPUs and where rows are no whole 16-byte pieces
+ * Changes since v9: results leave through shared memory and by the TMA, in whole lines; an epilogue
+ * compiled for each kind of result (hopper_epilogue.cuh); split-K; a tile for each shape
+ * (gemm16_hopper.cu); kernels of their own for few rows (gemm16_few_rows.cu); transposed factors;
+ * and mma.sync for GPUs that are no Hopper and for rows that are no whole 16-byte pieces
  * (gemm16_tile.cu).
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"

@@ -61,6 +61,15 @@ enum status gemm16_needs(int code, const char *step, struct error *error) {
                            step, code / 10, major);
 }
 
+enum status gemm16_needs_code(bool is_there, const char *step, struct error *error) {
+    return is_there && gpu_limits().major == 9
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED,
+                           "gemm16: %s needs a Hopper GPU and code for compute_90a, this GPU runs "
+                           "code for %d.x",
+                           step, gpu_limits().major);
+}
+
 struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *p) {
     struct gemm16_epilogue f;
     f.bias = p->bias;

@@ -11,13 +11,18 @@
 extern "C" {
 #endif
 
-gemm16_function gemm16_v1_tile, gemm16_v2_wmma, gemm16_v3_mma, gemm16_v4_ring, gemm16_v10_shapes;
+gemm16_function gemm16_v1_tile, gemm16_v2_wmma, gemm16_v3_mma, gemm16_v4_ring, gemm16_v5_tma,
+    gemm16_v6_wgmma, gemm16_v7_specialised, gemm16_v8_persistent, gemm16_v9_clusters,
+    gemm16_v10_shapes;
 
 /** @return STATUS_INVALID_ARGUMENT, with a line that names it, for what gemm16() does not take. */
 MUST_CHECK enum status gemm16_check(const struct gemm16_problem *problem, struct error *error);
 
 /** @return STATUS_UNSUPPORTED, with a line, where the GPU runs code older than `code` (80, 90). */
 MUST_CHECK enum status gemm16_needs(int code, const char *step, struct error *error);
+
+/** @return STATUS_UNSUPPORTED, with a line, unless there is code of a step for compute_90a. */
+MUST_CHECK enum status gemm16_needs_code(bool is_there, const char *step, struct error *error);
 
 #ifdef __cplusplus
 }

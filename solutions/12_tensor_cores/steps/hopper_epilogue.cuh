@@ -1,0 +1,356 @@
+/**
+ * @file hopper_epilogue.cuh
+ * @brief v10's epilogues of wgmma's accumulators: one for each kind of result, whole lines, all
+ * indices known to the compiler.
+ *
+ * A warp has 16 rows of each 64, which leave through shared memory in parts of 128 bytes a row:
+ * stmatrix writes a part, rounded, and the TMA stores it. A warp has two store tiles, one filled
+ * while the other one is read.
+ *
+ * What a tile needs beside its sums is asked for while its first step is multiplied. The TMA brings
+ * the residual into the store tiles, where the results then take its place; a part whose store tile
+ * is still used is prefetched into L2. Of the bias each lane loads two columns of 64 into
+ * registers, and shuffles pass them on.
+ *
+ * Sums are registers, so no index may be computed: a loop over parts that was not unrolled kept
+ * them in local memory, and bias cost as much as the product (H200, 8192 x 2304 x 768: 107 us
+ * instead of 49). All parts' code at once is short for a bias, 5 KiB. With an activation it is not,
+ * and a block reads it once, from device memory: there the loop stays, and moves the sums one part
+ * down.
+ */
+#ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_HOPPER_EPILOGUE_CUH_
+#define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_HOPPER_EPILOGUE_CUH_
+
+#include "solutions/12_tensor_cores/steps/direct_epilogue.cuh"
+#include "solutions/12_tensor_cores/steps/hopper_tile.cuh"
+
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+
+#include "common/cuda/mma.cuh"
+
+namespace {
+
+/* A lane's two columns of the bias of a part, 2 lane and the one after, as they lie in memory: a
+   pair of 16-bit elements, or two floats. (In a part of 32 columns lanes 16 and up repeat those
+   before.) */
+struct bias_pair {
+    unsigned low, high;
+};
+
+template <typename T>
+__device__ __forceinline__ struct bias_pair load_bias(const struct gemm16_epilogue &f, int n) {
+    size_t at = (size_t)n + threadIdx.x % (T::STORE_COLUMNS / 2) * 2;
+    struct bias_pair pair = {0, 0};
+    if (f.bias != NULL && at < f.N && f.bias_is_float) {
+        uint2 both = *(const uint2 *)((const float *)f.bias + at);
+        pair.low = both.x, pair.high = both.y;
+    } else if (f.bias != NULL && at < f.N) {
+        pair.low = *(const unsigned *)((const typename T::E *)f.bias + at);
+    }
+    return pair;
+}
+
+/* The bias of columns 8 j + lane % 4 * 2 of a part, and of the one after. */
+template <typename T>
+__device__ __forceinline__ float2 bias_of(const struct bias_pair &pair, bool is_float, int j) {
+    int source = 4 * j + threadIdx.x % 4;
+    unsigned low = __shfl_sync(~0u, pair.low, source);
+    if (is_float) {
+        return make_float2(__uint_as_float(low),
+                           __uint_as_float(__shfl_sync(~0u, pair.high, source)));
+    }
+    return unpack(low, typename T::E());
+}
+
+__device__ __forceinline__ float power_of_two(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+__device__ __forceinline__ float reciprocal(float x) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* 1 / (1 + 2^t), to 4e-7 of it. */
+__device__ __forceinline__ float logistic(float t) {
+    return reciprocal(1.0f + power_of_two(t));
+}
+
+/* x Phi(x), to 4e-7: Phi(-a) = e^(-a^2 / 2) / 2 times a polynomial of t = 1 / (1 + 0.3275911 a /
+   sqrt(2)), a = |x| (Hastings; Abramowitz and Stegun 7.1.26). 14 operations, of them two of the
+   special function unit, beside 21 of gelu(). */
+__device__ __forceinline__ float gelu_by_powers(float x) {
+    float a = fminf(fabsf(x), 1e18f); /* an infinite x remains */
+    float t = reciprocal(fmaf(0.23164190f, a, 1.0f));
+    float sum = fmaf(0.5307027145f, t, -0.7265760135f);
+    sum = fmaf(sum, t, 0.7107068705f);
+    sum = fmaf(sum, t, -0.142248368f);
+    sum = fmaf(sum, t, 0.1274147960f);
+    float other = sum * t * power_of_two(-0.72134752f * a * a); /* Phi(-a) */
+    return fmaf(-a, other, fmaxf(x, 0.0f));
+}
+
+/* COUNT numbers. */
+template <int COUNT> __device__ __forceinline__ void activate_quickly(float *x, int activation) {
+    constexpr float LOG2E = 1.4426950408889634f;
+    constexpr float TANH = -2.0f * 0.79788456080286536f * LOG2E; /* -2 sqrt(2 / pi) log2(e) */
+    if (activation == NN_GELU_TANH) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] *= logistic(x[i] * fmaf(0.044715f * TANH, x[i] * x[i], TANH));
+        }
+    } else if (activation == NN_GELU) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] = gelu_by_powers(x[i]);
+        }
+    } else if (activation == NN_SILU) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] *= logistic(-LOG2E * x[i]);
+        }
+    } else {
+        activate<COUNT>(x, activation);
+    }
+}
+
+/* The address that this lane passes to ldmatrix and stmatrix for columns 16 q to 16 q + 15 of a
+   16-bit store tile: a row of one of four 8 x 8 matrices, in the TMA's swizzle. */
+template <typename T> __device__ __forceinline__ unsigned matrix_at(unsigned store_tile, int q) {
+    int lane = threadIdx.x % 32, row = lane % 16, piece = 2 * q + lane / 16;
+    return store_tile + (T::STORE_COLUMNS == 64 ? row * 128 + (piece ^ row % 8) * 16
+                                                : row * 64 + (piece ^ row / 2 % 4) * 16);
+}
+
+/* A lane's pair of columns 8 j + lane % 4 * 2, row lane / 4, of a store tile of floats; that of the
+   row 8 below lies 1024 bytes further on. */
+__device__ __forceinline__ float2 *pair_at(unsigned char *store_tile, int j) {
+    int row = threadIdx.x % 32 / 4, piece = 2 * j + threadIdx.x % 4 / 2;
+    return (float2 *)(store_tile + row * 128 + (piece ^ row) * 16 + threadIdx.x % 2 * 8);
+}
+
+/* Row and column of part `part` of the tile's rows from `row` on. */
+template <typename T> __device__ __forceinline__ int2 part_origin(int row, int column, int part) {
+    constexpr int EACH = T::BN / T::STORE_COLUMNS;
+    return make_int2(row + part / EACH * 64 + (int)(threadIdx.x / 32 % 4 * 16),
+                     column + part % EACH * T::STORE_COLUMNS);
+}
+
+/* Lane 0: starts loading a part of the residual into its slot. */
+template <typename T>
+__device__ __forceinline__ void load_part(const struct hopper_maps &maps, unsigned store_tiles,
+                                          unsigned ready, int row, int column, int part) {
+    int2 at = part_origin<T>(row, column, part);
+    unsigned slot = part % T::SLOTS;
+    mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
+    tma_load_2d(store_tiles + slot * T::STORE_TILE, &maps.residual, at.y, at.x, ready + slot * 8);
+}
+
+/* While the first step of a tile is multiplied: asks for what its epilogue needs. */
+template <typename T>
+__device__ __forceinline__ void begin_epilogue(const struct hopper_maps &maps, unsigned store_tiles,
+                                               unsigned ready, int row, int column) {
+    if (T::LOADS_RESIDUAL && threadIdx.x % 32 == 0) {
+        tma_store_wait_read<0>();
+#pragma unroll
+        for (int part = 0; part < T::PARTS; part++) {
+            if (part < T::SLOTS) {
+                load_part<T>(maps, store_tiles, ready, row, column, part);
+            } else {
+                int2 at = part_origin<T>(row, column, part);
+                tma_prefetch_2d(&maps.residual, at.y, at.x);
+            }
+        }
+    }
+    __syncwarp();
+}
+
+/* A part of 16-bit results, from a lane's sums x, into its store tile. */
+template <typename T>
+__device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &bias,
+                                              const struct gemm16_epilogue &f, bool adds_residual,
+                                              unsigned store_tile) {
+    typedef typename T::E E;
+    constexpr int COUNT = T::STORE_COLUMNS / 2;
+#pragma unroll
+    for (int j = 0; T::HAS_BIAS && j < COUNT / 4; j++) {
+        float2 both = bias_of<T>(bias, f.bias_is_float, j);
+        x[4 * j] += both.x, x[4 * j + 1] += both.y;
+        x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
+    }
+    if constexpr (T::FINISH == FINISH_ACTIVATION) {
+        activate_quickly<COUNT>(x, f.activation);
+    } else if constexpr (T::FINISH == FINISH_GELU_TANH) {
+        activate_quickly<COUNT>(x, NN_GELU_TANH);
+    } else if constexpr (T::FINISH == FINISH_GELU) {
+        activate_quickly<COUNT>(x, NN_GELU);
+    }
+#pragma unroll
+    for (int q = 0; q < COUNT / 8; q++) {
+        float *y = x + 8 * q;
+        if (adds_residual) {
+            const struct fragment residual = ldmatrix_x4(matrix_at<T>(store_tile, q));
+#pragma unroll
+            for (int i = 0; i < 4; i++) {
+                float2 both = unpack(residual.x[i], E());
+                y[2 * i] += both.x, y[2 * i + 1] += both.y;
+            }
+            __syncwarp(); /* all lanes' rows are read before they are written */
+        }
+        const struct fragment pairs = {pack(y[0], y[1], E()), pack(y[2], y[3], E()),
+                                       pack(y[4], y[5], E()), pack(y[6], y[7], E())};
+        stmatrix_x4(matrix_at<T>(store_tile, q), pairs);
+    }
+}
+
+/* The same of fp32 results, 32 columns. */
+template <typename T>
+__device__ __forceinline__ void write_floats(float *x, const struct bias_pair &bias,
+                                             const struct gemm16_epilogue &f,
+                                             unsigned char *store_tile) {
+#pragma unroll
+    for (int j = 0; j < T::STORE_COLUMNS / 8; j++) {
+        float2 *upper = pair_at(store_tile, j), *lower = upper + 1024 / sizeof(float2);
+        float2 both = bias_of<T>(bias, f.bias_is_float, j);
+        float2 first = make_float2(x[4 * j] + both.x, x[4 * j + 1] + both.y);
+        float2 second = make_float2(x[4 * j + 2] + both.x, x[4 * j + 3] + both.y);
+        if (T::LOADS_RESIDUAL) {
+            first.x += upper->x, first.y += upper->y;
+            second.x += lower->x, second.y += lower->y;
+        }
+        *upper = first;
+        *lower = second;
+    }
+}
+
+/* A warpgroup's epilogue: what it works with, in each lane. */
+template <typename T> struct hopper_epilogue {
+    const struct gemm16_epilogue &f;
+    const struct hopper_maps &maps;
+    unsigned char *store_tiles; /* the warp's */
+    unsigned ready;  /* the warp's barriers, one a slot: a part of the residual has arrived */
+    unsigned parity; /* of their phases, one bit each */
+    /* Of the parts whose bias is loaded early: all, or the first where registers are few. */
+    static constexpr int BIASES =
+        T::FINISH == FINISH_ACTIVATION || T::ATOMS * T::BN >= 384 ? 1 : T::BN / T::STORE_COLUMNS;
+    struct bias_pair bias[BIASES];
+
+    /* Whether there is a residual. */
+    __device__ __forceinline__ bool adds_residual() const {
+        return T::LOADS_RESIDUAL && (T::FINISH != FINISH_ACTIVATION || f.residual != NULL);
+    }
+
+    /* Lane 0: starts loading a part of the residual into its slot. */
+    __device__ __forceinline__ void load_part(int row, int column, int part) {
+        int2 at = part_origin<T>(row, column, part);
+        unsigned slot = part % T::SLOTS, to = shared_address(store_tiles) + slot * T::STORE_TILE;
+        mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
+        tma_load_2d(to, &maps.residual, at.y, at.x, ready + slot * 8);
+    }
+
+    /* While the first step of a tile is multiplied: asks for what its epilogue needs. */
+    __device__ __forceinline__ void begin(int row, int column) {
+        if constexpr (T::HAS_BIAS) {
+#pragma unroll
+            for (int i = 0; i < BIASES; i++) {
+                bias[i] = load_bias<T>(f, column + i * T::STORE_COLUMNS);
+            }
+        }
+        if constexpr (T::LOADS_RESIDUAL) {
+            if (threadIdx.x % 32 == 0 && adds_residual()) {
+                tma_store_wait_read<0>();
+#pragma unroll
+                for (int part = 0; part < T::PARTS; part++) {
+                    int2 at = part_origin<T>(row, column, part);
+                    if (part < T::SLOTS) {
+                        load_part(row, column, part);
+                    } else {
+                        tma_prefetch_2d(&maps.residual, at.y, at.x);
+                    }
+                }
+            }
+            __syncwarp();
+        }
+    }
+
+    /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
+     * on. */
+    __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
+                                               int out_row, int column, int part) {
+        unsigned slot = part % T::SLOTS;
+        unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
+        if (adds_residual()) {
+            mbarrier_wait(ready + slot * 8, parity >> slot & 1);
+            parity ^= 1u << slot;
+        } else if (part == 0) { /* lane 0: the TMA has read this store tile */
+            tma_store_wait_read<0>();
+        } else {
+            tma_store_wait_read<T::SLOTS - 1>();
+        }
+        __syncwarp();
+        if constexpr (T::FLOATS) {
+            write_floats<T>(x, part_bias, f, store_tile);
+        } else {
+            write_rounded<T>(x, part_bias, f, adds_residual(), shared_address(store_tile));
+        }
+        fence_proxy_async();
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) {
+            int2 at = part_origin<T>(out_row, column, part);
+            tma_store_2d(&maps.out, at.y, at.x, shared_address(store_tile));
+            int next = part - 1 + T::SLOTS;
+            if (adds_residual() && part > 0 && next < T::PARTS) {
+                tma_store_wait_read<1>(); /* the part before has left */
+                load_part(row, column, next);
+            }
+        }
+        __syncwarp();
+    }
+
+    /* The bias of part `part` of a tile. */
+    __device__ __forceinline__ struct bias_pair bias_of_part(int column, int part) {
+        constexpr int EACH = T::BN / T::STORE_COLUMNS;
+        return T::HAS_BIAS ? load_bias<T>(f, column + part % EACH * T::STORE_COLUMNS)
+                           : bias_pair{0, 0};
+    }
+
+    /* A tile, or a warpgroup's half of it: sums, a lane's of one part after the other. */
+    __device__ __forceinline__ void store(float *sums, int row, int out_row, int column) {
+        constexpr int EACH = T::STORE_COLUMNS / 2, COUNT = T::PARTS * EACH;
+        if constexpr (T::FINISH == FINISH_ACTIVATION) {
+            struct bias_pair now = bias[0];
+#pragma unroll 1
+            for (int part = 0; part < T::PARTS; part++) {
+                const struct bias_pair next = bias_of_part(column, part + 1);
+                store_part(sums, now, row, out_row, column, part);
+                now = next;
+#pragma unroll
+                for (int i = 0; i < COUNT - EACH; i++) {
+                    sums[i] = sums[i + EACH];
+                }
+            }
+        } else if constexpr (BIASES == 1) {
+            struct bias_pair now = bias[0];
+#pragma unroll
+            for (int part = 0; part < T::PARTS; part++) {
+                const struct bias_pair next = bias_of_part(column, part + 1);
+                store_part(sums + part * EACH, now, row, out_row, column, part);
+                now = next;
+            }
+        } else {
+#pragma unroll
+            for (int part = 0; part < T::PARTS; part++) {
+                store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part);
+            }
+        }
+    }
+};
+
+} // namespace
+
+#endif
+
+#endif

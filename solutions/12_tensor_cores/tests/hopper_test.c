@@ -1,0 +1,106 @@
+/* Each of v10's kernels for Hopper, whichever gemm16() would choose, against sums in double; on
+ * simt under full checks. gemm16_test has many more shapes for what gemm16() chooses. */
+#include "common/device/device.h"
+#include "common/testing/testing.h"
+#include "labs/12_tensor_cores/problem/problem.h"
+#include "solutions/12_tensor_cores/steps/gemm16_internal.h"
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+/* Few multiprocessors: each cluster has several tiles. */
+enum { MULTIPROCESSORS = 4 };
+
+static bool is_hopper(void) {
+    struct device_properties gpu = {0};
+    struct error error = {0};
+    if (device_open(&error) != STATUS_OK || device_properties(&gpu, &error) != STATUS_OK) {
+        TEST_FAIL("%s", error.message);
+        return false;
+    }
+    return gpu.code / 10 == 9;
+}
+
+static enum status run(const struct gemm16_data *data, int tile, size_t splits,
+                       struct error *error) {
+    struct device_properties found;
+    TRY(device_properties(&found, error));
+    const struct gemm16_gpu gpu = {found.code / 10, MULTIPROCESSORS, found.shared_bytes};
+    return gemm16_hopper(&data->problem, &gpu, tile, splits, data->workspace, NULL, error);
+}
+
+static void check(const struct gemm16_case *c, int tile, size_t splits) {
+    struct gemm16_data data = {0};
+    struct error error = {0};
+    char wrong[300] = "";
+    enum status status = gemm16_data_create(&data, c, 0, &error);
+    if (status == STATUS_OK) {
+        status = gemm16_data_reset(&data, &error);
+    }
+    if (status == STATUS_OK) {
+        status = run(&data, tile, splits, &error);
+    }
+    if (status == STATUS_OK) {
+        status = gemm16_data_check(&data, wrong, sizeof wrong, &error);
+    }
+    if (status != STATUS_OK || wrong[0] != '\0') {
+        TEST_FAIL("tile %d, %zu splits, %zux%zux%zu, %s to %s: %s", tile, splits, c->M, c->N, c->K,
+                  nn_dtype_name(c->dtype), nn_dtype_name(c->out_dtype),
+                  status == STATUS_OK ? wrong : error.message);
+    }
+    gemm16_data_free(&data);
+}
+
+/* Every epilogue that kernels are compiled for (enum finish), with edges in all directions; several
+   tiles a cluster, and more steps of K than a ring has stages. */
+C_TEST(hopper, each_tile_and_epilogue) {
+    static const struct gemm16_case cases[] = {
+        {.M = 300, .N = 264, .K = 72},
+        {.M = 129, .N = 520, .K = 136, .bias = true},
+        {.M = 72, .N = 200, .K = 64, .bias = true, .activate = true, .f = NN_SILU},
+        {.M = 200, .N = 136, .K = 72, .bias = true, .activate = true, .f = NN_GELU},
+        {.M = 136, .N = 328, .K = 40, .activate = true, .f = NN_GELU_TANH},
+        {.M = 264, .N = 200, .K = 72, .residual = true, .bias = true, .in_place = true},
+        {.M = 40, .N = 72, .K = 968, .bias = true, .bias_is_float = true},
+        {.M = 140, .N = 264, .K = 72, .residual = true, .residual_is_float = true},
+        {.M = 140, .N = 67, .K = 72, .residual = true, .activate = true, .f = NN_GELU},
+        {.M = 264, .N = 136, .K = 72, .residual = true, .activate = true, .f = NN_TANH},
+        {.M = 72, .N = 136, .K = 520, .bias = true, .residual = true},
+    };
+    struct gemm16_problem plain = {0};
+    int count = 0;
+    (void)gemm16_hopper_tiles(&plain, &count);
+    if (!is_hopper()) {
+        TEST_SKIP("needs a Hopper GPU");
+    }
+    for (int n = 0; n < count * (int)COUNT(cases); n++) {
+        size_t i = (size_t)n % COUNT(cases);
+        struct gemm16_case c = cases[i];
+        c.dtype = n % 2 == 0 ? NN_F16 : NN_BF16;
+        c.out_dtype = i == 6 || i == 7 ? NN_F32 : c.dtype;
+        check(&c, n / (int)COUNT(cases), i + 1 == COUNT(cases) ? 3 : 1);
+    }
+}
+
+/* dX, dW and the fourth combination; 16-bit results, and fp32 added to what is there. */
+C_TEST(hopper, each_tile_of_transposed_factors) {
+    struct gemm16_problem transposed = {.in_is_transposed = true};
+    int count = 0;
+    (void)gemm16_hopper_tiles(&transposed, &count);
+    if (!is_hopper()) {
+        TEST_SKIP("needs a Hopper GPU");
+    }
+    for (int n = 0; n < 3 * count; n++) {
+        bool add = n % 4 != 1;
+        const struct gemm16_case c = {.M = 136,
+                                      .N = 200,
+                                      .K = 328,
+                                      .dtype = n % 2 == 0 ? NN_BF16 : NN_F16,
+                                      .out_dtype = add ? NN_F32 : NN_F16,
+                                      .residual = add,
+                                      .residual_is_float = add,
+                                      .in_place = add,
+                                      .in_is_transposed = n % 3 != 1,
+                                      .weight_is_transposed = n % 3 > 0};
+        check(&c, n / 3, n % 2 == 0 ? 1 : 3);
+    }
+}
