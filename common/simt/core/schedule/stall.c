@@ -266,10 +266,16 @@ static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
     if (yield->function(yield->context, wrote)) {
         return true;
     }
-    fail_endless(blocks, count, "nothing has happened for a while on any device that could end it");
+    char why[160];
+    snprintf(why, sizeof why,
+             "nothing has happened for %.0f s on any device that could end it (SIMT_WAIT_SECONDS "
+             "sets how long it may wait)",
+             yield->patience);
+    fail_endless(blocks, count, why);
     first->block.fault.hint = "it waits for what another kernel writes: is that launched, before "
                               "the host waits for this one, with as many blocks, and does it "
-                              "write where this one reads?";
+                              "write where this one reads, and not again before this one has "
+                              "read it?";
     return false;
 }
 
