@@ -18,106 +18,69 @@
 #include <cuda_fp16.h>
 #include <stdint.h>
 
+/* The accumulators as operands, and their numbers in the instruction's text. */
 #define R4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
-#define R16(i) R4(i), R4(i + 4), R4(i + 8), R4(i + 12)
+#define R8(i) R4(i), R4(i + 4)
+#define R16(i) R8(i), R8(i + 8)
+#define R32(i) R16(i), R16(i + 16)
+#define T4 "%0, %1, %2, %3"
+#define T8 T4 ", %4, %5, %6, %7"
+#define T16 T8 ", %8, %9, %10, %11, %12, %13, %14, %15"
+#define T32 T16 ", %16, %17, %18, %19, %20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define T48 T32 ", %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47"
+#define T64 T48 ", %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define T96                                                                                \
+    T64 ", %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79" \
+        ", %80, %81, %82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define T128                                                                               \
+    T96 ", %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109" \
+        ", %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122"   \
+        ", %123, %124, %125, %126, %127"
 
 /* run(): d (N / 2 of the thread) += a (64, 16) * b (N, 16)^T, or = where `accumulate` is 0. a and b
    are descriptors. Asynchronous: d is not to be touched before wgmma_wait(). */
 template <int N> struct wgmma;
 
-#define WGMMA(TYPE)                                                                          \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %130, 0;\n"                               \
-                 "wgmma.mma_async.sync.aligned.m64n256k16.f32." TYPE "." TYPE " "            \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "                       \
-                 " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "             \
-                 " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "             \
-                 " %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "             \
-                 " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "             \
-                 " %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "             \
-                 " %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "             \
-                 " %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, "             \
-                 " %96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, "     \
-                 " %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, %119, " \
-                 " %120, %121, %122, %123, %124, %125, %126, %127}, "                        \
-                 "%128, %129, p, 1, 1, %131, %132;\n}"                                       \
-                 : R16(0), R16(16), R16(32), R16(48), R16(64), R16(80), R16(96), R16(112)    \
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED))
-
-template <> struct wgmma<256> {
-    template <int A_TRANSPOSED, int B_TRANSPOSED>
-    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
-                                               __half) {
-        WGMMA("f16");
+/* A, B, P: the numbers of the operands behind the accumulators, then of both majors. */
+#define WGMMA_RUN(N, TEXT, A, B, P, MAJOR_A, MAJOR_B, E, TYPE, ...)                              \
+    template <int A_TRANSPOSED, int B_TRANSPOSED>                                                \
+    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate, \
+                                               E) {                                              \
+        asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, " P ", 0;\n"                              \
+                     "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" TEXT   \
+                     "}, " A ", " B ", p, 1, 1, " MAJOR_A ", " MAJOR_B ";\n}"                    \
+                     : __VA_ARGS__                                                               \
+                     : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED));   \
     }
+#define WGMMA(N, TEXT, A, B, P, MAJOR_A, MAJOR_B, ...)                                    \
+    template <> struct wgmma<N> {                                                         \
+        WGMMA_RUN(N, TEXT, A, B, P, MAJOR_A, MAJOR_B, __half, "f16", __VA_ARGS__)         \
+        WGMMA_RUN(N, TEXT, A, B, P, MAJOR_A, MAJOR_B, __nv_bfloat16, "bf16", __VA_ARGS__) \
+    };
 
-    template <int A_TRANSPOSED, int B_TRANSPOSED>
-    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
-                                               __nv_bfloat16) {
-        WGMMA("bf16");
-    }
-};
+WGMMA(8, T4, "%4", "%5", "%6", "%7", "%8", R4(0))
+WGMMA(16, T8, "%8", "%9", "%10", "%11", "%12", R8(0))
+WGMMA(32, T16, "%16", "%17", "%18", "%19", "%20", R16(0))
+WGMMA(64, T32, "%32", "%33", "%34", "%35", "%36", R32(0))
+WGMMA(96, T48, "%48", "%49", "%50", "%51", "%52", R32(0), R16(32))
+WGMMA(128, T64, "%64", "%65", "%66", "%67", "%68", R32(0), R32(32))
+WGMMA(192, T96, "%96", "%97", "%98", "%99", "%100", R32(0), R32(32), R32(64))
+WGMMA(256, T128, "%128", "%129", "%130", "%131", "%132", R32(0), R32(32), R32(64), R32(96))
+
 #undef WGMMA
-
-#define WGMMA(TYPE)                                                               \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %98, 0;\n"                     \
-                 "wgmma.mma_async.sync.aligned.m64n192k16.f32." TYPE "." TYPE " " \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "            \
-                 " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
-                 " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "  \
-                 " %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "  \
-                 " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
-                 " %60, %61, %62, %63, %64, %65, %66, %67, %68, %69, %70, %71, "  \
-                 " %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, %82, %83, "  \
-                 " %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95}, " \
-                 "%96, %97, p, 1, 1, %99, %100;\n}"                               \
-                 : R16(0), R16(16), R16(32), R16(48), R16(64), R16(80)            \
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED))
-
-template <> struct wgmma<192> {
-    template <int A_TRANSPOSED, int B_TRANSPOSED>
-    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
-                                               __half) {
-        WGMMA("f16");
-    }
-
-    template <int A_TRANSPOSED, int B_TRANSPOSED>
-    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
-                                               __nv_bfloat16) {
-        WGMMA("bf16");
-    }
-};
-#undef WGMMA
-
-#define WGMMA(TYPE)                                                               \
-    asm volatile("{\n.reg .pred p;\nsetp.ne.b32 p, %66, 0;\n"                     \
-                 "wgmma.mma_async.sync.aligned.m64n128k16.f32." TYPE "." TYPE " " \
-                 "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, "            \
-                 " %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, %22, %23, "  \
-                 " %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, "  \
-                 " %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, "  \
-                 " %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, "  \
-                 " %60, %61, %62, %63}, "                                         \
-                 "%64, %65, p, 1, 1, %67, %68;\n}"                                \
-                 : R16(0), R16(16), R16(32), R16(48)                              \
-                 : "l"(a), "l"(b), "r"(accumulate), "n"(A_TRANSPOSED), "n"(B_TRANSPOSED))
-
-template <> struct wgmma<128> {
-    template <int A_TRANSPOSED, int B_TRANSPOSED>
-    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
-                                               __half) {
-        WGMMA("f16");
-    }
-
-    template <int A_TRANSPOSED, int B_TRANSPOSED>
-    static __device__ __forceinline__ void run(float *d, uint64_t a, uint64_t b, int accumulate,
-                                               __nv_bfloat16) {
-        WGMMA("bf16");
-    }
-};
-#undef WGMMA
-
-#undef R16
+#undef WGMMA_RUN
 #undef R4
+#undef R8
+#undef R16
+#undef R32
+#undef T4
+#undef T8
+#undef T16
+#undef T32
+#undef T48
+#undef T64
+#undef T96
+#undef T128
 
 /*
  * The matrix descriptor of an operand's 64 x 16 or N x 16 at a 1024-byte aligned address of shared

@@ -94,6 +94,10 @@ static enum status connect(struct comm *comm, struct nccl *nccl, struct error *e
             return error_set(error, all[r].status, "rank %d cannot use NCCL", r);
         }
     }
+    /* NCCL can order launches of graphs with others of the same communicator that run beside them.
+       A stream of ours has them one behind the other, and without that a small sum in a graph takes
+       5.4 us instead of 6.5 (two H100, NCCL 2.28.9). */
+    (void)setenv("NCCL_GRAPH_MIXING_SUPPORT", "0", 0);
     comm_block(comm, true); /* it waits for the other ranks in its own way */
     int result = nccl->init(&nccl->communicator, comm->ranks, all[0].id, comm->rank);
     comm_block(comm, false);

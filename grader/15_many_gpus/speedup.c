@@ -256,6 +256,20 @@ static struct work work_of_tokens(const struct decoded *d) {
                          .graph = true};
 }
 
+/* Keys and values are kept in bf16: sums in another order round some of them to the neighbour, as
+   in lab 10. On two H100 right ones differed by 1.5e-4 of the largest. */
+static void check_logits(const struct decoded *d, int rank) {
+    size_t at = (size_t)rank * d->size.V;
+    double tolerance = 2.0 * nn_dtype_rounding(d->size.dtype);
+    struct logits_difference off = logits_difference(d->logits[REMOTE_SUBJECT] + at,
+                                                     d->logits[REMOTE_BASELINE] + at, d->size.V);
+    if (!(off.worst <= tolerance * off.largest)) {
+        TEST_FAIL("Llama2 on two GPUs with your functions, rank %d, gives other logits: worst "
+                  "difference %.3g of %.3g, tolerance %.3g",
+                  rank, off.worst, off.largest, tolerance * off.largest);
+    }
+}
+
 C_TEST(speedup, end_to_end) {
     struct grader_gpu gpu;
     if (!open(&gpu)) {
@@ -270,9 +284,7 @@ C_TEST(speedup, end_to_end) {
     speedup.baseline_ms = time_model(&d, REMOTE_BASELINE);
     speedup.subject_ms = test_has_failed() ? INFINITY : time_model(&d, REMOTE_SUBJECT);
     for (int r = 0; r < RANKS && !test_has_failed(); r++) {
-        grader_check_timed_logits(d.logits[REMOTE_SUBJECT] + (size_t)r * d.size.V,
-                                  d.logits[REMOTE_BASELINE] + (size_t)r * d.size.V, d.size.V,
-                                  "Llama2 on two GPUs with your functions,");
+        check_logits(&d, r);
     }
     const struct work work = work_of_tokens(&d);
     finish(&speedup, &work, __FILE__, __LINE__);

@@ -110,7 +110,7 @@ static enum status open_rank(struct comm *comm, void *context, struct error *err
     TRY(device_alloc((void **)&io->logits, d->whole->V * sizeof(float), error));
     TRY(device_alloc((void **)&io->token, sizeof(int32_t), error));
     TRY(device_alloc((void **)&io->sampling, sizeof(struct sampling), error));
-    return many_decoder_create(&d->decoders[r], comm, &d->parts[r].model, io, &d->step,
+    return many_decoder_create(&d->decoders[r], comm, &d->parts[r].model, io, 1, &d->step,
                                d->streams[r], error);
 }
 

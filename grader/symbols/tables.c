@@ -230,8 +230,10 @@ static const struct family refusals[] = {
      "the same arguments must give the same result; seed a generator with a number"},
     {"_ZSt13set_terminate* _ZSt14set_unexpected*",
      "a crash must stay visible; find its cause instead"},
-    {"exit _exit _Exit quick_exit pthread_exit thrd_exit at_quick_exit __cxa_at_quick_exit "
-     "on_exit",
+    {"exit",
+     "a submission may not end the process; return a status; nvcc itself calls it in the stub of a "
+     "__device__ function that is not static: make it static"},
+    {"_exit _Exit quick_exit pthread_exit thrd_exit at_quick_exit __cxa_at_quick_exit on_exit",
      "a submission may not end the process; return a status"},
 };
 

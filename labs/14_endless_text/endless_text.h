@@ -114,12 +114,16 @@ struct endless_add_norms {
 MUST_CHECK enum status endless_add_norms(const struct endless_add_norms *add, device_stream stream,
                                          struct error *error);
 
+/** A step's own kernel for a whole token, which the given decoder describes (given/decoder.h). */
+struct endless_whole;
+
 /** The two operators of one step. */
 struct endless_functions {
     enum status (*attention)(const struct endless_attention *attention, void *workspace,
                              device_stream stream, struct error *error);
     enum status (*add_norms)(const struct endless_add_norms *add, device_stream stream,
                              struct error *error);
+    const struct endless_whole *whole; /**< NULL: the decoder launches products and operators */
 };
 
 /** A step that the bench shows. */

@@ -274,4 +274,6 @@ QUESTIONS = [
     Question("14_endless_text", "The starter's attention against a ring", "x",
              _between("endless_attention", _14, 0, 1, "bf16")),
     Question("14_endless_text", "Additions and two LayerNorms of 1024 channels", "x", _norms_in_one),
+    Question("15_many_gpus", "An all-reduce of 8 KiB through the host", "x",
+             _between("all_reduce", "8192 bytes, 2 ranks", 1, 5)),
 ]  # fmt: skip

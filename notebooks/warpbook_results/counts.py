@@ -46,6 +46,12 @@ def _endless_bytes(rows):
     return rows * 2 * 32 * 80 * 2
 
 
+def _cut_7b_bytes():
+    """Of bf16: half of each layer's matrices, and the whole classifier."""
+    C, hidden = 4096, 11008
+    return (32 * (4 * C * C + 3 * C * hidden) // 2 + 32000 * C) * BF16
+
+
 _NORM_BYTES = 3 * 8192 * 768 * 2 + 8192 * 2 * FLOAT + 768 * 5 * FLOAT
 
 COUNTS = [
@@ -100,4 +106,10 @@ COUNTS = [
     Count("14_endless_text", "Bytes that the starter moves for the same layer", "bytes",
           (_endless_bytes(1024 + 2 * 1019 + 1),),
           "1024 rows read, 1019 read and written when the window moves, the new one written"),
+    Count("15_many_gpus", "Bytes that one GPU sends to the other for 8 KiB", "bytes", (8192, 2 * 8192),
+          "each half once to be added and once as the sum; each 4 bytes with 4 of a flag"),
+    Count("15_many_gpus", "Weights that each of two GPUs reads for a token of 7B", "GB", (_cut_7b_bytes() / 1e9,),
+          "32 layers of 4 x 4096 x 4096 + 3 x 4096 x 11008 in halves, 32000 x 4096 whole, 2 bytes each"),
+    Count("15_many_gpus", "A token of 7B on two GPUs against one", "x", (4.4 / (2.2 + 0.79), 4.4 / (2.2 + 0.19)),
+          "4.4 ms against 2.2 ms and 64 sums"),
 ]  # fmt: skip

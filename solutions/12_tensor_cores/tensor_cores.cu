@@ -13,6 +13,9 @@ enum status gemm16(const struct gemm16_problem *problem, void *workspace, device
 
 const struct gemm16_step *gemm16_ladder(size_t *count) {
     static const struct gemm16_step steps[] = {
+        {"v1_tile", gemm16_v1_tile},
+        {"v2_wmma", gemm16_v2_wmma},
+        {"v3_mma", gemm16_v3_mma},
         {"v4_ring", gemm16_v4_ring},
         {"v10_shapes", gemm16_v10_shapes},
     };

@@ -25,6 +25,8 @@ const struct endless_step *endless_ladder(size_t *count) {
         {"v3_vectors", {endless_attention_v3_vectors, endless_add_norms_v2_blocks}},
         {"v4_split", {endless_attention_v4_split, endless_add_norms_v2_blocks}},
         {"v5_fused", {endless_attention_v4_split, endless_add_norms_v5_fused}},
+        {"v6_one_kernel",
+         {endless_attention_v4_split, endless_add_norms_v5_fused, &endless_whole_v6_one_kernel}},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

@@ -71,7 +71,7 @@ static enum status check_gpus(const struct decoder_options *o, const struct deco
         return error_set(error, STATUS_INVALID_ARGUMENT, "--gpus %d: from 1 to %d", o->gpus,
                          RANKS_MOST);
     }
-    if (o->gpus > 1 && stages->choose == NULL) {
+    if (o->gpus > 1 && stages->cut == NULL) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--gpus %d: this program runs on one GPU; that of lab 15, "
                          "//labs/15_many_gpus:generate, on several",
@@ -238,8 +238,9 @@ static const struct decoder_stage *choose_stage(const struct decoder_options *o,
 }
 
 static enum status create_engine(struct decoder_session *s, const struct decoder_options *o,
-                                 struct error *error) {
-    TRY(s->stage->create(&s->engine, o->threads, error));
+                                 const struct decoder_cut *cut, struct error *error) {
+    TRY(s->ranks != NULL ? cut->create(cut->context, &s->engine, error)
+                         : s->stage->create(&s->engine, o->threads, error));
     if (o->profile) {
         TRY(engine_profile_create(&s->timed, &s->engine, &s->profile));
         s->profile.now = s->now;
@@ -251,7 +252,7 @@ static enum status start_engine(struct decoder_session *s, const struct decoder_
                                 const struct decoder_stages *stages, struct error *error) {
     if (s->ranks != NULL) {
         ranks_phase(s->ranks, "choosing a GPU");
-        TRY(stages->choose(s->ranks, error));
+        TRY(stages->cut->choose(stages->cut->context, s->ranks, error));
         ranks_phase(s->ranks, "loading");
     }
     s->stage = choose_stage(o, stages, &s->checkpoint.config);
@@ -263,7 +264,7 @@ static enum status start_engine(struct decoder_session *s, const struct decoder_
         s->now = stages->device_now;
     }
     struct error cause = {0};
-    enum status status = create_engine(s, o, &cause);
+    enum status status = create_engine(s, o, stages->cut, &cause);
     return status == STATUS_OK ? STATUS_OK
                                : error_set(error, status, "cannot start the engine: %s",
                                            error_text(&cause, status));

@@ -20,6 +20,15 @@ struct decoder_stage {
     enum status (*create)(struct engine *engine, int threads, struct error *error);
 };
 
+/** Functions of a rank of several GPUs. */
+struct decoder_cut {
+    void *context;
+    /** COLLECTIVE: chooses the rank's GPU, before all else is done on it. */
+    enum status (*choose)(void *context, struct ranks *ranks, struct error *error);
+    /** Behind it: makes the engine of the last stage that works together with the other ranks'. */
+    enum status (*create)(void *context, struct engine *engine, struct error *error);
+};
+
 struct decoder_stages {
     const struct decoder_stage *table; /**< in the order of the course */
     size_t count;                      /**< at least 1 */
@@ -29,9 +38,7 @@ struct decoder_stages {
     enum status (*open_device)(struct program_device *device, struct error *error);
     /** The device's clock, device_now(); NULL if open_device is. */
     double (*device_now)(void);
-    /** COLLECTIVE: chooses a rank's GPU, before all else is done on it; the last stage's engines
-     *  then work together. NULL: one GPU only. */
-    enum status (*choose)(struct ranks *ranks, struct error *error);
+    const struct decoder_cut *cut; /**< for several GPUs; NULL: one GPU only */
 };
 
 /**

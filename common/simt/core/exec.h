@@ -170,6 +170,7 @@ struct simt_warp {
     uint32_t attention;       /**< SIMT_ATTENTION_..., together */
     uint32_t arrived;         /**< lanes that arrived at the barrier of the cluster */
     uint32_t passed;          /**< lanes whose barrier has opened, and that have not waited */
+    bool reached_peer;        /**< the last access was to another block's shared memory */
     struct simt_undefined_cell **cells; /**< of the running function; see memory/undefined.h */
     uint32_t cell_count;
     struct simt_base bases[SIMT_BASES];

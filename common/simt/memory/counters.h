@@ -53,7 +53,11 @@ struct simt_counters {
     uint64_t bulk_requests, bulk_bytes; /**< copies by the TMA; bytes that they move, of a multicast
                                              once */
     uint64_t multicast_bytes; /**< bytes that multicasts bring to shared memory, of all blocks */
-    uint64_t barriers;        /**< warp arrivals */
+    uint64_t peer_requests;   /**< of those to shared memory (atomics, too): to another block's */
+    uint64_t peer_sectors; /**< of 32 bytes, of these requests; of atomics twice: there and back */
+    uint64_t peer_far_sectors;    /**< of these: in clusters of more than two blocks */
+    uint64_t peer_served_sectors; /**< that other blocks asked this one for, counted alike */
+    uint64_t barriers;            /**< warp arrivals */
     uint64_t divergent_branches;
 
     /** @name Estimates of the caches, for the model of time

@@ -21,6 +21,8 @@ enum {
     STORE_LATENCY = 230,
     COPY_REQUEST = 32, /* that the TMA takes for a copy, however small */
     COPY_BYTES = 64,   /* that it moves in a cycle */
+    PAIR_BYTES = 16,   /* the same, to the other block of a cluster of two */
+    FAR_BYTES = 8,     /* to a block of a larger cluster */
     PRODUCT_LATENCY = 60,
     PRODUCT_FIFTHS = 6 /* of the cycles that a product takes at the datasheet's rate */
 };
@@ -146,16 +148,21 @@ bool pipeline_is_polling(struct simt_pipeline *p, uint32_t warp, bool asks) {
     return polls;
 }
 
-uint64_t pipeline_copy(const struct simt_warp *warp, uint32_t bytes, bool load) {
+static uint32_t bytes_of(const struct simt_block *block, enum pipeline_way way) {
+    bool far = way == PIPELINE_PEER && block->cluster != NULL && block->cluster->size > 2;
+    return way != PIPELINE_PEER ? COPY_BYTES : far ? FAR_BYTES : PAIR_BYTES;
+}
+
+uint64_t pipeline_copy(const struct simt_warp *warp, uint32_t bytes, enum pipeline_way way) {
     struct simt_pipeline *p = warp->block->pipeline;
     if (p == NULL) {
         return 0;
     }
     take(p, warp->index, COPY_ISSUE);
     uint64_t begin = later(p->tma, simt_pipeline_now(p, warp->index));
-    p->tma = begin + later(COPY_REQUEST, bytes / COPY_BYTES);
-    uint64_t done = p->tma + (load ? COPY_LATENCY : STORE_LATENCY);
-    if (!load) {
+    p->tma = begin + later(COPY_REQUEST, bytes / bytes_of(warp->block, way));
+    uint64_t done = p->tma + (way != PIPELINE_STORE ? COPY_LATENCY : STORE_LATENCY);
+    if (way == PIPELINE_STORE) {
         p->stores[warp->index].open = later(p->stores[warp->index].open, done);
     }
     return done;

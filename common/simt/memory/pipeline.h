@@ -61,8 +61,11 @@ void pipeline_poll(const struct simt_warp *warp);
 /** @return whether the warp asks again; ends that where @p asks. */
 bool pipeline_is_polling(struct simt_pipeline *pipeline, uint32_t warp, bool asks);
 
+/** Where a bulk copy goes: into shared memory, out of it, to another block's. */
+enum pipeline_way { PIPELINE_LOAD, PIPELINE_STORE, PIPELINE_PEER };
+
 /** A warp starts a bulk copy. @return when its bytes have come */
-uint64_t pipeline_copy(const struct simt_warp *warp, uint32_t bytes, bool load);
+uint64_t pipeline_copy(const struct simt_warp *warp, uint32_t bytes, enum pipeline_way way);
 
 /** A warp sends a value to a block of its cluster. @return when it has come */
 uint64_t pipeline_message(const struct simt_warp *warp);

@@ -76,17 +76,70 @@ static bool read_special(struct ptx_parser *parser, const char *name, struct ptx
     return operand->special != NULL || ptx_fail_memory(parser);
 }
 
+/* Adds an element to the scratch list; its address holds until the next one is added. */
+static bool add_element(struct ptx_parser *parser, const struct ptx_operand *element) {
+    if (parser->elements.count == PTX_MAX_ELEMENTS) {
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "a vector of more than %d elements",
+                        PTX_MAX_ELEMENTS);
+    }
+    struct ptx_operand *added = ptx_list_add(&parser->elements);
+    if (added == NULL) {
+        return ptx_fail_memory(parser);
+    }
+    *added = *element;
+    return true;
+}
+
+/* The elements from `first` on become the operand's. */
+static bool keep_elements(struct ptx_parser *parser, size_t first, struct ptx_operand *operand) {
+    void *elements;
+    PTX_TRY(ptx_keep_list(parser, &parser->elements, first, &elements, &operand->element_count));
+    operand->elements = elements;
+    return true;
+}
+
+/* v.x, v.r: an element; @return its number, or `count`: that is none */
+static uint32_t element_of(const struct ptx_token *part, uint32_t count) {
+    static const char letters[] = "xyzwrgba";
+    const char *found = part->length == 2 ? strchr(letters, part->text[1]) : NULL;
+    uint32_t number = found != NULL ? (uint32_t)(found - letters) % 4 : count;
+    return number < count ? number : count;
+}
+
+/* A register that is a vector: one of its elements, or all of them. */
+static bool read_vector_register(struct ptx_parser *parser, uint32_t index, uint32_t count,
+                                 struct ptx_operand *operand) {
+    size_t first = parser->elements.count;
+    operand->index = index;
+    if (parser->token.kind == PTX_TOKEN_DOTTED) {
+        uint32_t number = element_of(&parser->token, count);
+        operand->index += number;
+        return number < count ? ptx_advance(parser)
+                              : ptx_fail_expected(parser, "an element of a vector");
+    }
+    operand->kind = PTX_OPERAND_VECTOR;
+    for (uint32_t n = 0; n < count; n++) {
+        const struct ptx_operand element = {.kind = PTX_OPERAND_REGISTER, .index = index + n};
+        PTX_TRY(add_element(parser, &element));
+    }
+    return keep_elements(parser, first, operand);
+}
+
 /* %r1, or a part of it: %r1.b0, %r1.h1 */
 static bool read_register(struct ptx_parser *parser, const struct ptx_binding *binding,
                           struct ptx_operand *operand) {
+    const struct ptx_register *named = ptx_list_at(&parser->body.registers, binding->index);
     operand->kind = PTX_OPERAND_REGISTER;
     operand->index = binding->index;
+    if (named->vector > 0) {
+        return read_vector_register(parser, binding->index, named->vector, operand);
+    }
     if (parser->token.kind != PTX_TOKEN_DOTTED) {
         return true;
     }
     const struct ptx_token *part = &parser->token;
     if (part->length != 3 || (part->text[1] != 'b' && part->text[1] != 'h')) {
-        return ptx_fail(parser, STATUS_UNSUPPORTED, "registers that are vectors");
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "a part of a register that is neither b nor h");
     }
     operand->special = ptx_names_keep(&parser->names, part->text + 1, part->length - 1);
     return operand->special != NULL ? ptx_advance(parser) : ptx_fail_memory(parser);
@@ -170,28 +223,6 @@ bool ptx_parse_simple(struct ptx_parser *parser, struct ptx_operand *operand) {
         read = ptx_fail_expected(parser, "an operand");
     }
     return read && (sign == '\0' || apply_sign(parser, sign, operand));
-}
-
-/* Adds an element to the scratch list; its address holds until the next one is added. */
-static bool add_element(struct ptx_parser *parser, const struct ptx_operand *element) {
-    if (parser->elements.count == PTX_MAX_ELEMENTS) {
-        return ptx_fail(parser, STATUS_UNSUPPORTED, "a vector of more than %d elements",
-                        PTX_MAX_ELEMENTS);
-    }
-    struct ptx_operand *added = ptx_list_add(&parser->elements);
-    if (added == NULL) {
-        return ptx_fail_memory(parser);
-    }
-    *added = *element;
-    return true;
-}
-
-/* The elements from `first` on become the operand's. */
-static bool keep_elements(struct ptx_parser *parser, size_t first, struct ptx_operand *operand) {
-    void *elements;
-    PTX_TRY(ptx_keep_list(parser, &parser->elements, first, &elements, &operand->element_count));
-    operand->elements = elements;
-    return true;
 }
 
 bool ptx_parse_elements(struct ptx_parser *parser, char close, struct ptx_operand *operand) {

@@ -107,6 +107,7 @@ struct ptx_relocation {
 struct ptx_register {
     char *name;
     enum ptx_type type;
+    uint32_t vector; /**< the first register of .v2 or .v4: how many there are; else 0 */
 };
 
 enum ptx_operand_kind {

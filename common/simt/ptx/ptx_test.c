@@ -170,6 +170,21 @@ C_TEST(ptx, reads_floats) {
     }
 }
 
+ONE_TEST(reads_a_register_that_is_a_vector, ".reg .v4 .f32 v; ld.global.v4.f32 v, [%rd1];", 2) {
+    EXPECT_INT_EQ(PTX_OPERAND_VECTOR, one->operands[0].kind);
+    EXPECT_INT_EQ(4, one->operands[0].element_count);
+    for (size_t n = 0; n < one->operands[0].element_count; n++) {
+        expect_register(&one->operands[0].elements[n], REGISTERS + n);
+    }
+}
+
+ONE_TEST(reads_elements_of_a_register, ".reg .v2 .f32 u, v; fma.rn.f32 v.y, u.x, %f1, v.r;", 4) {
+    expect_register(&one->operands[0], REGISTERS + 3);
+    expect_register(&one->operands[1], REGISTERS);
+    expect_register(&one->operands[2], F + 1);
+    expect_register(&one->operands[3], REGISTERS + 2);
+}
+
 C_TEST(ptx, reads_special_registers) {
     static const char *const names[] = {
         "tid.x",

@@ -73,8 +73,10 @@ C_TEST(ptx_refusals, statements) {
 }
 
 C_TEST(ptx_refusals, what_is_not_supported) {
-    ptx_test_body_refused(".reg .v4 .f32 v;", STATUS_UNSUPPORTED,
-                          "PTX line 11: registers that are vectors");
+    ptx_test_body_refused(".reg .v4 .f32 v<2>;", STATUS_UNSUPPORTED,
+                          "PTX line 11: a range of registers that are vectors");
+    ptx_test_body_bad(".reg .v2 .f32 v; mov.f32 v.z, 0f00000000;",
+                      "PTX line 11: expected an element of a vector, found '.z'");
     ptx_test_refused(".func (.reg .b32 r) f(.reg .b32 a) { }", STATUS_UNSUPPORTED,
                      "PTX line 4: parameters in registers");
     ptx_test_refused(".entry k() .surprise { }", STATUS_UNSUPPORTED,

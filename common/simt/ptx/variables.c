@@ -261,7 +261,7 @@ static bool add_register(struct ptx_parser *parser, char *name, enum ptx_type ty
     if (added == NULL) {
         return ptx_fail_memory(parser);
     }
-    *added = (struct ptx_register){name, type};
+    *added = (struct ptx_register){.name = name, .type = type};
     return ptx_check_declared(parser, ptx_scopes_bind(&parser->scopes, name, PTX_IN_NONE, index),
                               name);
 }
@@ -287,13 +287,34 @@ static bool add_range(struct ptx_parser *parser, const char *stem, uint64_t coun
     return true;
 }
 
-static bool parse_name(struct ptx_parser *parser, enum ptx_type type) {
+/* .v2 and .v4: registers side by side, of which the first one has the name. */
+static bool add_vector(struct ptx_parser *parser, char *name, enum ptx_type type, uint32_t count) {
+    size_t first = parser->body.registers.count;
+    PTX_TRY(add_register(parser, name, type));
+    for (uint32_t n = 1; n < count; n++) {
+        struct ptx_register *added = ptx_list_add(&parser->body.registers);
+        if (added == NULL) {
+            return ptx_fail_memory(parser);
+        }
+        *added = (struct ptx_register){.name = name, .type = type};
+    }
+    struct ptx_register *named = ptx_list_at(&parser->body.registers, first);
+    named->vector = count;
+    return true;
+}
+
+/* @param vector elements of each register; 0: it is none */
+static bool parse_name(struct ptx_parser *parser, enum ptx_type type, uint32_t vector) {
     char *name;
     bool range;
     uint64_t count;
     PTX_TRY(ptx_read_name(parser, &name) && ptx_skip_mark(parser, '<', &range));
     if (!range) {
-        return add_register(parser, name, type);
+        return vector > 0 ? add_vector(parser, name, type, vector)
+                          : add_register(parser, name, type);
+    }
+    if (vector > 0) {
+        return ptx_fail(parser, STATUS_UNSUPPORTED, "a range of registers that are vectors");
     }
     return ptx_read_integer(parser, UINT32_MAX, &count) && ptx_expect_mark(parser, '>') &&
            add_range(parser, name, count, type);
@@ -301,10 +322,9 @@ static bool parse_name(struct ptx_parser *parser, enum ptx_type type) {
 
 bool ptx_parse_registers(struct ptx_parser *parser) {
     PTX_TRY(ptx_advance(parser));
+    uint32_t vector = ptx_at_word(parser, ".v2") ? 2 : ptx_at_word(parser, ".v4") ? 4 : 0;
+    PTX_TRY(vector == 0 || ptx_advance(parser));
     struct ptx_token token = parser->token;
-    if (ptx_at_word(parser, ".v2") || ptx_at_word(parser, ".v4")) {
-        return ptx_fail(parser, STATUS_UNSUPPORTED, "registers that are vectors");
-    }
     enum ptx_type type = token.kind == PTX_TOKEN_DOTTED
                              ? ptx_type_find(token.text + 1, token.length - 1)
                              : PTX_NO_TYPE;
@@ -314,7 +334,7 @@ bool ptx_parse_registers(struct ptx_parser *parser) {
     bool more = true;
     PTX_TRY(ptx_advance(parser));
     while (more) {
-        PTX_TRY(parse_name(parser, type) && ptx_skip_mark(parser, ',', &more));
+        PTX_TRY(parse_name(parser, type, vector) && ptx_skip_mark(parser, ',', &more));
     }
     return ptx_expect_mark(parser, ';');
 }

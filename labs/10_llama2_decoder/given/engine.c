@@ -106,7 +106,8 @@ static enum status fill(const struct stage *stage, struct made *m,
     TRY(allocate(m, error));
     const struct decoder_io io = {m->logits, &m->drawn->token, &m->drawn->sampling};
     if (m->loading.create != NULL) {
-        return m->loading.create(m->loaded, &m->decoder, &m->model, &io, m->stream, error);
+        return m->loading.create(m->loaded, &m->decoder, &m->model, &io, m->batch, m->stream,
+                                 error);
     }
     return m->functions.create(&m->decoder, &m->model, &io, m->batch, m->stream, error);
 }

@@ -49,7 +49,8 @@ struct decoder_loading {
     void (*unload)(void *loaded);
     /** In place of decoder_functions.create. */
     enum status (*create)(void *loaded, struct decoder **decoder, const struct decoder_model *model,
-                          const struct decoder_io *io, device_stream stream, struct error *error);
+                          const struct decoder_io *io, size_t batch, device_stream stream,
+                          struct error *error);
 };
 
 /** As engine_decoder_create_with(), with other weights. @param loading copied */

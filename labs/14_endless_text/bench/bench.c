@@ -43,6 +43,12 @@ static const char *op_name(size_t i) {
     return i < BENCH_OPS ? names[i] : NULL;
 }
 
+static const char *step_by_number(size_t i) {
+    size_t count;
+    const struct endless_step *steps = endless_ladder(&count);
+    return i < count ? steps[i].name : NULL;
+}
+
 static enum status check_options(struct ladder_setup *setup, struct error *error) {
     struct endless_options *o = setup->options;
     struct endless_model shape;
@@ -61,6 +67,10 @@ static enum status check_options(struct ladder_setup *setup, struct error *error
                          o->window);
     }
     o->tokens = o->model_text != NULL || o->window > 0;
+    if (o->from != NULL) {
+        TRY(ladder_parse_name(o->from, step_by_number, "--from is a step of the ladder", &unused,
+                              error));
+    }
     if (o->tokens && (o->op_text != NULL || setup->shape_text != NULL)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--op and --shape are an operator's; --model and --window are a model's");
@@ -310,6 +320,8 @@ int main(int argc, char **argv) {
         {"window", 0, FLAG_INT, &o.window, "N",
          "only time per token: beside 4 sinks the last N tokens; 0: 1020"},
         {"step", 0, FLAG_STRING, &setup.step, "NAME", "only this step of the ladder"},
+        {"from", 0, FLAG_STRING, &o.from, "NAME",
+         "of time per token: only this step and later ones"},
         LADDER_FLAG_ALL(&setup),
         {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "smaller shapes, shorter runs"},
     };

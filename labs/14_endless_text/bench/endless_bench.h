@@ -13,9 +13,10 @@ enum bench_op { BENCH_ATTENTION, BENCH_ADD_NORMS, BENCH_OPS };
 /** The lab's own flags. */
 struct endless_options {
     const char *op_text, *model_text;
-    int op;      /**< enum bench_op; -1: both */
-    int window;  /**< of the model's cache */
-    bool tokens; /**< --model: tokens alone */
+    const char *from; /**< tokens: the first step that is shown; NULL: all */
+    int op;           /**< enum bench_op; -1: both */
+    int window;       /**< of the model's cache */
+    bool tokens;      /**< --model: tokens alone */
 };
 
 enum { BENCH_SINKS = 4 };

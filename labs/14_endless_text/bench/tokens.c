@@ -5,6 +5,7 @@
  */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/bench/device/device_peaks.h"
@@ -20,6 +21,7 @@ struct writer {
     struct endless_decoder *decoder;
     size_t position, V;
     float *d_logits;
+    float *logits; /* host, (V): after the cache was filled */
 };
 
 static enum status write_token(void *argument, device_stream stream, struct error *error) {
@@ -49,9 +51,10 @@ static enum status time_at(struct writer *w, size_t position, const struct ladde
 static enum status time_all(struct writer *w, size_t rows, const struct ladder_setup *setup,
                             struct times *times, struct error *error) {
     for (size_t i = 0; i < rows + 2; i++) {
-
         TRY(write_token(w, NULL, error));
     }
+    TRY(device_read(w->logits, w->d_logits, w->V * sizeof *w->logits,
+                    endless_decoder_stream(w->decoder), error));
     for (int i = 0; i < POSITIONS; i++) {
         TRY(time_at(w, positions[i] > rows ? positions[i] : rows, setup, &times->graph[i], error));
     }
@@ -62,7 +65,6 @@ static enum status time_all(struct writer *w, size_t rows, const struct ladder_s
 static enum status open_and_time(const struct large_model *m, const struct endless_step *step,
                                  const struct ladder_setup *setup, struct writer *w,
                                  struct times *times, struct error *error) {
-    w->V = m->model.V;
     TRY(endless_decoder_create(&w->decoder, &m->model, &step->functions, error));
     TRY(device_alloc((void **)&w->d_logits, w->V * sizeof *w->d_logits, error));
     return time_all(w, m->model.sinks + m->model.window, setup, times, error);
@@ -96,11 +98,23 @@ static enum status record(const struct ladder_setup *setup, const struct large_m
     return STATUS_OK;
 }
 
-/* One row. */
+/* Largest difference of two steps' logits, relative to the largest logit. */
+static double apart(const float *a, const float *b, size_t V) {
+    double largest = 0.0, difference = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        double one = fabs((double)a[i] - (double)b[i]);
+        difference = isfinite(one) ? fmax(difference, one) : INFINITY;
+        largest = fmax(largest, fabs((double)b[i]));
+    }
+    return largest > 0.0 ? difference / largest : INFINITY;
+}
+
+/* One row. @param logits (2 * V): of this step, then of the first one @param first whether it is */
 static enum status show_step(const struct ladder_setup *setup, const struct large_model *m,
                              const struct endless_step *step, const char *shape, double probe,
-                             struct error *error) {
-    struct writer w = {0};
+                             float *logits, bool first, struct error *error) {
+    size_t V = m->model.V;
+    struct writer w = {.V = V, .logits = first ? logits + V : logits};
     struct times times;
     enum status status = open_and_time(m, step, setup, &w, &times, error);
     size_t own = w.decoder != NULL ? endless_decoder_bytes(w.decoder) : 0;
@@ -110,31 +124,48 @@ static enum status show_step(const struct ladder_setup *setup, const struct larg
     double slowest = fmax(fmax(times.graph[0], times.graph[1]), times.graph[2]);
     double fastest = fmin(fmin(times.graph[0], times.graph[1]), times.graph[2]);
     double rate = 1e3 * (m->token_bytes + m->cache_bytes) / times.graph[POSITIONS - 1];
-    printf("  %-14s %9.4f %9.4f %9.4f %7.1f%% %9.0f %6.1f%% %10.4f %8.1f\n", step->name,
+    printf("  %-14s %9.4f %9.4f %9.4f %7.1f%% %9.0f %6.1f%% %10.4f %8.1f %8.0e\n", step->name,
            times.graph[0], times.graph[1], times.graph[2], 100.0 * (slowest / fastest - 1.0),
-           1e-9 * rate, 100.0 * rate / probe, times.singly, 1e-6 * (double)own);
+           1e-9 * rate, 100.0 * rate / probe, times.singly, 1e-6 * (double)own,
+           first ? 0.0 : apart(logits, logits + V, V));
     return record(setup, m, step->name, shape, &times, error);
+}
+
+/* The rows from --from on, or the one of --step. */
+static enum status show_rows(const struct ladder_setup *setup, const struct large_model *m,
+                             const char *shape, double probe, float *logits, struct error *error) {
+    const struct endless_options *o = setup->options;
+    size_t count;
+    const struct endless_step *steps = endless_ladder(&count);
+    bool shown = o->from == NULL, first = true;
+    for (size_t i = 0; i < count; i++) {
+        shown = shown || strcmp(o->from, steps[i].name) == 0;
+        if (shown && (setup->step == NULL || strcmp(setup->step, steps[i].name) == 0)) {
+            TRY(show_step(setup, m, &steps[i], shape, probe, logits, first, error));
+            first = false;
+        }
+    }
+    return STATUS_OK;
 }
 
 static enum status show(const struct ladder_setup *setup, const struct large_model *m,
                         const char *shape, struct error *error) {
-    size_t count;
     double probe;
-    const struct endless_step *steps = endless_ladder(&count);
     TRY(device_read_bandwidth(&probe, NULL, error));
     printf(
         "\ntime per token, %s, %s, %s; %.1f MB of weights and %.1f MB of cache a token; the read "
         "probe: %.0f GB/s\n",
         shape, nn_dtype_name(m->model.dtype), device_bench_verb(&setup->gpu), 1e-6 * m->token_bytes,
         1e-6 * m->cache_bytes, 1e-9 * probe);
-    printf("  %-14s %9s %9s %9s %8s %9s %7s %10s %8s\n", "step", "at 1000", "at 10000", "at 100000",
-           "apart", "GB/s", "probe", "singly", "MB");
-    for (size_t i = 0; i < count; i++) {
-        if (setup->step == NULL || strcmp(setup->step, steps[i].name) == 0) {
-            TRY(show_step(setup, m, &steps[i], shape, probe, error));
-        }
+    printf("  %-14s %9s %9s %9s %8s %9s %7s %10s %8s %8s\n", "step", "at 1000", "at 10000",
+           "at 100000", "apart", "GB/s", "probe", "singly", "MB", "logits");
+    float *logits = malloc(2 * m->model.V * sizeof *logits);
+    if (logits == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
     }
-    return STATUS_OK;
+    enum status status = show_rows(setup, m, shape, probe, logits, error);
+    free(logits);
+    return status;
 }
 
 /* The shape by --model, else one that the GPU, or simt, does in seconds. */

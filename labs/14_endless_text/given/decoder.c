@@ -23,6 +23,7 @@ struct endless_decoder {
     device_stream stream;
     void *graph; /* a token from the embedding on to the final norm */
     bool singly; /* without it */
+    void *whole; /* of functions.whole; NULL: none, the graph does it */
     size_t bytes;
 
     /* Device memory. */
@@ -50,6 +51,7 @@ struct buffer {
 static void list_buffers(struct buffer list[BUFFERS], struct endless_decoder *d) {
     const struct endless_model *m = &d->model;
     size_t rows = m->sinks + m->window, e = nn_dtype_bytes(m->dtype);
+    size_t cached = d->whole == NULL ? rows : 0;
     const struct buffer buffers[BUFFERS] = {
         {"x", (void **)&d->x, {1, 1, m->C}, F},
         {"normed[0]", (void **)&d->normed[0], {1, 1, m->C}, F},
@@ -61,8 +63,8 @@ static void list_buffers(struct buffer list[BUFFERS], struct endless_decoder *d)
         {"down", (void **)&d->down, {1, 1, m->C}, F},
         {"angles", (void **)&d->angles, {1, rows, m->rotary > 0 ? m->rotary : 1}, F},
         {"position", (void **)&d->position, {1, 1, 1}, sizeof(int32_t)},
-        {"the k caches", &d->k, {m->L, rows, m->KVH * m->HS}, e},
-        {"the v caches", &d->v, {m->L, rows, m->KVH * m->HS}, e},
+        {"the k caches", &d->k, {m->L, cached, m->KVH * m->HS}, e},
+        {"the v caches", &d->v, {m->L, cached, m->KVH * m->HS}, e},
         {"workspace", &d->workspace, {1, 1, ENDLESS_WORKSPACE_BYTES}, 1},
     };
     memcpy(list, buffers, sizeof buffers);
@@ -79,6 +81,9 @@ static enum status allocate(struct endless_decoder *d, struct error *error) {
                                  "the decoder's sizes overflow: L %zu, %zu sinks, window %zu",
                                  d->model.L, d->model.sinks, d->model.window);
             }
+        }
+        if (bytes == 0) {
+            continue;
         }
         TRY(device_alloc(list[i].memory, bytes, error));
         simt_name_tensor(*list[i].memory, list[i].name);
@@ -252,6 +257,10 @@ enum status endless_decoder_feed(struct endless_decoder *d, int32_t token, size_
     }
     TRY(begin_token(d->x, d->position, m->embedding, m->dtype, token, (int32_t)position, m->C,
                     d->stream, error));
+    if (d->whole != NULL) {
+        const struct endless_token whole = {d->position, d->angles, d->x, logits};
+        return d->functions.whole->run(d->whole, &whole, d->stream, error);
+    }
     TRY(d->singly ? run_layers(d, d->stream, error)
                   : endless_graph_launch(d->graph, d->stream, error));
     return logits == NULL
@@ -270,9 +279,16 @@ static enum status prepare(struct endless_decoder *d, const struct endless_layer
     memcpy(d->layers, layers, d->model.L * sizeof *layers);
     d->model.layers = d->layers;
     TRY(device_stream_create(&d->stream, error));
+    if (d->functions.whole != NULL) {
+        TRY(d->functions.whole->create(&d->whole, &d->model, d->stream, error));
+        d->bytes += d->whole != NULL ? d->functions.whole->bytes(d->whole) : 0;
+    }
     TRY(allocate(d, error));
     TRY(write_angles(d, error));
     TRY(device_synchronize(d->stream, error));
+    if (d->whole != NULL) {
+        return STATUS_OK;
+    }
     return endless_graph_record(&d->graph, run_layers, d, d->stream, error);
 }
 
@@ -301,6 +317,9 @@ void endless_decoder_free(struct endless_decoder *d) {
         return;
     }
     endless_graph_free(d->graph);
+    if (d->functions.whole != NULL) {
+        d->functions.whole->free(d->whole);
+    }
     list_buffers(list, d);
     for (int i = 0; i < BUFFERS; i++) {
         device_free(*list[i].memory);
@@ -312,6 +331,10 @@ void endless_decoder_free(struct endless_decoder *d) {
 
 void endless_decoder_launch_singly(struct endless_decoder *d, bool singly) {
     d->singly = singly;
+}
+
+bool endless_decoder_is_whole(const struct endless_decoder *d) {
+    return d->whole != NULL;
 }
 
 device_stream endless_decoder_stream(const struct endless_decoder *d) {

@@ -7,7 +7,8 @@
  * residual is the bias here. A token is one launch that begins it and one CUDA graph of all others,
  * the same graph for every token: position and cache are in device memory. With parallel residual
  * the first half of the feed-forward runs beside attention, and the second half beside attention's
- * output product, on a GPU whose kernels may start early.
+ * output product, on a GPU whose kernels may start early. A step may bring a kernel of its own for
+ * the whole token (struct endless_whole); then the decoder begins the token and launches that.
  *
  *     sequential: x += attention(norm 0 of x);  x += feed-forward(norm 1 of x)
  *     parallel:   x += attention(norm 0 of x) + feed-forward(norm 1 of x)
@@ -18,6 +19,8 @@
 #include <stdint.h>
 
 #include "labs/14_endless_text/endless_text.h"
+
+struct endless_token;
 
 #ifdef __cplusplus
 extern "C" {
@@ -49,6 +52,32 @@ struct endless_model {
     const void *classifier;                    /**< (V, C) */
 };
 
+/**
+ * A token as a whole, for a step that has more than operators: from the embedding to the logits,
+ * with a cache of its own. It may take some models only, and the decoder's way is there for others.
+ */
+struct endless_whole {
+    /**
+     * @brief Prepares for a model; may wait.
+     * @param whole receives its memory; NULL if it does not take the model or the GPU
+     */
+    enum status (*create)(void **whole, const struct endless_model *model, device_stream stream,
+                          struct error *error);
+    /** Starts a token; does not wait. */
+    enum status (*run)(void *whole, const struct endless_token *token, device_stream stream,
+                       struct error *error);
+    size_t (*bytes)(const void *whole); /**< of device memory, constant */
+    void (*free)(void *whole);          /**< NULL is allowed */
+};
+
+/** What endless_whole.run() gets: device memory, the same but for the logits at each call. */
+struct endless_token {
+    const int32_t *position;
+    const float *angles; /**< (sinks + window, rotary / 2, 2): cosine and sine */
+    const float *x;      /**< (C): the token's embedding */
+    float *logits;       /**< (V), or NULL */
+};
+
 struct endless_decoder;
 
 /** @param model copied, with its layers; its weights outlive the decoder */
@@ -69,8 +98,12 @@ void endless_decoder_free(struct endless_decoder *decoder);
 MUST_CHECK enum status endless_decoder_feed(struct endless_decoder *decoder, int32_t token,
                                             size_t position, float *logits, struct error *error);
 
-/** Tokens launch their kernels one by one from now on, or, as at first, by the graph. */
+/** Tokens launch their kernels one by one from now on, or, as at first, by the graph; a step's own
+    kernel for the whole token is one launch both ways. */
 void endless_decoder_launch_singly(struct endless_decoder *decoder, bool singly);
+
+/** @return whether the step's own kernel computes whole tokens of this model. */
+bool endless_decoder_is_whole(const struct endless_decoder *decoder);
 
 /** @return the stream of its work. */
 device_stream endless_decoder_stream(const struct endless_decoder *decoder);

@@ -8,7 +8,13 @@
 #include "labs/03_resident_weights/given/engine.h"
 #include "labs/07_attention/given/engine.h"
 
-static const struct endless_functions functions = {endless_attention, endless_add_norms};
+/* The lab's operators, and the last step's own kernel for a whole token, if it has one. */
+static struct endless_functions functions_of_lab(void) {
+    size_t count;
+    const struct endless_step *steps = endless_ladder(&count);
+    return (struct endless_functions){endless_attention, endless_add_norms,
+                                      steps[count - 1].functions.whole};
+}
 
 /* A Llama2 or a GPT-NeoX on the decoder; the other one's weights are empty. */
 struct stage_decoder {
@@ -90,6 +96,7 @@ static enum status fill(struct stage_decoder *d, const struct llama2_decoder_mod
     }
     TRY(device_alloc((void **)&d->logits, c->V * sizeof *d->logits, error));
     const struct endless_model made = model_of(c, &d->weights, d->layers);
+    const struct endless_functions functions = functions_of_lab();
     return endless_decoder_create(&d->decoder, &made, &functions, error);
 }
 
@@ -168,6 +175,7 @@ static enum status fill_neox(struct stage_decoder *d, const struct gpt_neox_deco
     }
     TRY(device_alloc((void **)&d->logits, c->V * sizeof *d->logits, error));
     const struct endless_model made = neox_model_of(c, &d->gpt_neox, d->layers);
+    const struct endless_functions functions = functions_of_lab();
     return endless_decoder_create(&d->decoder, &made, &functions, error);
 }
 

@@ -19,7 +19,7 @@
 #include "labs/15_many_gpus/given/decoder.h"
 #include "labs/15_many_gpus/given/random_weights.h"
 
-enum { PROMPT = 16 };
+enum { PROMPT = 16, QUICK_PROMPT = 4 };
 
 /* Of the largest logit: what one rounding of bf16 more or less may move. */
 #define MOST_DIFFERENCE 0.06
@@ -30,7 +30,7 @@ struct decode_bench {
     enum nn_dtype dtype;
     struct many_step steps[MANY_MOST_STEPS];
     size_t count; /* of steps */
-    size_t tokens;
+    size_t prompt, tokens;
     bool nccl;
 
     /* Rank 0's results: of each step, behind lab 10's on one GPU. */
@@ -175,7 +175,7 @@ static enum status decode(struct decode_bench *b, struct comm *comm, const struc
     static const struct sampling greedy = {1, 0.0f, 0.0f, 0};
     size_t warm = b->tokens < 10 ? 1 : 5;
     double start = 0.0;
-    for (size_t i = 0; i < PROMPT; i++) {
+    for (size_t i = 0; i < b->prompt; i++) {
         TRY(feed(d, (int32_t)((i * 2654435761u + 17) % b->config.V), i, error));
     }
     TRY(comm_synchronize(comm, m->stream, error));
@@ -190,7 +190,7 @@ static enum status decode(struct decode_bench *b, struct comm *comm, const struc
             TRY(comm_barrier(comm, error));
             start = device_now();
         }
-        TRY(step(d, PROMPT + i, error));
+        TRY(step(d, b->prompt + i, error));
     }
     TRY(comm_synchronize(comm, m->stream, error));
     double ms = 1e3 * (device_now() - start) / (double)b->tokens;
@@ -221,7 +221,7 @@ static enum status decode_together(struct comm *comm, void *context, struct erro
     }
     for (size_t i = 0; i < b->count; i++) {
         struct either d = {0};
-        TRY(many_decoder_create(&d.many, comm, &m.model, &m.io, &b->steps[i], m.stream, error));
+        TRY(many_decoder_create(&d.many, comm, &m.model, &m.io, 1, &b->steps[i], m.stream, error));
         TRY(decode(b, comm, &m, &d, 1 + i, error));
         many_decoder_free(d.many);
     }
@@ -322,6 +322,7 @@ static enum status run_small(const struct many_setup *setup, struct error *error
     struct decode_bench b = {.name = "small",
                              .config = llama2_shape_config(LLAMA2_SHAPE_15M),
                              .dtype = NN_BF16,
+                             .prompt = setup->quick ? QUICK_PROMPT : PROMPT,
                              .tokens = 2,
                              .nccl = setup->nccl};
     b.config.NH = b.config.KVH = 4;
@@ -343,6 +344,7 @@ enum status many_bench_decode(const struct many_setup *setup, struct error *erro
         struct decode_bench b = {.name = llama2_shape_name(shapes[i]),
                                  .config = llama2_shape_config(shapes[i]),
                                  .dtype = NN_BF16,
+                                 .prompt = PROMPT,
                                  .tokens = 100,
                                  .nccl = setup->nccl};
         if (setup->model == NULL || strcasecmp(setup->model, b.name) == 0) {

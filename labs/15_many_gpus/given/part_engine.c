@@ -37,23 +37,21 @@ static void unload(void *loaded) {
 }
 
 static enum status create(void *loaded, struct decoder **decoder, const struct decoder_model *model,
-                          const struct decoder_io *io, device_stream stream, struct error *error) {
+                          const struct decoder_io *io, size_t batch, device_stream stream,
+                          struct error *error) {
     struct part *part = loaded;
     size_t count;
     const struct many_step *steps = many_ladder(&count);
     struct many_decoder *made = NULL;
     enum status status =
-        many_decoder_create(&made, part->comm, model, io, &steps[count - 1], stream, error);
+        many_decoder_create(&made, part->comm, model, io, batch, &steps[count - 1], stream, error);
     *decoder = (struct decoder *)made;
     return status;
 }
 
 static enum status prefill(struct decoder *decoder, const int32_t *tokens, size_t count,
                            size_t position, struct error *error) {
-    for (size_t i = 0; i < count; i++) {
-        TRY(many_decoder_feed((struct many_decoder *)decoder, tokens[i], position + i, error));
-    }
-    return STATUS_OK;
+    return many_decoder_prefill((struct many_decoder *)decoder, tokens, count, position, error);
 }
 
 static enum status step(struct decoder *decoder, size_t position, struct error *error) {

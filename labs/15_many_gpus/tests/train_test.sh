@@ -76,13 +76,15 @@ refuses "nowhere: " "${two[@]}" -o /proc/nowhere/run
 [ ! -e no ] || fail "a run was begun: $(ls no)"
 
 # Ranks that somebody has started with different flags or texts.
-# ranks FLAGS_OF_0 FLAGS_OF_1
+# ranks FLAGS_OF_0 FLAGS_OF_1: on emulated GPUs of their own.
+started=0
 ranks() {
     local rank pids=() flags=("$1" "$2")
     : >err
+    started=$((started + 1))
     for rank in 0 1; do
         # shellcheck disable=SC2086
-        PMI_RANK=$rank PMI_SIZE=2 SIMT_DEVICE=shared:train-$$ \
+        PMI_RANK=$rank PMI_SIZE=2 SIMT_DEVICE=shared:train-$$-$started \
             "${two[@]}" ${flags[$rank]} --resume >out.$rank 2>>err <in &
         pids+=($!)
     done
@@ -140,6 +142,27 @@ kill_rank() {
     done
     ended "train: rank $1 of 2 was killed by signal 9"
 }
+
+# While they load: their texts come from a pipe that nobody fills.
+# read_pipe: both have opened it.
+read_pipe() {
+    local rank count=0
+    for rank in $(ranks_of); do
+        [ -z "$(find "/proc/$rank/fd" -lname '*/pipe')" ] || count=$((count + 1))
+    done
+    [ $count -eq 2 ]
+}
+
+mkfifo pipe
+exec 7<>pipe
+for rank in 0 1; do
+    start "${two[@]}" --data pipe -o loading 7>&-
+    await read_pipe
+    ranks_of | sed -n "$((rank + 1))p" | xargs kill -9
+    ended "^train: rank $rank of 2 was killed by signal 9 .* while loading: the other ranks end, too"
+    [ "$code" -eq 1 ] || fail "exit status $code"
+done
+exec 7>&-
 
 : >phases
 for rank in 0 1; do

@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_KERNEL_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_KERNEL_CUH_
 
+#include "common/cuda/flagged_mailbox.cuh"
 #include "solutions/10_llama2_decoder/steps/elements.cuh"
 
 /* cp.async came with compute capability 8.0. */
@@ -38,16 +39,6 @@ struct one_layer {
  */
 struct tagged_mailbox {
     uint64_t *values;
-};
-
-/*
- * The same for values that every block reads in every exchange. A mailbox holds a value of this
- * exchange or of the one before, so one bit is flag enough: a value takes 4 bytes, and the flag is
- * its lowest bit.
- *
- */
-struct flagged_mailbox {
-    unsigned *values;
 };
 
 /* The kernel's arguments. */
@@ -129,31 +120,6 @@ enum { ONE_FLAG_AFTER_OUT = 1, ONE_FLAG_AFTER_DOWN = 0 };
 
 static __device__ __forceinline__ unsigned flag_of(unsigned tag) {
     return tag / ONE_TAGS & 1;
-}
-
-static __device__ __forceinline__ void publish(struct flagged_mailbox box, size_t i, float value,
-                                               unsigned flag) {
-    unsigned bits = (__float_as_uint(value) & ~1u) | flag;
-    asm volatile("st.relaxed.gpu.global.u32 [%0], %1;" ::"l"(box.values + i), "r"(bits) : "memory");
-}
-
-/* Values 4i to 4i + 3. */
-static __device__ __forceinline__ uint4 read_four(struct flagged_mailbox box, size_t i) {
-    uint4 x;
-    asm volatile("ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
-                 : "l"((uint4 *)box.values + i)
-                 : "memory");
-    return x;
-}
-
-static __device__ __forceinline__ bool has_flag(uint4 x, unsigned flag) {
-    return (((x.x ^ flag) | (x.y ^ flag) | (x.z ^ flag) | (x.w ^ flag)) & 1) == 0;
-}
-
-static __device__ __forceinline__ float4 values_of(uint4 x) {
-    return make_float4(__uint_as_float(x.x), __uint_as_float(x.y), __uint_as_float(x.z),
-                       __uint_as_float(x.w));
 }
 
 #endif

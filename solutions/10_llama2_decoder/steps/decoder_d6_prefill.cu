@@ -45,8 +45,8 @@ static enum status multiply_rows(const struct decoder *d, void *out, const void 
 
 /* in (count, K) * weight (C, K)^T: in fp32 added to rows.x, else stored in rows.sum, which the next
  * norm adds to rows.x. */
-static enum status multiply_onto_x(const struct decoder *d, const void *in, const void *weight,
-                                   size_t count, size_t K, struct error *error) {
+static enum status multiply_part(const struct decoder *d, const void *in, const void *weight,
+                                 size_t count, size_t K, bool adds, struct error *error) {
     size_t C = d->model->C;
     if (d->model->dtype == NN_F32) {
         const struct sgemm_problem p = {count,
@@ -54,7 +54,7 @@ static enum status multiply_onto_x(const struct decoder *d, const void *in, cons
                                         K,
                                         SGEMM_B_TRANSPOSED,
                                         1.0f,
-                                        1.0f,
+                                        adds ? 1.0f : 0.0f,
                                         (const float *)in,
                                         (const float *)weight,
                                         d->rows.x};
@@ -66,6 +66,15 @@ static enum status multiply_onto_x(const struct decoder *d, const void *in, cons
     p.M = count, p.N = C, p.K = K;
     p.in = in, p.weight = weight, p.out = d->rows.sum;
     return gemm16(&p, d->rows.workspace, d->stream, error);
+}
+
+/* The same, of all ranks together: in fp32 one of them adds to rows.x, the others replace it. */
+static enum status multiply_onto_x(const struct decoder *d, const void *in, const void *weight,
+                                   size_t count, size_t K, const struct decoder_sums *sums,
+                                   struct error *error) {
+    TRY(multiply_part(d, in, weight, count, K, sums == NULL || sums->first, error));
+    float *parts = d->model->dtype == NN_F32 ? d->rows.x : d->rows.sum;
+    return sums != NULL ? sums->add(sums->context, parts, count * d->model->C, error) : STATUS_OK;
 }
 
 /* rows.y = RMSNorm of rows.x; with `sum`, rows.sum is added to rows.x first. */
@@ -106,9 +115,9 @@ static enum status attend(const struct decoder *d, size_t l, size_t count, size_
     return attention(&p, d->stream, error);
 }
 
-/* A layer that is not the last. In 16 bits rows.sum is still to be added to rows.x afterwards. */
-static enum status run_layer(const struct decoder *d, size_t l, size_t count, size_t position,
-                             struct error *error) {
+/* In 16 bits rows.sum is still to be added to rows.x afterwards. */
+enum status decoder_rows_layer(const struct decoder *d, size_t l, size_t count, size_t position,
+                               const struct decoder_sums *sums, struct error *error) {
     const struct decoder_model *m = d->model;
     const struct decoder_layer *w = &m->layers[l];
     const struct decoder_rows *r = &d->rows;
@@ -117,16 +126,15 @@ static enum status run_layer(const struct decoder *d, size_t l, size_t count, si
     TRY(multiply_rows(d, r->qkv, r->y, w->qkv, count, all, m->C, error));
     TRY(decoder_rows_rotate(d, l, true, count, position, error));
     TRY(attend(d, l, count, position, error));
-    TRY(multiply_onto_x(d, r->heads, w->out, count, channels, error));
+    TRY(multiply_onto_x(d, r->heads, w->out, count, channels, sums, error));
     TRY(norm(d, w->ffn_norm, true, count, error));
     TRY(multiply_rows(d, r->gate_up, r->y, w->gate_up, count, 2 * m->hidden, m->C, error));
     TRY(decoder_rows_gate(d, count, error));
-    return multiply_onto_x(d, r->gated, w->down, count, m->hidden, error);
+    return multiply_onto_x(d, r->gated, w->down, count, m->hidden, sums, error);
 }
 
-/* Keys and values of all tokens; the rest for the last token alone, whose result is x. */
-static enum status run_last_layer(const struct decoder *d, size_t count, size_t position,
-                                  struct error *error) {
+enum status decoder_rows_end(const struct decoder *d, size_t count, size_t position,
+                             struct error *error) {
     const struct decoder_model *m = d->model;
     const struct decoder_layer *w = &m->layers[m->L - 1];
     size_t last = position + count - 1, channels = m->NH * m->HS;
@@ -136,18 +144,18 @@ static enum status run_last_layer(const struct decoder *d, size_t count, size_t 
     TRY(norm(d, w->attention_norm, sum, count, error));
     TRY(multiply_rows(d, d->rows.qkv, d->rows.y, keys, count, 2 * m->KVH * m->HS, m->C, error));
     TRY(decoder_rows_rotate(d, m->L - 1, false, count, position, error));
-    TRY(decoder_rows_copy(d, count - 1, last, error));
-    return decoder_path_stream.layer(d, m->L - 1, last + 1, error);
+    return decoder_rows_copy(d, count - 1, last, error);
 }
 
-static enum status upload(const struct decoder *d, const int32_t *tokens, size_t count,
-                          struct error *error) {
+enum status decoder_rows_begin(const struct decoder *d, const int32_t *tokens, size_t count,
+                               struct error *error) {
     cudaError_t code = cudaMemcpyAsync(d->rows.tokens, tokens, count * sizeof *tokens,
                                        cudaMemcpyHostToDevice, d->stream);
-    return code == cudaSuccess
-               ? STATUS_OK
-               : error_set(error, STATUS_DEVICE, "copying %zu tokens to the GPU: %s", count,
-                           cudaGetErrorString(code));
+    if (code != cudaSuccess) {
+        return error_set(error, STATUS_DEVICE, "copying %zu tokens to the GPU: %s", count,
+                         cudaGetErrorString(code));
+    }
+    return decoder_rows_embed(d, count, error);
 }
 
 enum status decoder_d6_prefill(struct decoder *d, const int32_t *tokens, size_t count,
@@ -155,11 +163,11 @@ enum status decoder_d6_prefill(struct decoder *d, const int32_t *tokens, size_t 
     if (!d->has_rows || count < 2) {
         return decoder_one_by_one(d, &decoder_path_stream, tokens, count, position, error);
     }
-    TRY(upload(d, tokens, count, error));
-    TRY(decoder_rows_embed(d, count, error));
+    TRY(decoder_rows_begin(d, tokens, count, error));
     for (size_t l = 0; l + 1 < d->model->L; l++) {
-        TRY(run_layer(d, l, count, position, error));
+        TRY(decoder_rows_layer(d, l, count, position, NULL, error));
     }
-    TRY(run_last_layer(d, count, position, error));
+    TRY(decoder_rows_end(d, count, position, error));
+    TRY(decoder_path_stream.layer(d, d->model->L - 1, position + count, error));
     return decoder_path_stream.classify(d, error);
 }

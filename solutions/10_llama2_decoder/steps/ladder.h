@@ -190,6 +190,30 @@ MUST_CHECK enum status decoder_rows_copy(const struct decoder *d, size_t i, size
                                          struct error *error);
 /** @} */
 
+/** Adds up products over several GPUs, whose decoders have parts of a model: lab 15's. */
+struct decoder_sums {
+    void *context;
+    bool first; /**< the rank whose products are added to the residual stream; one is */
+    /** Device memory data (count) = the sum of all ranks' data, in place. */
+    enum status (*add)(void *context, float *data, size_t count, struct error *error);
+};
+
+/** @name A prompt's tokens as rows: d6
+ * @{ */
+
+/** rows.x = the embeddings of tokens that the host knows. @param count at most d->batch */
+MUST_CHECK enum status decoder_rows_begin(const struct decoder *d, const int32_t *tokens,
+                                          size_t count, struct error *error);
+/** A layer that is not the last. @param sums NULL: d has the whole model */
+MUST_CHECK enum status decoder_rows_layer(const struct decoder *d, size_t l, size_t count,
+                                          size_t position, const struct decoder_sums *sums,
+                                          struct error *error);
+/** The last layer's keys and values of all tokens; then x = the last token's row, which goes on as
+ * a single token. */
+MUST_CHECK enum status decoder_rows_end(const struct decoder *d, size_t count, size_t position,
+                                        struct error *error);
+/** @} */
+
 /** d5's step, without waiting: what d7 records. @param position of the token drawn */
 MUST_CHECK enum status decoder_draw_and_run(const struct decoder *d, size_t position,
                                             size_t longest, struct error *error);

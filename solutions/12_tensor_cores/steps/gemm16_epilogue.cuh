@@ -108,6 +108,16 @@ static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue
     }
 }
 
+/* Eight floats of shared memory. Lanes 4 to 7 of eight begin with the second half: no bank twice.
+ */
+static __device__ __forceinline__ void read_eight(float *x, const float *from) {
+    int second = threadIdx.x / 4 % 2;
+    float4 first = ((const float4 *)from)[second], other = ((const float4 *)from)[1 - second];
+    float4 low = second ? other : first, high = second ? first : other;
+    x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
+    x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
+}
+
 /* x += eight elements of bias or residual. */
 template <typename E>
 static __device__ __forceinline__ void add_eight(float *x, const void *values, size_t at,

@@ -2,18 +2,10 @@
  * @file gemm16_tile.cu
  * @brief The kernel for every GPU since Ampere: mma.sync on tiles that cp.async brings.
  *
- * A block computes a tile of BM x BN and goes through K in steps of 64, with a multistage pipeline:
- * STAGES - 1 steps are in flight from device memory while one is multiplied. A row of a stage is 64
- * elements, 128 bytes: all banks. Its eight 16-byte pieces are permuted by the row, piece ^ (row %
- * 8), so that both the copies (a row at a time) and ldmatrix (the same piece of eight rows) meet no
- * bank twice.
- *
- * The epilogue moves the accumulators through shared memory, so that a thread has eight neighbours
- * of a row, to which it adds bias and residual before it stores 16 bytes.
- *
- * A factor that is transposed, (K, M) or (K, N), lies in a stage as it does in memory: 64 rows of
- * K, in groups of 64 columns, so that a row is 128 bytes again, with the same permutation.
- * ldmatrix.trans transposes its 8 x 8 matrices on the way to registers; nothing else changes.
+ * A block computes a tile of BM x BN (mma_tile.cuh) and goes through K in steps of 64, with a
+ * multistage pipeline: STAGES - 1 steps are in flight from device memory while one is multiplied.
+ * Where rows are whole 16-byte pieces, a thread's copies of all steps differ by a constant, so that
+ * a copy costs an addition and a comparison.
  *
  * Split-K, for few tiles and a long K: several blocks share a tile, each with a range of K. Their
  * partial sums lie in the workspace, and a second kernel adds them (gemm16_split_k.cu).
@@ -23,38 +15,13 @@
 #include <stdint.h>
 
 #include "common/cuda/async_copy.cuh"
-#include "common/cuda/mma.cuh"
-#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/mma_tile.cuh"
 
 namespace {
 
-constexpr int BK = 64;            /* elements of K a step */
-constexpr int PIECES = 8;         /* of 16 bytes, a row of a step */
 constexpr size_t MAX_SPLITS = 16; /* of split-K, where a factor is transposed */
 constexpr int BAND = 8;           /* tiles of M whose blocks run side by side and share weights */
-
-/* Sizes: results of a block, warps, and steps in shared memory; and which factors are transposed.
- */
-template <typename E_, int BM_, int BN_, int WARPS_M_, int WARPS_N_, int STAGES_,
-          bool IN_TRANSPOSED_ = false, bool WEIGHT_TRANSPOSED_ = false>
-struct tile {
-    typedef E_ E;
-    static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
-    static constexpr bool TRANSPOSED = IN_TRANSPOSED || WEIGHT_TRANSPOSED;
-    static constexpr int BM = BM_, BN = BN_, WARPS_N = WARPS_N_, STAGES = STAGES_;
-    static constexpr int THREADS = 32 * WARPS_M_ * WARPS_N_;
-    static constexpr int WM = BM / WARPS_M_, WN = BN / WARPS_N_; /* of a warp */
-    static constexpr int MS = WM / 16, NS = WN / 8;              /* its mmas */
-    static constexpr int STAGE = (BM + BN) * BK;                 /* elements */
-    static constexpr int PITCH = BN + 8; /* floats: four rows of 8 lie in different banks */
-    static constexpr size_t STAGE_BYTES = (size_t)STAGES * STAGE * sizeof(E);
-    static constexpr size_t SUM_BYTES = (size_t)BM * PITCH * sizeof(float);
-    static constexpr size_t BYTES = STAGE_BYTES > SUM_BYTES ? STAGE_BYTES : SUM_BYTES;
-    static_assert(WM % 16 == 0 && WN % 16 == 0, "ldmatrix takes whole 16 x 16");
-    static_assert(!IN_TRANSPOSED || BM % BK == 0, "whole groups");
-    static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole groups");
-};
 
 /* What a launch works on. */
 struct operands {
@@ -75,11 +42,6 @@ __device__ __forceinline__ void copy_words(void *to, const void *from, int bytes
         cp_async_zero_fill<4>(shared_address(to) + at, (const char *)from + (count > 0 ? at : 0),
                               count);
     }
-}
-
-/* Where a piece of a row lies in a stage. */
-template <typename E> __device__ __forceinline__ E *piece_at(E *stage, int row, int piece) {
-    return stage + row * BK + ((piece ^ (row % PIECES)) * (16 / (int)sizeof(E)));
 }
 
 /* Up to eight elements, whatever their alignment, and zeros behind them. */
@@ -136,68 +98,66 @@ __device__ __forceinline__ void load_factor(E *stage, const E *from, size_t size
     }
 }
 
-/* Where a piece of a row of K lies in a stage of a transposed factor. */
-template <typename E>
-__device__ __forceinline__ E *transposed_piece_at(E *stage, int k, int piece) {
-    return piece_at(stage + piece / PIECES * (BK * BK), k, piece % PIECES);
-}
+/* A thread's copies of a factor where rows are whole 16-byte pieces: always the same piece, of
+   every THREADS / 8th line of a stage; a line is a row of the factor or, TRANSPOSED, of K, of which
+   a group of 64 columns lies in a stage after the other. */
+template <bool TRANSPOSED, int SIZE, int THREADS> struct copies {
+    static constexpr int LINES = TRANSPOSED ? BK : SIZE, GROUPS = TRANSPOSED ? SIZE / BK : 1;
+    static constexpr int APART = THREADS / PIECES, COUNT = LINES / APART;
+    static_assert(LINES % APART == 0 && APART % 8 == 0, "each line once, all in one piece");
+    const char *from;       /* the thread's first piece of the next step */
+    size_t stride, advance; /* bytes to the next of its lines, and to the next step */
+    unsigned to, inside;    /* offset in a stage; bit i: line or group i is inside the factor */
+    unsigned left;          /* elements of K from its first piece on, those before K's end */
+};
 
-/* 16 x 16 of `in`, as mma's left factor: rows from m on, elements 16 depth and up. */
-template <bool TRANSPOSED, typename E>
-__device__ __forceinline__ struct fragment load_left(E *in, int m, int depth, int lane) {
-    if constexpr (TRANSPOSED) {
-        int k = depth * 16 + lane / 16 * 8 + lane % 8;
-        return ldmatrix_x4<true>(transposed_piece_at(in, k, m / 8 + lane / 8 % 2));
-    } else {
-        return ldmatrix_x4(piece_at(in, m + lane % 16, 2 * depth + lane / 16));
+/* @param first row or column that the stage begins with, of `size`; k: the first step */
+template <bool TRANSPOSED, int SIZE, int THREADS>
+__device__ __forceinline__ void begin_copies(struct copies<TRANSPOSED, SIZE, THREADS> &c,
+                                             const void *factor, size_t first, size_t size,
+                                             size_t K, size_t k, size_t k_end) {
+    typedef struct copies<TRANSPOSED, SIZE, THREADS> C;
+    size_t line = threadIdx.x / PIECES, piece = threadIdx.x % PIECES;
+    size_t row = TRANSPOSED ? k + line : first + line, columns = TRANSPOSED ? size : K;
+    size_t column = (TRANSPOSED ? first : k) + piece * 8, along_k = TRANSPOSED ? line : piece * 8;
+    c.from = (const char *)factor + (row * columns + column) * 2;
+    c.stride = C::APART * columns * 2;
+    c.advance = TRANSPOSED ? BK * size * 2 : BK * 2;
+    c.to = (unsigned)(line * 128 + (piece ^ line % 8) * 16);
+    c.left = k + along_k < k_end ? (unsigned)(k_end - k - along_k) : 0;
+    c.inside = 0;
+#pragma unroll
+    for (int i = 0; i < (TRANSPOSED ? C::GROUPS : C::COUNT); i++) {
+        c.inside |= (unsigned)(TRANSPOSED ? column + i * BK < size : row + i * C::APART < size)
+                    << i;
     }
 }
 
-/* The same of `weight`, as two right factors: columns from n on. */
-template <bool TRANSPOSED, typename E>
-__device__ __forceinline__ struct fragment load_right(E *weight, int n, int depth, int lane) {
-    if constexpr (TRANSPOSED) {
-        int k = depth * 16 + lane / 8 % 2 * 8 + lane % 8;
-        return ldmatrix_x4<true>(transposed_piece_at(weight, k, n / 8 + lane / 16));
-    } else {
-        int row = n + lane / 16 * 8 + lane % 8;
-        return ldmatrix_x4(piece_at(weight, row, 2 * depth + lane / 8 % 2));
+/* Starts a part of the copies of the next step into `stage`: part 0, 1, ... of PARTS. */
+template <int PARTS, bool TRANSPOSED, int SIZE, int THREADS>
+__device__ __forceinline__ void start_copies(struct copies<TRANSPOSED, SIZE, THREADS> &c,
+                                             unsigned stage, int part) {
+    typedef struct copies<TRANSPOSED, SIZE, THREADS> C;
+#pragma unroll
+    for (int i = 0; i < C::GROUPS * C::COUNT; i++) {
+        int group = i / C::COUNT, line = i % C::COUNT;
+        bool inside = (c.inside >> (TRANSPOSED ? group : line) & 1) &&
+                      c.left > (unsigned)(TRANSPOSED ? line * C::APART : 0);
+        if (i * PARTS / (C::GROUPS * C::COUNT) == part) {
+            cp_async_zero_fill<16>(stage + c.to + (group * BK + line * C::APART) * 128,
+                                   c.from + group * BK * 2 + line * c.stride, inside ? 16 : 0);
+        }
     }
-}
-
-/* sums += the warp's products of one stage. */
-template <typename T>
-__device__ __forceinline__ void multiply_stage(float (*sums)[T::NS][4], const typename T::E *in,
-                                               const typename T::E *weight) {
-    typedef typename T::E E;
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int m0 = warp / T::WARPS_N * T::WM, n0 = warp % T::WARPS_N * T::WN;
-#pragma unroll
-    for (int depth = 0; depth < BK / 16; depth++) {
-        struct fragment a[T::MS], b[T::NS / 2];
-#pragma unroll
-        for (int m = 0; m < T::MS; m++) {
-            a[m] = load_left<T::IN_TRANSPOSED>(in, m0 + m * 16, depth, lane);
-        }
-#pragma unroll
-        for (int n = 0; n < T::NS / 2; n++) {
-            b[n] = load_right<T::WEIGHT_TRANSPOSED>(weight, n0 + n * 16, depth, lane);
-        }
-#pragma unroll
-        for (int m = 0; m < T::MS; m++) {
-#pragma unroll
-            for (int n = 0; n < T::NS; n++) {
-                mma_m16n8k16(sums[m][n], a[m], b[n / 2].x[n % 2 * 2], b[n / 2].x[n % 2 * 2 + 1],
-                             E());
-            }
-        }
+    if (part == PARTS - 1) {
+        c.from += c.advance;
+        c.left = c.left > BK ? c.left - BK : 0;
     }
 }
 
 /* Origin of the block's tile, and its range of K. Blocks go down BAND tiles of M before the next of
    N. */
 struct work_tile {
-    size_t m, n, k, k_end;
+    unsigned m, n, k, k_end; /* at most GEMM16_MAX_SIZE and a tile */
 };
 
 template <typename T>
@@ -206,38 +166,11 @@ __device__ __forceinline__ struct work_tile tile_origin(const struct operands &o
     size_t band = tile / (BAND * o.tiles_n), inside = tile % (BAND * o.tiles_n);
     size_t height = min((size_t)BAND, o.tiles_m - band * BAND);
     struct work_tile p;
-    p.m = (band * BAND + inside % height) * T::BM;
-    p.n = inside / height * T::BN;
-    p.k = split * o.split_k;
-    p.k_end = min(o.K, p.k + o.split_k);
+    p.m = (unsigned)((band * BAND + inside % height) * T::BM);
+    p.n = (unsigned)(inside / height * T::BN);
+    p.k = (unsigned)(split * o.split_k);
+    p.k_end = (unsigned)min(o.K, (split + 1) * o.split_k);
     return p;
-}
-
-/* Accumulators of all warps, row by row, into shared memory. */
-template <typename T>
-__device__ __forceinline__ void store_accumulators(float *shared, const float (*sums)[T::NS][4]) {
-    int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    int row = warp / T::WARPS_N * T::WM + lane / 4;
-    int column = warp % T::WARPS_N * T::WN + lane % 4 * 2;
-#pragma unroll
-    for (int m = 0; m < T::MS; m++) {
-#pragma unroll
-        for (int n = 0; n < T::NS; n++) {
-            float *to = shared + (row + m * 16) * T::PITCH + column + n * 8;
-            *(float2 *)to = make_float2(sums[m][n][0], sums[m][n][1]);
-            *(float2 *)(to + 8 * T::PITCH) = make_float2(sums[m][n][2], sums[m][n][3]);
-        }
-    }
-}
-
-/* Eight floats of shared memory. Lanes 4 to 7 of eight begin with the second half: no bank twice.
- */
-__device__ __forceinline__ void read_eight(float *x, const float *from) {
-    int second = threadIdx.x / 4 % 2;
-    float4 first = ((const float4 *)from)[second], other = ((const float4 *)from)[1 - second];
-    float4 low = second ? other : first, high = second ? first : other;
-    x[0] = low.x, x[1] = low.y, x[2] = low.z, x[3] = low.w;
-    x[4] = high.x, x[5] = high.y, x[6] = high.z, x[7] = high.w;
 }
 
 /* One split's partial sums into the workspace. */
@@ -268,48 +201,71 @@ __global__ void __launch_bounds__(T::THREADS)
     typedef typename T::E E;
     extern __shared__ __align__(16) unsigned char shared_bytes[];
     E *stages = (E *)shared_bytes;
+    unsigned first = shared_address(shared_bytes);
+    constexpr unsigned STAGE_BYTES = T::STAGE * sizeof(E);
     const struct work_tile p = tile_origin<T>(o);
-    const E *in = (const E *)o.in + (T::IN_TRANSPOSED ? 0 : p.m * o.K);
-    const E *weight = (const E *)o.weight + (T::WEIGHT_TRANSPOSED ? 0 : p.n * o.K);
-    size_t steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
-    auto load = [&](size_t step) {
-        E *stage = stages + step % T::STAGES * T::STAGE;
-        size_t k = p.k + step * BK;
-        if (step < steps) {
+    const E *in = (const E *)o.in + (T::IN_TRANSPOSED ? 0 : (size_t)p.m * o.K);
+    const E *weight = (const E *)o.weight + (T::WEIGHT_TRANSPOSED ? 0 : (size_t)p.n * o.K);
+    unsigned steps = p.k < p.k_end ? (p.k_end - p.k + BK - 1) / BK : 0;
+    struct copies<T::IN_TRANSPOSED, T::BM, T::THREADS> of_in;
+    struct copies<T::WEIGHT_TRANSPOSED, T::BN, T::THREADS> of_weight;
+    begin_copies(of_in, o.in, p.m, f.M, o.K, p.k, p.k_end);
+    begin_copies(of_weight, o.weight, p.n, f.N, o.K, p.k, p.k_end);
+    /* A part of a step's copies; those that are no whole pieces all at once. */
+    constexpr int PARTS = BK / 16 - 1;
+    auto load = [&](unsigned step, int to, int part) {
+        E *stage = stages + to * T::STAGE;
+        size_t k = p.k + (size_t)step * BK;
+        if (step < steps && (T::WHOLE_PIECES || o.vector)) {
+            start_copies<PARTS>(of_in, first + to * STAGE_BYTES, part);
+            start_copies<PARTS>(of_weight, first + to * STAGE_BYTES + T::BM * BK * 2, part);
+        } else if (!T::WHOLE_PIECES && step < steps && part == 0) {
             load_factor<T::IN_TRANSPOSED, T::BM, T::THREADS, T::TRANSPOSED>(
-                stage, in, f.M, p.m, o.K, k, o.vector, words_of<T>(o, f));
+                stage, in, f.M, p.m, o.K, k, false, words_of<T>(o, f));
             load_factor<T::WEIGHT_TRANSPOSED, T::BN, T::THREADS, T::TRANSPOSED>(
-                stage + T::BM * BK, weight, f.N, p.n, o.K, k, o.vector, words_of<T>(o, f));
+                stage + T::BM * BK, weight, f.N, p.n, o.K, k, false, words_of<T>(o, f));
         }
-        cp_async_commit();
     };
-    float sums[T::MS][T::NS][4] = {};
+    auto next_has_arrived = [&]() { /* and all have read the stage that is filled next */
+                                    cp_async_commit();
+                                    cp_async_wait<T::STAGES - 2>();
+                                    __syncthreads();
+    };
     for (int step = 0; step < T::STAGES - 1; step++) {
-        load(step);
+        for (int part = 0; part < PARTS; part++) {
+            load(step, step, part);
+        }
+        if (step + 1 < T::STAGES - 1) {
+            cp_async_commit();
+        }
     }
-    for (size_t step = 0; step < steps; step++) {
-        cp_async_wait<T::STAGES - 2>();
-        __syncthreads(); /* this step is there, and the one before it read */
-        load(step + T::STAGES - 1);
-        const E *stage = stages + step % T::STAGES * T::STAGE;
-        multiply_stage<T>(sums, stage, stage + T::BM * BK);
+    next_has_arrived();
+    struct fragments<T> fragments[2];
+    float sums[T::MS][T::NS][4] = {};
+    if (steps > 0) {
+        load_fragments<T>(fragments[0], first, 0);
+    }
+    int at = 0, fill = T::STAGES - 1; /* stages to multiply and to fill */
+    for (unsigned step = 0; step < steps; step++) {
+        int next = at + 1 == T::STAGES ? 0 : at + 1;
+        multiply_stage<T>(sums, fragments, first + at * STAGE_BYTES, first + next * STAGE_BYTES,
+                          step + 1 < steps, next_has_arrived, [&](int depth) {
+                              if (depth < PARTS) {
+                                  load(step + T::STAGES - 1, fill, depth);
+                              }
+                          });
+        at = next;
+        fill = fill + 1 == T::STAGES ? 0 : fill + 1;
     }
     cp_async_wait<0>();
     __syncthreads();
-    float *shared = (float *)shared_bytes;
-    store_accumulators<T>(shared, sums);
-    __syncthreads();
-    constexpr int ROW = T::BN / 8;
-    for (int i = threadIdx.x; i < T::BM * ROW; i += T::THREADS) {
-        float x[8];
-        read_eight(x, shared + i / ROW * T::PITCH + i % ROW * 8);
-        size_t m = p.m + i / ROW, n = p.n + i % ROW * 8;
+    for_each_eight<T>(shared_bytes, sums, p.m, p.n, [&](float *x, size_t m, size_t n) {
         if (o.partial == NULL) {
             epilogue_eight<E>(f, x, m, n);
         } else {
             store_partial(o.partial + p.k / o.split_k * f.M * f.N, x, m, n, f.M, f.N);
         }
-    }
+    });
 }
 
 size_t ceil_div(size_t a, size_t b) {
@@ -389,17 +345,21 @@ enum status launch(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
     return status;
 }
 
-/* The largest tile of which every multiprocessor gets one. */
+/* The largest tile of which every multiprocessor gets one; the smallest where rows are no whole
+   pieces. */
 template <typename E>
 enum status choose_plain(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                          void *workspace, device_stream stream, struct error *error) {
-    typedef tile<E, 128, 256, 2, 4, 3> largest;
-    typedef tile<E, 128, 128, 2, 4, 3> large;
+    typedef tile<E, 128, 256, 2, 4, 3, false, false, true> largest;
+    typedef tile<E, 128, 128, 2, 4, 3, false, false, true> large;
     typedef tile<E, 64, 64, 2, 2, 3> small;
     typedef tile<E, 16, 64, 1, 4, 4> flat;
     size_t wave = (size_t)gpu->multiprocessors;
     if (p->M <= 16) {
         return launch<flat>(p, gpu, workspace, stream, error);
+    }
+    if (!gemm16_has_whole_pieces(p)) {
+        return launch<small>(p, gpu, workspace, stream, error);
     }
     if (largest::BYTES <= gpu->shared_bytes && p->M / 128 * (p->N / 256) >= 2 * wave) {
         return launch<largest>(p, gpu, workspace, stream, error);

@@ -1,7 +1,12 @@
 /**
  * @file gemm16_v10_shapes.cu
  * @brief The last step: the kernel that suits the GPU and the problem.
+ *
+ * Few rows are bound by reading the weights (gemm16_few_rows.cu); wgmma multiplies the rest on
+ * Hopper (gemm16_hopper.cu), mma.sync on other GPUs and where rows are no whole 16-byte pieces
+ * (gemm16_tile.cu).
  */
+#include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 #include "solutions/12_tensor_cores/steps/ladder.h"
 
@@ -17,6 +22,9 @@ enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *worksp
                          "gemm16: code for compute capability 8.0 or more is needed, this GPU runs "
                          "code for %d.x",
                          gpu.major);
+    }
+    if (gemm16_few_rows_are_faster(problem, &gpu)) {
+        return gemm16_few_rows(problem, &gpu, stream, error);
     }
     if (gemm16_hopper_can(problem, &gpu) && gemm16_hopper_is_faster(problem, &gpu)) {
         return gemm16_hopper(problem, &gpu, -1, 0, workspace, stream, error);

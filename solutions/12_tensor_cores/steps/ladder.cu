@@ -51,6 +51,16 @@ struct gemm16_gpu gemm16_gpu_of_this_thread(void) {
     return {limits.major, limits.multiprocessors, limits.shared_bytes};
 }
 
+enum status gemm16_needs(int code, const char *step, struct error *error) {
+    int major = gpu_limits().major;
+    return major * 10 >= code
+               ? STATUS_OK
+               : error_set(error, STATUS_UNSUPPORTED,
+                           "gemm16: %s needs code for compute capability %d.0 or more, this GPU "
+                           "runs code for %d.x",
+                           step, code / 10, major);
+}
+
 struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *p) {
     struct gemm16_epilogue f;
     f.bias = p->bias;

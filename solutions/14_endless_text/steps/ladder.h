@@ -6,6 +6,7 @@
 #define WARPBOOK_SOLUTIONS_14_ENDLESS_TEXT_STEPS_LADDER_H_
 
 #include "labs/14_endless_text/endless_text.h"
+#include "labs/14_endless_text/given/decoder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -29,6 +30,9 @@ endless_add_norms_function endless_add_norms_v5_fused;
 MUST_CHECK enum status endless_team_attention(const struct endless_attention *attention,
                                               void *workspace, bool split, device_stream stream,
                                               struct error *error);
+
+/** v6: a token of GPT-NeoX in one persistent kernel. */
+extern const struct endless_whole endless_whole_v6_one_kernel;
 
 #ifdef __cplusplus
 }

@@ -105,7 +105,7 @@ static void check_texts(const struct endless_text_spec *list, size_t count, size
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)endless_ladder(&count);
-    EXPECT_INT_EQ(6, count);
+    EXPECT_INT_EQ(7, count);
 }
 
 TEXT_TEST(heads_and_types, 1, 1,
@@ -198,9 +198,9 @@ static enum status step_model(struct endless_case *c, struct endless_decoder *de
     return STATUS_OK;
 }
 
-/* Logits of every token over four times the cache. */
-static void check_model(const struct endless_model *shape, bool biases) {
-    size_t count, tokens = 4 * (shape->sinks + shape->window);
+/* Logits of every token of a text. @param whole whether the last step has a kernel for the model */
+static void check_model(const struct endless_model *shape, bool biases, size_t tokens, bool whole) {
+    size_t count;
     const struct endless_step *steps = endless_ladder(&count);
 
     struct endless_case c;
@@ -209,6 +209,7 @@ static void check_model(const struct endless_model *shape, bool biases) {
     struct error error = {0};
     EXPECT_OK(endless_case_create(&c, shape, biases, tokens, 11, &error));
     EXPECT_OK(endless_decoder_create(&decoder, &c.model, &steps[count - 1].functions, &error));
+    EXPECT_INT_EQ(whole, decoder != NULL && endless_decoder_is_whole(decoder));
     EXPECT_OK(device_alloc((void **)&d_logits, shape->V * sizeof *d_logits, &error));
     for (size_t i = 0; i < tokens && !test_has_failed(); i++) {
         int32_t token = (int32_t)(i * 31 % shape->V);
@@ -225,8 +226,46 @@ C_TEST(ladder, models) {
     if (gpu_open(&g)) {
         struct endless_model neox = endless_small_neox(NN_F32);
         struct endless_model llama2 = endless_small_llama2(NN_BF16);
-        check_model(&neox, true);
-        check_model(&llama2, false);
+        check_model(&neox, true, 64, false);
+        check_model(&llama2, false, 44, false);
+    }
+    gpu_close(&g);
+}
+
+/* A NeoX that v6's kernel takes. */
+static struct endless_model one_kernel_model(size_t NH, size_t HS, size_t L, enum nn_dtype dtype) {
+    struct endless_model m = endless_small_neox(dtype);
+    m.C = NH * HS, m.hidden = 2 * m.C;
+    m.L = L, m.NH = m.KVH = NH, m.HS = HS, m.rotary = HS / 4;
+    m.sinks = 3, m.window = 10;
+    return m;
+}
+
+/* The GPUs that v6's kernel is for; simt is one of them. */
+static bool runs_v6(const struct gpu *g) {
+    return g->properties.code / 10 == 9 || g->properties.code / 10 == 10;
+}
+
+C_TEST(ladder, one_kernel) {
+    struct gpu g;
+    if (gpu_open(&g) && runs_v6(&g)) {
+        struct endless_model odd = one_kernel_model(8, 64, 3, NN_BF16);
+        odd.sinks = 1, odd.window = 2;
+        check_model(&odd, true, 5, true);
+    }
+    gpu_close(&g);
+}
+
+/* Layers of Pythia-2.8B and 6.9B: too large for simt. */
+C_TEST(ladder, one_kernel_on_a_gpu) {
+    struct gpu g;
+    if (gpu_open(&g) && runs_v6(&g) && !g.properties.modelled) {
+        struct endless_model small = one_kernel_model(32, 80, 2, NN_BF16);
+        struct endless_model large = one_kernel_model(32, 128, 1, NN_BF16);
+        small.hidden = 4 * small.C, large.hidden = 4 * large.C;
+        small.sinks = large.sinks = 4, small.window = 93, large.window = 60;
+        check_model(&small, true, 250, true);
+        check_model(&large, true, 150, true);
     }
     gpu_close(&g);
 }

@@ -30,63 +30,56 @@ static void judge(const char *step, const char *name, enum status status, const 
     }
 }
 
-static enum status try_sums(const struct many_step *step, struct many_sums_problem *p, char *text,
-                            size_t size, struct error *error) {
-    struct many_rig rig;
-    enum status status = many_rig_create(&rig, p->ranks, many_sums_bytes(&p->sums), error);
-    if (status == STATUS_OK) {
-        status = many_rig_load(&rig, &p->sums, p->in, error);
-    }
-    if (status == STATUS_OK) {
-        status = many_rig_sum(&rig, &p->sums, &step->functions, error);
-    }
-    if (status == STATUS_OK) {
-        status = many_rig_store(&rig, &p->sums, p->out, error);
-    }
-    many_rig_free(&rig);
-    if (status == STATUS_OK) {
-        many_sums_check(p, text, size);
-    }
-    return status;
+/* Of the data of any case. */
+enum { MOST_BYTES = 1 << 20 };
+
+static enum status try_sums(struct many_rig *rig, const struct many_step *step,
+                            struct many_sums_problem *p, char *text, size_t size,
+                            struct error *error) {
+    TRY(many_rig_renew(rig, error));
+    TRY(many_rig_load(rig, &p->sums, p->in, error));
+    TRY(many_rig_sum(rig, &p->sums, &step->functions, error));
+    TRY(many_rig_store(rig, &p->sums, p->out, error));
+    many_sums_check(p, text, size);
+    return STATUS_OK;
 }
 
-static void run_sums(const struct many_step *step, int ranks, const struct many_sums *sums) {
+static void run_sums(struct many_rig *rig, const struct many_step *step,
+                     const struct many_sums *sums) {
     struct many_sums_problem p;
     struct error error = {0};
     struct rng rng = rng_create(15);
     char text[400] = "";
-    enum status status = many_sums_create(&p, ranks, sums, &rng, &error);
+    enum status status = many_sums_create(&p, rig->ranks, sums, &rng, &error);
     if (status == STATUS_OK) {
-        status = try_sums(step, &p, text, sizeof text, &error);
+        status = try_sums(rig, step, &p, text, sizeof text, &error);
     }
     judge(step->name, p.name, status, text, &error);
     many_sums_free(&p);
 }
 
-static void run_products(const struct many_step *step, int ranks,
+static void run_products(struct many_rig *rig, const struct many_step *step,
                          const struct many_products *shape) {
     struct many_products_problem p;
-    struct many_rig rig = {0};
     struct error error = {0};
     struct rng rng = rng_create(16);
     char text[400] = "";
-    enum status status = many_products_create(&p, ranks, shape, &rng, &error);
+    enum status status = many_products_create(&p, rig->ranks, shape, &rng, &error);
     if (status == STATUS_OK) {
-        status = many_rig_create(&rig, ranks, 0, &error);
+        status = many_rig_renew(rig, &error);
     }
     if (status == STATUS_OK) {
-        status = many_rig_multiply(&rig, &p.products, &step->functions, &error);
+        status = many_rig_multiply(rig, &p.products, &step->functions, &error);
     }
     if (status == STATUS_OK) {
         status = many_products_check(&p, text, sizeof text, &error);
     }
     judge(step->name, p.name, status, text, &error);
-    many_rig_free(&rig);
     many_products_free(&p);
 }
 
 /* Counts that divide evenly and that do not, less than a block and several, larger than packets. */
-static void run_step(const struct many_step *step, int ranks) {
+static void run_step(struct many_rig *rig, const struct many_step *step) {
     static const struct many_sums sums[] = {
         {.count = 4, .dtype = NN_F32, .calls = 3},
         {.count = 1028, .dtype = NN_F32, .calls = 3, .delays = 3},
@@ -98,25 +91,31 @@ static void run_step(const struct many_step *step, int ranks) {
         {.N = 100, .K = 480, .dtype = NN_BF16, .bias = true, .calls = 2, .delays = 6},
     };
     for (size_t i = 0; i < COUNT(sums); i++) {
-        if (ranks == 2 || sums[i].count < 100000) { /* large data takes the same paths */
-            run_sums(step, ranks, &sums[i]);
+        if (rig->ranks == 2 || sums[i].count < 100000) { /* large data takes the same paths */
+            run_sums(rig, step, &sums[i]);
         }
     }
     for (size_t i = 0; i < COUNT(products); i++) {
-        run_products(step, ranks, &products[i]);
+        run_products(rig, step, &products[i]);
     }
 }
 
 static void run_ladder(int ranks) {
     size_t count;
     const struct many_step *steps = many_ladder(&count);
-    if (gpus_open(ranks)) {
-        for (size_t i = 0; i < count; i++) {
-            if (steps[i].functions.token == NULL) { /* its sums and products are the last step's */
-                run_step(&steps[i], ranks);
-            }
+    struct many_rig rig;
+    struct error error = {0};
+    if (!gpus_open(ranks)) {
+        return;
+    }
+    enum status status = many_rig_create(&rig, ranks, MOST_BYTES, &error);
+    judge("creating ranks", "", status, "", &error);
+    for (size_t i = 0; i < count && !test_has_failed(); i++) {
+        if (steps[i].functions.token == NULL) { /* its sums and products are the last step's */
+            run_step(&rig, &steps[i]);
         }
     }
+    many_rig_free(&rig);
 }
 
 C_TEST(ladder, one_rank) {

@@ -1,5 +1,5 @@
 /*
- * hopper [products|units] [--kernel=NAME] [--once] [--cube=N]
+ * hopper [products|units|peers|exchanges] [--kernel=NAME] [--once] [--cube=N]
  *
  * Runs kernels of Hopper's instructions and prints one JSON line each: name and the median time of
  * CUDA events, measured on a GPU, modelled on simt. `--once` runs each twice and times the second
@@ -149,34 +149,52 @@ static size_t cube_of(const char *text) {
     return *end == '\0' && value % 256 == 0 && value <= 4096 ? value : 0;
 }
 
+static const struct {
+    const char *name;
+    const struct hopper_kernel *kernels;
+    size_t count;
+} sets[] = {{"products", hopper_products, HOPPER_PRODUCTS},
+            {"units", hopper_units, HOPPER_UNITS},
+            {"peers", hopper_peers, HOPPER_PEERS},
+            {"exchanges", hopper_exchanges, HOPPER_EXCHANGES}};
+enum { SETS = sizeof sets / sizeof *sets, ALL_SETS = (1 << SETS) - 1, PRODUCTS = 1 };
+
+/* @return the set's bit; 0: there is none of that name */
+static unsigned set_of(const char *name) {
+    for (size_t n = 0; n < SETS; n++) {
+        if (strcmp(name, sets[n].name) == 0) {
+            return 1u << n;
+        }
+    }
+    return 0;
+}
+
 int main(int argc, char **argv) {
-    bool once = false, products = true, units = true;
+    bool once = false;
+    unsigned chosen = ALL_SETS;
     const char *only = NULL;
     size_t cube = 0;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--once") == 0) {
             once = true;
-        } else if (strcmp(argv[i], "products") == 0) {
-            units = false;
-        } else if (strcmp(argv[i], "units") == 0) {
-            products = false;
+        } else if (set_of(argv[i]) != 0) {
+            chosen = set_of(argv[i]);
         } else if (strncmp(argv[i], "--kernel=", 9) == 0) {
             only = argv[i] + 9;
         } else if (strncmp(argv[i], "--cube=", 7) == 0 && (cube = cube_of(argv[i] + 7)) > 0) {
-            units = false;
+            chosen = PRODUCTS;
         } else {
             fprintf(stderr,
-                    "hopper: what is %s? Usage: hopper [products|units] [--kernel=NAME] [--once] "
-                    "[--cube=N, a multiple of 256 up to 4096]\n",
+                    "hopper: what is %s? Usage: hopper [products|units|peers|exchanges] "
+                    "[--kernel=NAME] [--once] [--cube=N, a multiple of 256 up to 4096]\n",
                     argv[i]);
             return 2;
         }
     }
-    if (products) {
-        run_set(hopper_products, HOPPER_PRODUCTS, once, only, cube);
-    }
-    if (units) {
-        run_set(hopper_units, HOPPER_UNITS, once, only, cube);
+    for (size_t n = 0; n < SETS; n++) {
+        if ((chosen >> n & 1) != 0) {
+            run_set(sets[n].kernels, sets[n].count, once, only, cube);
+        }
     }
     return 0;
 }

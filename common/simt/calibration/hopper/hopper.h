@@ -35,13 +35,19 @@ struct hopper_kernel {
     bool (*launch)(const struct hopper_buffers *buffers, const struct hopper_product *product);
 };
 
-enum { HOPPER_PRODUCTS = 20, HOPPER_UNITS = 18 };
+enum { HOPPER_PRODUCTS = 20, HOPPER_UNITS = 18, HOPPER_PEERS = 16, HOPPER_EXCHANGES = 16 };
 
 /** Products of bf16 matrices by one template: schedules, stages, tiles, clusters, epilogues. */
 extern const struct hopper_kernel hopper_products[HOPPER_PRODUCTS];
 
 /** One unit each: wgmma by N, copies by the size of their boxes, latencies of barriers. */
 extern const struct hopper_kernel hopper_units[HOPPER_UNITS];
+
+/** Accesses to the shared memory of other blocks, by kind, size and cluster. */
+extern const struct hopper_kernel hopper_peers[HOPPER_PEERS];
+
+/** Kernels whose blocks work together through shared memory. */
+extern const struct hopper_kernel hopper_exchanges[HOPPER_EXCHANGES];
 
 #ifdef __cplusplus
 }

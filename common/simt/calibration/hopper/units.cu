@@ -12,6 +12,7 @@
 #include "common/cuda/wgmma.cuh"
 #include "common/simt/calibration/hopper/describe.cuh"
 #include "common/simt/calibration/hopper/hopper.h"
+#include "common/simt/calibration/hopper/launch.cuh"
 
 namespace {
 
@@ -335,28 +336,6 @@ template <int BLOCKS> __global__ void read_peer(unsigned *out, int turns) {
     cluster_sync();
     out[blockIdx.x * blockDim.x + threadIdx.x] = sum;
 #endif
-}
-
-/* A grid of clusters. */
-struct shape {
-    unsigned blocks, threads, cluster, shared;
-};
-
-template <typename... PARAMETERS, typename... ARGUMENTS>
-bool start(void (*kernel)(PARAMETERS...), const shape &shape, ARGUMENTS... arguments) {
-    cudaLaunchAttribute cluster = {};
-    cluster.id = cudaLaunchAttributeClusterDimension;
-    cluster.val.clusterDim = {shape.cluster, 1, 1};
-    cudaLaunchConfig_t launch = {};
-    launch.gridDim = dim3(shape.blocks);
-    launch.blockDim = dim3(shape.threads);
-    launch.dynamicSmemBytes = shape.shared;
-    launch.attrs = &cluster;
-    launch.numAttrs = shape.cluster > 1 ? 1 : 0;
-    return (shape.shared == 0 ||
-            cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                 (int)shape.shared) == cudaSuccess) &&
-           cudaLaunchKernelEx(&launch, kernel, (PARAMETERS)arguments...) == cudaSuccess;
 }
 
 template <int N, bool FROM_REGISTERS, int IN_FLIGHT, int THREADS, int GROUPS>

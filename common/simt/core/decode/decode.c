@@ -173,6 +173,8 @@ static enum simt_undefined_rule undefined_rule(const struct ptx_instruction *in,
         {"redux", NULL, SIMT_UNDEFINED_WARP},
         {"movmatrix", NULL, SIMT_UNDEFINED_WARP},
         {"mma", "m8n8k4", SIMT_UNDEFINED_WARP}, /* of its own layout */
+        {"mma", "sp", SIMT_UNDEFINED_WARP},
+        {"mma", "sp::ordered_metadata", SIMT_UNDEFINED_WARP},
         {"mma", NULL, SIMT_UNDEFINED_MMA},
         {"ldmatrix", NULL, SIMT_UNDEFINED_MATRIX_LOAD},
         {"stmatrix", NULL, SIMT_UNDEFINED_MATRIX_STORE},

@@ -459,7 +459,10 @@ static void count_copy(struct bulk_copy *copy, uint32_t blocks) {
     c->bulk_requests++;
     c->bulk_bytes += copy->bytes;
     c->multicast_bytes += blocks > 1 ? (uint64_t)blocks * copy->bytes : 0;
-    copy->comes = pipeline_copy(copy->warp, copy->bytes, copy->direction == BULK_LOAD);
+    enum pipeline_way way = copy->direction != BULK_LOAD                           ? PIPELINE_STORE
+                            : copy->from_shared && copy->home != copy->warp->block ? PIPELINE_PEER
+                                                                                   : PIPELINE_LOAD;
+    copy->comes = pipeline_copy(copy->warp, copy->bytes, way);
 }
 
 /* The copy is on its way. */

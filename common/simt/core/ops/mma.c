@@ -8,12 +8,15 @@
  * place of fp32; those here are the more accurate ones. f64 uses fused
  * multiply-adds in the order of k. Integers are exact: they wrap, or with
  * .satfinite stop at the ends of the range.
+ *
+ * mma.sp: half of A is stored, and metadata says which half (sparse.h).
  */
 #include <math.h>
 #include <string.h>
 
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/core/ops/sparse.h"
 #include "common/simt/core/ops/tile.h"
 
 /* detail: 0 taken, 1 shape and saturation, 2 formats, 3 registers of A, B, C; a byte each. */
@@ -53,6 +56,42 @@ static void multiply(const struct tile_shape *s, const double *restrict a, const
     }
 }
 
+/* The same where only some columns of a are stored, (m, k / 2) of them. */
+static void multiply_stored(const struct tile_shape *s, const uint32_t *columns, const double *a,
+                            const double *restrict b, double *restrict c) {
+    uint32_t stored = s->k / 2;
+    for (size_t row = 0; row < s->m; row++) {
+        for (size_t n = 0; n < stored; n++) {
+            double x = a[row * stored + n];
+            const double *from = &b[(size_t)columns[row * stored + n] * s->n];
+            for (size_t column = 0; column < s->n; column++) {
+                c[row * s->n + column] = fma(x, from[column], c[row * s->n + column]);
+            }
+        }
+    }
+}
+
+/* detail 3 of mma.sp: registers of A, B, C, and from bit 24 on these. */
+enum { SPARSE_IS = 1, SPARSE_ORDERED = 2, SPARSE_SELECTOR_SHIFT = 2 };
+
+static bool multiply_sparse(struct simt_warp *warp, const struct simt_instruction *i,
+                            const struct tile_shape *shape, const double *a, const double *b,
+                            double *c) {
+    uint32_t columns[SPARSE_ROWS * SPARSE_MOST_STORED];
+    uint32_t registers = i->detail[REGISTERS], sparse = byte_of(registers, 3);
+    const struct sparse form = {.format = (enum tile_format)byte_of(i->detail[FORMATS], 0),
+                                .k = shape->k,
+                                .selector = sparse >> SPARSE_SELECTOR_SHIFT,
+                                .ordered = (sparse & SPARSE_ORDERED) != 0};
+    uint32_t metadata =
+        simt_sources(i)[byte_of(registers, 0) + byte_of(registers, 1) + byte_of(registers, 2)];
+    if (!sparse_read(warp, i, &form, metadata, columns)) {
+        return false;
+    }
+    multiply_stored(shape, columns, a, b, c);
+    return true;
+}
+
 static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     double a[TILE_MOST], b[TILE_MOST], c[TILE_MOST];
     uint64_t elements[TILE_MOST];
@@ -61,17 +100,23 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     }
     const struct tile_shape shape = shape_of(i);
     const uint32_t formats = i->detail[FORMATS];
-    const struct tile ta = tile_of(&shape, TILE_A, (enum tile_format)byte_of(formats, 0));
+    const bool sparse = byte_of(i->detail[REGISTERS], 3) != 0;
+    const struct tile_shape stored = {shape.m, shape.n, sparse ? shape.k / 2 : shape.k};
+    const struct tile ta = tile_of(&stored, TILE_A, (enum tile_format)byte_of(formats, 0));
     const struct tile tb = tile_of(&shape, TILE_B, (enum tile_format)byte_of(formats, 1));
     const struct tile tc = tile_of(&shape, TILE_C, (enum tile_format)byte_of(formats, 2));
     const struct tile td = tile_of(&shape, TILE_C, (enum tile_format)byte_of(formats, 3));
-    tile_count(warp, ta.format, &shape);
+    tile_count(warp, ta.format, &stored);
     const uint32_t *sources = simt_sources(i);
     const uint32_t registers_a = byte_of(i->detail[REGISTERS], 0);
     fetch(warp, &ta, sources, a);
     fetch(warp, &tb, sources + registers_a, b);
     fetch(warp, &tc, sources + registers_a + byte_of(i->detail[REGISTERS], 1), c);
-    multiply(&shape, a, b, c);
+    if (!sparse) {
+        multiply(&shape, a, b, c);
+    } else if (!multiply_sparse(warp, i, &shape, a, b, c)) {
+        return;
+    }
     bool saturate = byte_of(i->detail[SHAPE], 3) != 0;
     tile_encode(td.format, c, (size_t)shape.m * shape.n, saturate, elements);
     tile_scatter(warp, &td, i->dst, i->dst_count, elements);
@@ -83,6 +128,8 @@ struct form {
     enum tile_format formats[4]; /* in the order of the text: D, A, B, C; wmma of f16: D, C */
     uint32_t format_count;
     bool has_shape, saturate;
+    bool sparse, ordered;
+    uint32_t selector; /* of metadata */
 };
 
 static bool is_known(const char *modifier) {
@@ -99,6 +146,9 @@ static bool read_form(const struct ptx_instruction *in, struct form *form) {
             form->formats[form->format_count++] = format;
         } else if (strcmp(modifier, "satfinite") == 0) {
             form->saturate = true;
+        } else if (strcmp(modifier, "sp") == 0 || strcmp(modifier, "sp::ordered_metadata") == 0) {
+            form->sparse = true;
+            form->ordered = modifier[2] != '\0';
         } else if (tile_shape_read(modifier, &form->shape)) {
             form->has_shape = true;
         } else if (!is_known(modifier)) {
@@ -154,20 +204,33 @@ static bool holds(uint32_t registers, const struct tile *tile) {
     return once > 0 && registers >= once && registers % once == 0;
 }
 
+/* Metadata and selector, behind C. */
+static bool read_sparse(const struct ptx_instruction *in, struct form *form) {
+    const struct ptx_operand *selector = &in->operands[5];
+    form->selector = (uint32_t)selector->bits;
+    const struct sparse sparse = {
+        .format = form->formats[1], .k = form->shape.k, .selector = form->selector};
+    return selector->kind == PTX_OPERAND_IMMEDIATE && form->shape.m == SPARSE_ROWS &&
+           form->shape.n == 8 && sparse_is_known(&sparse);
+}
+
 static bool check_form(const struct form *form, const struct ptx_instruction *in) {
     static const enum tile_role roles[] = {TILE_C, TILE_A, TILE_B, TILE_C};
+    struct tile_shape stored = form->shape;
+    stored.k /= form->sparse ? 2 : 1;
     bool known = is_accumulator(form->formats[1], form->formats[0]) &&
                  is_accumulator(form->formats[2], form->formats[3]) &&
                  tile_bits(form->formats[1]) == tile_bits(form->formats[2]);
     for (size_t n = 0; n < 4 && known; n++) {
-        struct tile tile = tile_of(&form->shape, roles[n], form->formats[n]);
+        struct tile tile =
+            tile_of(roles[n] == TILE_A ? &stored : &form->shape, roles[n], form->formats[n]);
         known = holds(element_count(&in->operands[n]), &tile);
     }
     return known;
 }
 
 static uint16_t flops_of(const struct form *form) {
-    uint32_t all = 2 * form->shape.m * form->shape.n * form->shape.k;
+    uint32_t all = 2 * form->shape.m * form->shape.n * form->shape.k / (form->sparse ? 2 : 1);
     bool integer = form->formats[0] == TILE_S32;
     return (uint16_t)(integer ? 0 : all / SIMT_LANES);
 }
@@ -177,16 +240,19 @@ bool simt_decode_mma(const struct simt_decoding *decoding, struct simt_instructi
     struct form form;
     bool wmma = strcmp(in->base, "wmma") == 0 && ptx_has_modifier(in, "mma");
     bool plain = strcmp(in->base, "mma") == 0 && is_row_column(in);
-    if ((!wmma && !plain) || in->operand_count != 4 || !read_form(in, &form) ||
-        !check_form(&form, in)) {
+    if ((!wmma && !plain) || !read_form(in, &form) || in->operand_count != (form.sparse ? 6 : 4) ||
+        (form.sparse && !read_sparse(in, &form)) || !check_form(&form, in)) {
         return false;
     }
+    uint32_t sparse = form.sparse ? (uint32_t)SPARSE_IS | (form.ordered ? SPARSE_ORDERED : 0) |
+                                        form.selector << SPARSE_SELECTOR_SHIFT
+                                  : 0;
     const enum tile_format *f = form.formats;
     simt_lane_synchronise(out);
     out->detail[SHAPE] = bytes(form.shape.m, form.shape.n, form.shape.k, form.saturate);
     out->detail[FORMATS] = bytes(f[1], f[2], f[3], f[0]);
     out->detail[REGISTERS] = bytes(element_count(&in->operands[1]), element_count(&in->operands[2]),
-                                   element_count(&in->operands[3]), 0);
+                                   element_count(&in->operands[3]), sparse);
     out->flops = flops_of(&form);
     out->run = run_mma;
     return true;

@@ -16,6 +16,8 @@
  *                 (without a swizzle L and S change places)
  *
  * behind the start, and then the chunk of that address is swizzled.
+ *
+ * wgmma.sp: of A only 32 bytes of K are stored, B has 64; metadata says which (sparse.h).
  */
 #include <math.h>
 #include <string.h>
@@ -23,13 +25,15 @@
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
+#include "common/simt/core/ops/sparse.h"
 #include "common/simt/core/ops/tile.h"
 #include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/undefined.h"
 
-enum { ROWS = 16, MOST_N = 256, MOST_K = 32, CHUNK = 16, K_BYTES = 32 };
+enum { ROWS = 16, MOST_N = 256, MOST_K = 32, CHUNK = 16, K_BYTES = 32, SPARSE_TIMES = 2 };
 
-/* detail: 0 taken, 1 N and K, 2 formats of A, B, D and flags, 3 registers of D, of A, scale. */
+/* detail: 0 taken, 1 N and K (as stored), 2 formats of A, B, D and flags, 3 registers of D, of A,
+ * and of wgmma.sp 1 and the selector. */
 enum { SHAPE = 1, FORMATS, REGISTERS };
 enum {
     FLAG_SATURATE = 1,
@@ -136,7 +140,7 @@ struct grid {
 static struct grid grid_of(const struct part *part) {
     uint32_t each = CHUNK / (tile_bits(part->format) / 8);
     return (struct grid){.lines = part->transposed ? part->k : part->rows,
-                         .across = part->transposed ? part->rows / each : K_BYTES / CHUNK,
+                         .across = (part->transposed ? part->rows : part->k) / each,
                          .first_chunk = part->transposed ? part->first / each : 0,
                          .first_line = part->transposed ? 0 : part->first};
 }
@@ -245,7 +249,7 @@ static bool check_swizzle(struct simt_warp *warp, const struct simt_instruction 
 
 static bool fetch(struct simt_warp *warp, const struct simt_instruction *i, uint64_t bits,
                   struct part *part, double *values) {
-    uint64_t elements[MOST_N * MOST_K];
+    uint64_t elements[MOST_N * MOST_K * SPARSE_TIMES];
     if (!read_descriptor(warp, i, bits, &part->d) || !read_part(warp, i, part, elements) ||
         !check_swizzle(warp, i, part)) {
         return false;
@@ -310,17 +314,46 @@ static void multiply(const double *restrict a, const double *restrict b, double 
     }
 }
 
+/* The same where only some of the columns of a are stored: a (stored, 16), b (2 * stored, n). */
+static bool multiply_sparse(struct simt_warp *warp, const struct simt_instruction *i,
+                            const double *restrict a, const double *restrict b, double *restrict c,
+                            uint32_t metadata) {
+    uint32_t n = i->detail[SHAPE] & 0xffff, stored = i->detail[SHAPE] >> 16;
+    const struct sparse form = {.format = (enum tile_format)byte_of(i->detail[FORMATS], 0),
+                                .k = SPARSE_TIMES * stored,
+                                .selector = byte_of(i->detail[REGISTERS], 3),
+                                .ordered = true};
+    uint32_t columns[SPARSE_ROWS * SPARSE_MOST_STORED];
+    if (!sparse_read(warp, i, &form, metadata, columns)) {
+        return false;
+    }
+    for (size_t row = 0; row < ROWS; row++) {
+        for (size_t k = 0; k < stored; k++) {
+            double x = a[k * ROWS + row];
+            const double *from = &b[(size_t)columns[row * stored + k] * n];
+            for (size_t column = 0; column < n; column++) {
+                c[row * n + column] = fma(x, from[column], c[row * n + column]);
+            }
+        }
+    }
+    return true;
+}
+
 static void negate(double *values, size_t count) {
     for (size_t n = 0; n < count; n++) {
         values[n] = -values[n];
     }
 }
 
-/* What the sources are, in their order. */
+static bool is_sparse(const struct simt_instruction *i) {
+    return byte_of(i->detail[REGISTERS], 2) != 0;
+}
+
+/* What the sources are, in their order; metadata and its selector before scale. */
 struct sources {
     const uint32_t *d, *a;
     uint32_t d_count, a_count;
-    uint32_t b, scale; /* rows; scale may be a predicate */
+    uint32_t b, metadata, scale; /* rows; scale may be a predicate */
 };
 
 static struct sources sources_of(const struct simt_instruction *i) {
@@ -331,7 +364,8 @@ static struct sources sources_of(const struct simt_instruction *i) {
                             .d_count = d,
                             .a_count = a,
                             .b = all[d + a],
-                            .scale = all[d + a + 1]};
+                            .metadata = all[d + a + 1],
+                            .scale = all[d + a + (is_sparse(i) ? 3 : 1)]};
 }
 
 static bool adds(const struct simt_warp *warp, const struct simt_instruction *i,
@@ -389,7 +423,7 @@ static uint32_t cycles_of(uint32_t n, bool from_registers) {
 }
 
 static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
-    double a[ROWS * MOST_K], b[MOST_N * MOST_K], c[ROWS * MOST_N] = {0};
+    double a[ROWS * MOST_K], b[MOST_N * MOST_K * SPARSE_TIMES], c[ROWS * MOST_N] = {0};
     if (!simt_lane_require_all(warp, i) || !check_fence(warp, i)) {
         return;
     }
@@ -402,7 +436,7 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
                                   .b = simt_row(warp, s.b)->u64[0]};
     struct part part_b = {.transposed = (flags & FLAG_TRANSPOSED_B) != 0,
                           .rows = n,
-                          .k = k,
+                          .k = is_sparse(i) ? SPARSE_TIMES * k : k,
                           .format = (enum tile_format)byte_of(formats, 1)};
     enum tile_format format = (enum tile_format)byte_of(formats, 2);
     const struct tile_shape shape = {.m = ROWS, .n = n, .k = k};
@@ -418,7 +452,11 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     if (((flags & FLAG_NEGATE_A) != 0) != ((flags & FLAG_NEGATE_B) != 0)) {
         negate(a, (size_t)ROWS * k);
     }
-    multiply(a, b, c, n, k);
+    if (!is_sparse(i)) {
+        multiply(a, b, c, n, k);
+    } else if (!multiply_sparse(warp, i, a, b, c, s.metadata)) {
+        return;
+    }
     scatter(warp, s.d, s.d_count, format, (flags & FLAG_SATURATE) != 0, n, c);
 }
 
@@ -460,7 +498,7 @@ static void run_wait(struct simt_warp *warp, const struct simt_instruction *i) {
 struct form {
     struct tile_shape shape;
     enum tile_format d, a, b;
-    bool saturate;
+    bool saturate, sparse;
 };
 
 static bool read_form(const struct ptx_instruction *in, struct form *form) {
@@ -475,6 +513,8 @@ static bool read_form(const struct ptx_instruction *in, struct form *form) {
             *formats[count++] = format;
         } else if (strcmp(modifier, "satfinite") == 0) {
             form->saturate = true;
+        } else if (strcmp(modifier, "sp") == 0) {
+            form->sparse = true;
         } else if (!tile_shape_read(modifier, &form->shape) && !ptx_is_one_of(modifier, known)) {
             return false;
         }
@@ -507,7 +547,8 @@ static bool check_form(const struct form *form) {
         break;
     }
     return known && form->shape.m == 64 && form->shape.n % 8 == 0 && form->shape.n >= 8 &&
-           form->shape.n <= MOST_N && form->shape.k * bits == K_BYTES * 8;
+           form->shape.n <= MOST_N &&
+           form->shape.k * bits == K_BYTES * 8 * (form->sparse ? SPARSE_TIMES : 1);
 }
 
 /* A number among the last operands: 1 or -1 to scale, 0 or 1 to transpose. */
@@ -524,9 +565,10 @@ static bool read_flags(const struct ptx_instruction *in, const struct form *form
     bool registers = in->operands[1].kind == PTX_OPERAND_VECTOR;
     bool integer = form->d == TILE_S32;
     bool sixteen = tile_bits(form->a) == 16;
-    size_t expected = 4u + (integer ? 0u : 2u) + (sixteen ? (registers ? 1u : 2u) : 0u);
-    const struct ptx_operand *scale = &in->operands[3];
+    size_t at = form->sparse ? 5 : 3; /* of scale-d */
+    size_t expected = at + 1 + (integer ? 0u : 2u) + (sixteen ? (registers ? 1u : 2u) : 0u);
     bool known = in->operand_count == expected;
+    const struct ptx_operand *scale = known ? &in->operands[at] : NULL;
     *flags = registers ? FLAG_A_IN_REGISTERS : 0;
     *flags |= form->saturate ? FLAG_SATURATE : 0;
     if (known && scale->kind == PTX_OPERAND_IMMEDIATE) {
@@ -535,23 +577,34 @@ static bool read_flags(const struct ptx_instruction *in, const struct form *form
         *flags |= scale->negated ? FLAG_SCALE_NEGATED : 0;
     }
     if (known && !integer) {
-        known = flag_of(in, 4, UINT32_MAX, FLAG_NEGATE_A, flags) &&
-                flag_of(in, 5, UINT32_MAX, FLAG_NEGATE_B, flags);
+        known = flag_of(in, at + 1, UINT32_MAX, FLAG_NEGATE_A, flags) &&
+                flag_of(in, at + 2, UINT32_MAX, FLAG_NEGATE_B, flags);
     }
     if (known && sixteen) {
-        known = (registers || flag_of(in, 6, 1, FLAG_TRANSPOSED_A, flags)) &&
-                flag_of(in, registers ? 6 : 7, 1, FLAG_TRANSPOSED_B, flags);
+        known = (registers || flag_of(in, at + 3, 1, FLAG_TRANSPOSED_A, flags)) &&
+                flag_of(in, at + (registers ? 3 : 4), 1, FLAG_TRANSPOSED_B, flags);
     }
     return known;
 }
 
+/* The selector of the metadata, behind it. */
+static bool read_selector(const struct ptx_instruction *in, const struct form *form,
+                          uint32_t *selector) {
+    const struct ptx_operand *operand = &in->operands[4];
+    *selector = form->sparse ? (uint32_t)operand->bits : 0;
+    const struct sparse sparse = {.format = form->a, .k = form->shape.k, .selector = *selector};
+    return !form->sparse || (operand->kind == PTX_OPERAND_IMMEDIATE && sparse_is_known(&sparse));
+}
+
 static bool decode_product(const struct ptx_instruction *in, struct simt_instruction *out) {
     struct form form;
-    uint32_t flags;
+    uint32_t flags, selector;
     if (in->operand_count < 4 || in->operands[0].kind != PTX_OPERAND_VECTOR ||
-        !read_form(in, &form) || !check_form(&form) || !read_flags(in, &form, &flags)) {
+        !read_form(in, &form) || !check_form(&form) || !read_flags(in, &form, &flags) ||
+        !read_selector(in, &form, &selector)) {
         return false;
     }
+    uint32_t k = form.shape.k / (form.sparse ? SPARSE_TIMES : 1);
     uint32_t d = (uint32_t)in->operands[0].element_count;
     uint32_t a = (flags & FLAG_A_IN_REGISTERS) != 0 ? (uint32_t)in->operands[1].element_count : 1;
     if (d != form.shape.n / (form.d == TILE_F16 ? 4 : 2) ||
@@ -559,11 +612,11 @@ static bool decode_product(const struct ptx_instruction *in, struct simt_instruc
         return false;
     }
     simt_lane_synchronise(out);
-    out->detail[SHAPE] = form.shape.n | form.shape.k << 16;
+    out->detail[SHAPE] = form.shape.n | k << 16;
     out->detail[FORMATS] =
         (uint32_t)form.a | (uint32_t)form.b << 8 | (uint32_t)form.d << 16 | flags << 24;
-    out->detail[REGISTERS] = d | a << 8;
-    out->flops = (uint16_t)(form.d == TILE_S32 ? 0 : form.shape.n * form.shape.k); /* 2*16*n*k/32 */
+    out->detail[REGISTERS] = d | a << 8 | (uint32_t)form.sparse << 16 | selector << 24;
+    out->flops = (uint16_t)(form.d == TILE_S32 ? 0 : form.shape.n * k); /* 2*16*n*k/32 */
     out->run = run_mma;
     return true;
 }
@@ -585,6 +638,5 @@ bool simt_decode_wgmma(const struct simt_decoding *decoding, struct simt_instruc
         out->immediate = in->operand_count == 1 ? (int64_t)in->operands[0].bits : 0;
         return in->operand_count == 1 && in->operands[0].kind == PTX_OPERAND_IMMEDIATE;
     }
-    return ptx_has_modifier(in, "mma_async") && !ptx_has_modifier(in, "sp") &&
-           decode_product(in, out);
+    return ptx_has_modifier(in, "mma_async") && decode_product(in, out);
 }

@@ -34,6 +34,10 @@ static void note(struct simt_warp_run *w, const struct simt_code *code, uint32_t
         record->executed++;
         record->lanes += (uint64_t)__builtin_popcount(active);
     }
+    if (w->timeline != NULL && w->warp.reached_peer) {
+        simt_timeline_reach_peer(w->timeline);
+    }
+    w->warp.reached_peer = false;
     if (w->warp.block->pipeline != NULL) {
         follow(w, code, pc);
     } else if (w->timeline != NULL) {

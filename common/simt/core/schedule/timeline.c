@@ -10,6 +10,8 @@ enum {
     WINDOWS = 32,       /* in which a warp is followed, at least, where there are blocks enough */
     WARPS_OF_ONE = 512, /* warps of a launch for one more window */
     LOAD_NOMINAL = SIMT_LOAD_NOMINAL, /* to find the longest chain; taken out again */
+    CLUSTER_BARRIER = 850,            /* that its acquire waits behind its release */
+    PEER_LATENCY = 190,               /* of a load from another block's shared memory */
     GROUPS = 8 /* of asynchronous copies that a warp may wait for one by one */
 };
 
@@ -30,6 +32,8 @@ struct simt_timeline {
     uint64_t loads;             /* so far, whether they wait for each other or not */
     struct moment copies;       /* when the asynchronous copies not yet in a group are done */
     struct moment done[GROUPS]; /* the same for the latest groups; [0] the newest */
+    struct moment started;      /* the latest instruction of the kernel itself */
+    uint32_t latest;            /* its place */
     struct moment ready[];      /* (registers): when a register's value is there */
 };
 
@@ -155,6 +159,13 @@ static void step_callee(struct simt_timeline *t, const struct simt_instruction *
     close_floor(t, 0);
 }
 
+/* Cycles of a barrier.cluster.wait, but for what the others are late. */
+static uint64_t cluster_barrier(const struct simt_instruction *i) {
+    bool waits = i->source != NULL && ptx_has_modifier(i->source, "wait") &&
+                 ptx_has_modifier(i->source, "cluster");
+    return waits ? CLUSTER_BARRIER : 0;
+}
+
 /* An instruction of the kernel itself: starts when what it reads is there. */
 static void step_own(struct simt_timeline *t, const struct simt_code *code, uint32_t pc) {
     const struct simt_instruction *i = &code->instructions[pc];
@@ -167,6 +178,8 @@ static void step_own(struct simt_timeline *t, const struct simt_code *code, uint
         start = later(start, t->ready[code->uses.list[r]]);
     }
     t->last = later(t->last, start);
+    t->started = start;
+    t->latest = pc;
     t->machine += i->machine;
     struct moment done = is_load(i) ? after(start, 0, 1) : after(start, i->latency, 0);
     done.cause = cause_of(i);
@@ -176,7 +189,7 @@ static void step_own(struct simt_timeline *t, const struct simt_code *code, uint
     if (i->source != NULL && strcmp(i->source->base, "cp") == 0) {
         step_copy(t, i, start);
     } else if (i->op_class == SIMT_CLASS_BARRIER || i->op_class == SIMT_CLASS_CONTROL) {
-        close_floor(t, i->latency);
+        close_floor(t, i->latency + cluster_barrier(i));
     }
 }
 
@@ -191,6 +204,17 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     }
     bool barrier = i->op_class == SIMT_CLASS_BARRIER;
     note_wait(t, code, pc, before, barrier ? SIMT_WAIT_BARRIER : t->last.cause);
+}
+
+void simt_timeline_reach_peer(struct simt_timeline *t) {
+    const struct simt_instruction *i = &t->code->instructions[t->latest];
+    const uint32_t *uses = &t->code->uses.start[2 * (size_t)t->latest];
+    struct moment done = after(t->started, PEER_LATENCY, 0);
+    done.cause = SIMT_WAIT_SHARED;
+    t->loads -= is_load(i);
+    for (uint32_t w = uses[1]; w < uses[2] && i->dst_count > 0; w++) {
+        t->ready[t->code->uses.list[w]] = done;
+    }
 }
 
 void simt_timeline_hold(struct simt_timeline *t, uint64_t cycles) {

@@ -46,6 +46,9 @@ void simt_timeline_begin(struct simt_timeline *timeline);
 /** The warp runs an instruction of @p code, the kernel itself or a function it calls. */
 void simt_timeline_step(struct simt_timeline *timeline, const struct simt_code *code, uint32_t pc);
 
+/** What the latest instruction loads comes from the shared memory of another block. */
+void simt_timeline_reach_peer(struct simt_timeline *timeline);
+
 /** Nothing more starts before @p cycles: the warp waits for others. */
 void simt_timeline_hold(struct simt_timeline *timeline, uint64_t cycles);
 

@@ -163,6 +163,36 @@ static bool next_part(const struct simt_request *whole, const uint64_t addresses
     return true;
 }
 
+/* Different sectors of 32 bytes that the lanes ask for. */
+static uint64_t count_sectors(const struct simt_request *part) {
+    enum { SECTOR = 32 };
+    uint64_t sectors[SIMT_LANES];
+    uint32_t count = 0;
+    for (uint32_t rest = part->mask; rest != 0; rest &= rest - 1) {
+        int64_t offset = part->offsets[simt_first_lane(rest)];
+        uint64_t sector = (part->first + (uint64_t)offset) / SECTOR;
+        uint32_t n = count;
+        while (n > 0 && sectors[n - 1] != sector) {
+            n--;
+        }
+        if (n == 0) {
+            sectors[count++] = sector;
+        }
+    }
+    return count;
+}
+
+/* For the model of time. */
+static void count_peer(const struct simt_request *part) {
+    const struct simt_block *block = part->warp->block;
+    uint64_t sectors = count_sectors(part) * (part->kind == SIMT_ATOMIC ? 2 : 1);
+    block->counters->peer_requests++;
+    block->counters->peer_sectors += sectors;
+    block->counters->peer_far_sectors += block->cluster->size > 2 ? sectors : 0;
+    part->home->counters->peer_served_sectors += sectors;
+    part->warp->reached_peer = true;
+}
+
 SIMT_COLD void simt_request_split(const struct simt_request *request, simt_move *move) {
     uint64_t addresses[SIMT_LANES];
     uint32_t rest = request->mask;
@@ -180,6 +210,9 @@ SIMT_COLD void simt_request_split(const struct simt_request *request, simt_move 
                 return;
             }
             counted = true;
+        }
+        if (simt_request_is_remote(&part.request) && !part.request.async) {
+            count_peer(&part.request);
         }
         move(&part.request);
     }

@@ -132,21 +132,6 @@ static inline uint32_t simt_history_tag(struct simt_history *history, struct sim
     return __builtin_expect(counts, 1) ? agent->tag : simt_history_take_tag(history, agent);
 }
 
-/* @return where the read stands in `put_off`; MOST_PUT_OFF: it is not put off */
-static inline size_t simt_history_put_off_read(struct simt_history *history,
-                                               struct simt_agent *agent, struct put_off *read) {
-    if (!simt_history_puts_off(history)) {
-        return MOST_PUT_OFF;
-    }
-    read->tag = simt_history_tag(history, agent);
-    if (history->put_off_count == MOST_PUT_OFF) {
-        simt_history_note_write(history);
-        return MOST_PUT_OFF;
-    }
-    history->put_off[history->put_off_count] = *read;
-    return history->put_off_count++;
-}
-
 /**
  * @brief Puts a read off.
  * @param map is whole
@@ -154,8 +139,19 @@ static inline size_t simt_history_put_off_read(struct simt_history *history,
  */
 static inline bool simt_history_put_off(struct simt_history *history, struct simt_agent *agent,
                                         size_t offset, struct simt_word_map *map) {
-    struct put_off read = {.map = map, .offset = offset};
-    return simt_history_put_off_read(history, agent, &read) != MOST_PUT_OFF;
+    if (!simt_history_puts_off(history)) {
+        return false;
+    }
+    uint32_t tag = simt_history_tag(history, agent);
+    if (history->put_off_count == MOST_PUT_OFF) {
+        simt_history_note_write(history);
+        return false;
+    }
+    struct put_off *read = &history->put_off[history->put_off_count++];
+    read->map = map;
+    read->offset = offset;
+    read->tag = tag;
+    return true;
 }
 
 /** The same for a read of a word of 4 bytes by each lane of a mask, without a map.
@@ -163,12 +159,13 @@ static inline bool simt_history_put_off(struct simt_history *history, struct sim
 static inline bool simt_history_put_off_words(struct simt_history *history,
                                               struct simt_agent *agent, size_t offset,
                                               const int32_t *relative, uint32_t mask) {
-    struct put_off read = {.offset = offset, .mask = mask};
-    size_t place = simt_history_put_off_read(history, agent, &read);
-    if (place != MOST_PUT_OFF) {
-        memcpy(history->put_off_lanes[place], relative, sizeof *history->put_off_lanes);
+    if (!simt_history_put_off(history, agent, offset, NULL)) {
+        return false;
     }
-    return place != MOST_PUT_OFF;
+    size_t place = history->put_off_count - 1;
+    history->put_off[place].mask = mask;
+    memcpy(history->put_off_lanes[place], relative, sizeof *history->put_off_lanes);
+    return true;
 }
 
 /**

@@ -31,6 +31,11 @@ static const double CLOSE_ENOUGH = 0.01;
 /** A multiprocessor that has blocks for no more of the time counts as idle. */
 static const double IDLE = 0.1;
 
+/* Between the shared memories of a cluster's blocks, bytes a cycle and multiprocessor: the two
+ * multiprocessors of a pair (TPC) have a way of their own, what leaves the pair shares one. Fitted
+ * on `hopper peers`. */
+static const double PAIR_BYTES = 16, FAR_BYTES = 8.5;
+
 enum {
     LANES = 32,
     SCHEDULERS = 4,
@@ -74,12 +79,21 @@ static double missed_sectors(const struct simt_counters *c) {
     return largest((double)c->global_load_sectors - (double)c->l1_hit_sectors, 0);
 }
 
+/** Cycles of what goes to the shared memory of other blocks, one more a request; or of what they
+ * ask this one for. */
+static double peer_cycles(const struct simt_counters *c) {
+    double far = (double)c->peer_far_sectors, pair = (double)c->peer_sectors - far;
+    double bytes = far > 0 ? FAR_BYTES : PAIR_BYTES;
+    double asks = (double)c->peer_requests + (pair / PAIR_BYTES + far / FAR_BYTES) * SECTOR_BYTES;
+    return largest(asks, (double)c->peer_served_sectors * SECTOR_BYTES / bytes);
+}
+
 /** Cycles of all multiprocessors' L1 and shared memory together. */
 static double l1_cycles(const struct simt_gpu *gpu, const struct simt_counters *c) {
     double local_lines = (double)c->local_sectors * SECTOR_BYTES / LINE_BYTES;
     double wavefronts = (double)c->shared_load_wavefronts + (double)c->shared_store_wavefronts;
     double passes = (double)c->global_lines + local_lines + wavefronts + (double)c->atomic_serial;
-    return passes * LINE_BYTES / gpu->l1_bytes_per_clock +
+    return passes * LINE_BYTES / gpu->l1_bytes_per_clock + peer_cycles(c) +
            missed_sectors(c) * SECTOR_BYTES / FILL_BYTES;
 }
 

@@ -1,0 +1,55 @@
+/**
+ * @file gemm16_few_rows.cu
+ * @brief Which kernel few rows get: as measured on an H100 for 1, 8, 16, 64 and 128 rows of 14
+ *        matrices of weights, 768 x 768 to 22016 x 4096.
+ */
+#include "solutions/12_tensor_cores/steps/few_rows.h"
+#include "solutions/12_tensor_cores/steps/helpers.cuh"
+
+bool gemm16_few_rows_can(const struct gemm16_problem *p) {
+    return has_plain_rows(p) && p->M <= GEMM16_FEW_ROWS;
+}
+
+/* By gemm16_stream(): blocks of 8 rows of weight, with many warps, where blocks of 16 are less than
+   one a multiprocessor. */
+static enum status stream_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                               device_stream stream, struct error *error) {
+    enum { ROWS_8, ROWS_16 = 2, ROWS_32 = 4 };
+    bool narrow = (p->N + 15) / 16 <= (size_t)gpu->multiprocessors;
+    int shape = p->M <= 8 ? ROWS_8 : p->M <= 16 ? ROWS_16 : ROWS_32;
+    return gemm16_stream(p, shape + (shape < ROWS_32 && !narrow ? 1 : 0), stream, error);
+}
+
+/* By gemm16_bulk(): the most rows a tile that leave half of the multiprocessors a block; then
+   clusters, while there is a multiprocessor for each block, and four steps of K. */
+static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                             device_stream stream, struct error *error) {
+    enum { ROWS_16, ROWS_32, ROWS_64, ROWS_128, ROWS_128_DEEP };
+    size_t wave = (size_t)gpu->multiprocessors, half = wave / 2 - 2;
+    size_t tiles = (p->N + 63) / 64, steps = (p->K + 63) / 64;
+    int shape = p->M <= 16 ? ROWS_16 : p->M <= 32 ? ROWS_32 : ROWS_64;
+    if (p->M > 32 && p->M <= 64 && tiles < (steps > 128 ? half : half * 5 / 4)) {
+        shape = ROWS_32;
+    } else if (p->M > 64 && tiles >= half) {
+        shape = tiles < wave ? ROWS_128_DEEP : ROWS_128;
+    }
+    int count;
+    size_t rows = gemm16_bulk_shapes(&count)[shape].rows;
+    size_t all = tiles * ((p->M + rows - 1) / rows);
+    unsigned blocks = 1;
+    while (blocks < 8 && 2 * blocks * all <= wave && steps >= 8 * blocks) {
+        blocks *= 2;
+    }
+    return gemm16_bulk(p, shape, blocks, stream, error);
+}
+
+bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
+    return gemm16_few_rows_can(p) && (p->M <= 16 || gemm16_bulk_can(p, gpu));
+}
+
+enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
+                            device_stream stream, struct error *error) {
+    bool is_small = p->K <= 1024 && (p->M <= 16 || (p->M <= 64 && p->N <= 1024));
+    bool by_stream = p->M <= 8 || is_small || !gemm16_bulk_can(p, gpu);
+    return by_stream ? stream_rows(p, gpu, stream, error) : bulk_rows(p, gpu, stream, error);
+}
