@@ -42,8 +42,6 @@
     X(in_place_no_start)   /* in place: reads data of ranks that have not come */               \
     X(in_place_no_end)     /* in place: writes data of ranks that are done */                   \
     X(in_place_late_fence) /* in place: no fence between the poll and what comes after */       \
-    X(packets_one_mailbox) /* packets: one mailbox for all calls */                             \
-    X(packets_torn)        /* packets: the number is stored before the word */                  \
     X(packets_host_count)  /* packets: calls are counted on the host */
 #define MISTAKE_VARIABLE "WRONG_MANY_GPUS"
 #include "grader/selftest/mistakes.h"
@@ -65,10 +63,10 @@ struct everybody {
 };
 
 static enum design design_of(enum mistake m, size_t words) {
-    return m == MISTAKE_right                 ? (enum design)(words % DESIGNS)
-           : m >= MISTAKE_packets_one_mailbox ? PACKETS
-           : m >= MISTAKE_in_place_no_fence   ? IN_PLACE
-                                              : SLOTS;
+    return m == MISTAKE_right                ? (enum design)(words % DESIGNS)
+           : m >= MISTAKE_packets_host_count ? PACKETS
+           : m >= MISTAKE_in_place_no_fence  ? IN_PLACE
+                                             : SLOTS;
 }
 
 static __device__ volatile unsigned *signal_of(const struct everybody &e, int to, int from) {
@@ -185,15 +183,6 @@ static __global__ void __launch_bounds__(THREADS)
 
 typedef unsigned long long packet;
 
-static __device__ void send(volatile packet *to, unsigned word, unsigned call, enum mistake m) {
-    if (m == MISTAKE_packets_torn) {
-        ((volatile unsigned *)to)[1] = call;
-        ((volatile unsigned *)to)[0] = word;
-    } else {
-        *to = (packet)call << 32 | word;
-    }
-}
-
 static __device__ unsigned receive(const volatile packet *from, unsigned call) {
     packet got;
     do {
@@ -204,16 +193,14 @@ static __device__ unsigned receive(const volatile packet *from, unsigned call) {
 
 /* A thread a word. @param counted the number of the call, or 0: counted here */
 static __global__ void __launch_bounds__(THREADS)
-    packets_kernel(unsigned *data, size_t words, bool fp32, unsigned counted, struct everybody e,
-                   enum mistake m) {
+    packets_kernel(unsigned *data, size_t words, bool fp32, unsigned counted, struct everybody e) {
     size_t i = blockIdx.x * (size_t)THREADS + threadIdx.x;
     unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT) + 64 + blockIdx.x;
     unsigned call = counted != 0 ? counted : *calls + 1;
-    size_t box = m == MISTAKE_packets_one_mailbox ? 0 : call % 2;
-    size_t at = PACKETS_AT + box * COMM_MAX_RANKS * MAILBOX_BYTES + i * sizeof(packet);
+    size_t at = PACKETS_AT + call % 2 * (size_t)COMM_MAX_RANKS * MAILBOX_BYTES + i * sizeof(packet);
     for (int to = 0; to < e.ranks && i < words; to++) {
-        send((volatile packet *)(e.workspace[to] + at + (size_t)e.rank * MAILBOX_BYTES), data[i],
-             call, m);
+        *(volatile packet *)(e.workspace[to] + at + (size_t)e.rank * MAILBOX_BYTES) =
+            (packet)call << 32 | data[i];
     }
     unsigned sum = 0;
     for (int r = 0; r < e.ranks && i < words; r++) {
@@ -245,7 +232,7 @@ static void launch(const struct everybody &e, size_t words, bool fp32, device_st
         break;
     case PACKETS:
         packets_kernel<<<(unsigned)((words + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
-            data, words, fp32, count_on_host(m, e.rank), e, m);
+            data, words, fp32, count_on_host(m, e.rank), e);
         break;
     default:
         sum_kernel<<<1, THREADS, 0, stream>>>(data, words, fp32, e, m);

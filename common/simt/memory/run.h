@@ -79,6 +79,7 @@ struct simt_yield {
      *  `bytes` bytes that it loads or stores, else 0 */
     void (*order)(void *context, unsigned how, uint64_t address, uint32_t bytes);
     void *context;
+    double patience;  /**< seconds in which nothing happened, when function() says false */
     bool has_yielded; /**< memory is no longer only this launch's doing */
 };
 

@@ -63,6 +63,7 @@ struct runtime_flights {
     uint64_t serial;           /**< of the newest one */
     size_t count, started;     /**< that are not done; of these, that have a thread */
     double quiet;              /**< seconds of the host's clock: when something happened last */
+    uint64_t vain;             /**< how often all have had their turn since then */
     struct shadow_list *spare; /**< shadows for launches that run beside others */
 };
 

@@ -25,6 +25,10 @@ static void follow(struct simt_warp_run *w, const struct simt_code *code, uint32
 static void note(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
                  uint32_t active) {
     const struct simt_xray *xray = w->warp.block->xray;
+    const struct simt_vain *v = &w->vain;
+    if (v->idle && code == v->code && pc >= v->begin && pc <= v->end) {
+        return; /* polls in vain */
+    }
     if (xray != NULL) {
         struct simt_xray_instruction *record = &xray->instructions[code->first + pc];
         record->executed++;

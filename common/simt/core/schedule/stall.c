@@ -18,8 +18,8 @@
 enum { QUIET_INSTRUCTIONS = 1 << 19 };
 
 /* Warp instructions of a block before other launches have their turn: few where it may be waiting
- * for them, and fewer where one warp waits alone, as time passes by the instructions of each. */
-enum { TURN_INSTRUCTIONS = 16384, WAITING_INSTRUCTIONS = 1024, WAITING_OF_A_WARP = 64 };
+ * for them. */
+enum { TURN_INSTRUCTIONS = 16384, WAITING_INSTRUCTIONS = 1024 };
 
 static uint64_t mix(uint64_t sum, uint64_t value) {
     sum = (sum ^ value) * 0x9e3779b97f4a7c15u;
@@ -250,28 +250,14 @@ static bool repeats(struct simt_block_run *const *blocks, uint32_t count) {
     return false;
 }
 
-/* Instructions of blocks that write nothing: by their warps that run, not those at barriers. */
-static uint64_t waiting_turn(struct simt_block_run *const *blocks, uint32_t count) {
-    uint64_t turn = 0;
-    for (uint32_t k = 0; k < count; k++) {
-        for (uint32_t n = 0; n < blocks[k]->warp_count; n++) {
-            turn += blocks[k]->warps[n].state == SIMT_WARP_RUNS ? WAITING_OF_A_WARP : 0;
-        }
-    }
-    uint64_t most = (uint64_t)WAITING_INSTRUCTIONS * count;
-    return turn < most ? turn : most;
-}
-
 /* Lets other launches run. @return false: this one has waited for them too long, and fails */
 static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
                        const struct activity *now) {
     struct simt_block_run *first = blocks[0];
     struct simt_yield *yield = first->block.run->yield;
     bool wrote = first->block.shadow == NULL || now->writes != first->written;
-    uint64_t used = now->instructions - first->yielded;
-    if (yield == NULL || used < WAITING_OF_A_WARP ||
-        used < (wrote && first->block.shadow != NULL ? (uint64_t)TURN_INSTRUCTIONS * count
-                                                     : waiting_turn(blocks, count))) {
+    uint64_t turn = wrote && first->block.shadow != NULL ? TURN_INSTRUCTIONS : WAITING_INSTRUCTIONS;
+    if (yield == NULL || now->instructions - first->yielded < turn * count) {
         return true;
     }
     first->yielded = now->instructions;
@@ -280,13 +266,16 @@ static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
     if (yield->function(yield->context, wrote)) {
         return true;
     }
-    fail_endless(
-        blocks, count,
-        "nothing has happened on any device that could end it for as long as SIMT_WAIT_SECONDS "
-        "says (10 by default)");
+    char why[160];
+    snprintf(why, sizeof why,
+             "nothing has happened for %.0f s on any device that could end it (SIMT_WAIT_SECONDS "
+             "sets how long it may wait)",
+             yield->patience);
+    fail_endless(blocks, count, why);
     first->block.fault.hint = "it waits for what another kernel writes: is that launched, before "
                               "the host waits for this one, with as many blocks, and does it "
-                              "write where this one reads?";
+                              "write where this one reads, and not again before this one has "
+                              "read it?";
     return false;
 }
 

@@ -291,6 +291,11 @@ static inline void note_loop(struct simt_warp_run *w, const struct simt_fragment
 static enum go branch(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
                       uint32_t taken, uint32_t target) {
     uint32_t rest = f->mask & ~taken;
+    bool leaves = target < w->vain.begin || target > w->vain.end;
+    if (w->vain.idle && b->block.counters == &b->vain &&
+        (taken == 0 ? f->pc == w->vain.end : leaves)) {
+        simt_vain_leave(b, w);
+    }
     if (taken == 0) {
         f->pc++;
         return GO_ON;
@@ -298,6 +303,9 @@ static enum go branch(struct simt_block_run *b, struct simt_warp_run *w, struct 
     if (target <= f->pc) {
         f->jumps_back++;
         note_loop(w, f, target);
+        if (b->block.run->yield != NULL) {
+            simt_vain_round(b, w, f, target);
+        }
     }
     if (rest == 0) {
         f->pc = target;
@@ -854,7 +862,11 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
             return;
         }
         uint64_t before = b->own.machine_instructions;
+        if (w->vain.idle) {
+            simt_vain_enter(b, w, f);
+        }
         uint64_t used = run_fragment(b, w, f, budget);
+        b->block.counters = &b->own;
         w->machine += b->own.machine_instructions - before;
         b->instructions += used;
         b->turn_instructions = 0;

@@ -61,6 +61,15 @@ struct simt_clock_wait {
     uint64_t skipped;                  /**< simt_block_run.skipped_cycles at the last time */
 };
 
+/** The loop that a warp went round last, in a launch that runs beside others. */
+struct simt_vain {
+    const struct simt_code *code; /**< NULL: none so far */
+    uint32_t begin, end;          /**< its instructions, end included */
+    bool polls;                   /**< it does nothing but load words of other devices */
+    bool idle;                    /**< the last round changed nothing: the next costs nothing */
+    uint64_t state;               /**< of the warp after the last round, in short */
+};
+
 enum simt_warp_state {
     SIMT_WARP_RUNS,
     SIMT_WARP_AT_BARRIER, /**< all its lanes are */
@@ -82,6 +91,7 @@ struct simt_warp_run {
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
     struct simt_clock_wait wait;
+    struct simt_vain vain;
     uint64_t machine;               /**< machine instructions so far */
     struct simt_products *products; /**< registers of wgmma; NULL: none so far */
     struct simt_frame *spare;       /**< the kernel's frame while no lane is in it; NULL: none */
@@ -108,7 +118,8 @@ struct simt_stall {
 struct simt_block_run {
     struct simt_block block;
     const struct simt_code *code;
-    struct simt_counters own;  /**< what this block counts; `block.counters` points here */
+    struct simt_counters own;  /**< what this block counts; `block.counters` points here, */
+    struct simt_counters vain; /**< or here while a warp polls in vain: nobody reads that */
     struct simt_counters *all; /**< of the host thread */
     struct simt_warp_run *warps;
     uint32_t warp_count;
@@ -178,6 +189,16 @@ uint32_t simt_warp_vote(struct simt_warp_run *warp, uint32_t *lanes);
 /** Lets a warp continue after the barrier it waits at.
  *  @param yes of @p threads threads of the block, those whose predicate held: for bar.red */
 void simt_warp_release(struct simt_warp_run *warp, uint32_t yes, uint32_t threads);
+
+/** In a launch beside others a fragment is about to jump back to @p target: whether that round was
+ *  in vain, and the next one is not charged (vain.c). */
+void simt_vain_round(struct simt_block_run *block, struct simt_warp_run *warp,
+                     const struct simt_fragment *fragment, uint32_t target);
+/** Leaves the loop: what follows is charged. */
+void simt_vain_leave(struct simt_block_run *block, struct simt_warp_run *warp);
+/** Before a fragment runs: it may be one that polls in vain, or another one. */
+void simt_vain_enter(struct simt_block_run *block, const struct simt_warp_run *warp,
+                     const struct simt_fragment *fragment);
 
 /** A warp reads a clock. */
 void simt_clock_read(struct simt_block_run *block, struct simt_warp_run *warp,

@@ -42,7 +42,7 @@ for mode in inside process; do
         want $mode $wrong 3 "race between streams" "of device 0 " "of device 1 " \
             "the flag that belongs to the data" cudaErrorLaunchFailure
     done
-    want $mode forever 3 "endless loop" "nothing has happened on any device" \
+    want $mode forever 3 "endless loop" "nothing has happened for 1 s on any device" \
         "wait_for(int volatile*, int, int*)" cudaErrorLaunchTimeout
     want $mode forever_atomic 3 "endless loop" cudaErrorLaunchTimeout
     want $mode never_waited 0 "on device 1 had not ended when the program did"

@@ -468,6 +468,7 @@ static cudaError_t launch_in(struct runtime *runtime, cudaGraphExec_t executable
     if (error == cudaSuccess) {
         conditions_begin(&runtime->conditions, executable->graph);
         error = graph_run(runtime, executable->graph);
+        flights_stir(runtime);
     }
     order_end(runtime, stream, "a graph");
     return error;

@@ -276,7 +276,10 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         account_link(runtime, before);
         return error;
     }
-    struct simt_yield turns = {.function = yield, .order = order_system, .context = runtime};
+    struct simt_yield turns = {.function = yield,
+                               .order = order_system,
+                               .context = runtime,
+                               .patience = runtime->settings.wait_seconds};
     struct simt_global_shadow *shadow = flight_take_shadow(runtime);
     cudaError_t error = run_with(runtime, launch, graph, shadow, &turns);
     flight_give_shadow(runtime, shadow);

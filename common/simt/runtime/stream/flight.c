@@ -88,6 +88,11 @@ static bool is_ready(const struct runtime *runtime, const struct flight *flight)
     return flight->started || oldest_before(runtime, flight->stream) == flight;
 }
 
+void flights_stir(struct runtime *runtime) {
+    runtime->flights.quiet = runtime->flights.count > 0 ? now() : 0;
+    runtime->flights.vain = 0;
+}
+
 /* ---- Turns ---- */
 
 static const char *name_of(const struct work *work) {
@@ -247,7 +252,10 @@ static bool go_all(struct runtime *runtime) {
             progress = go(runtime, s, &landed) || progress;
         }
     }
-    runtime->flights.quiet = progress ? now() : runtime->flights.quiet;
+    runtime->flights.vain++;
+    if (progress) {
+        flights_stir(runtime);
+    }
     return progress;
 }
 
@@ -269,7 +277,7 @@ static struct flight *add(struct runtime *runtime, struct CUstream_st *stream,
     }
     *end = flight;
     runtime->flights.count++;
-    runtime->flights.quiet = now();
+    flights_stir(runtime);
     return flight;
 }
 
@@ -342,7 +350,10 @@ static bool is_reached(const struct runtime *runtime, const struct goal *goal) {
 
 /* Nothing has happened for long: flights that have begun are told so. */
 static void expire(struct runtime *runtime) {
-    if (now() - runtime->flights.quiet < runtime->settings.wait_seconds) {
+    const double turns = 20; /* a second, fewer than there are */
+    double patience = runtime->settings.wait_seconds;
+    if (now() - runtime->flights.quiet < patience ||
+        (double)runtime->flights.vain < turns * patience) {
         return;
     }
     for (int d = 0; d < runtime->settings.devices; d++) {

@@ -10,7 +10,8 @@
  * stream waits in a list. Calls that submit work or wait for it give each flight its turn. The
  * order of turns depends on calls alone, so results repeat.
  *
- * Where nothing happens for SIMT_WAIT_SECONDS while a call waits, flights are told so and fail.
+ * Where nothing happens for SIMT_WAIT_SECONDS while a call waits, flights are told so and fail; but
+ * only after many turns in vain: on a busy machine seconds say little.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_STREAM_FLIGHT_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_STREAM_FLIGHT_H_
@@ -55,6 +56,9 @@ cudaError_t flights_wait_for_event(struct runtime *runtime, struct CUevent_st *e
 /** Gives each flight its turn. @return cudaErrorNotReady: the stream has work to do */
 cudaError_t flights_ask(struct runtime *runtime, struct CUstream_st *stream);
 cudaError_t flights_ask_event(struct runtime *runtime, struct CUevent_st *event);
+
+/** Work that is no flight has run: something has happened on some device. */
+void flights_stir(struct runtime *runtime);
 
 /** The flight that runs lets others have their turn. @return false: it has waited too long */
 bool flight_yield(struct runtime *runtime, bool progress);

@@ -117,6 +117,7 @@ static cudaError_t submit(struct runtime *runtime, struct CUstream_st *stream,
     order_devices(runtime, stream, work, true);
     order_begin(runtime, stream);
     error = work_run(runtime, work, false);
+    flights_stir(runtime);
     order_devices(runtime, stream, work, false);
     order_end(runtime, stream,
               work->kind == WORK_KERNEL ? work->kernel.kernel->readable : work->call);
