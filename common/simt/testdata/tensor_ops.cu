@@ -93,7 +93,7 @@ extern "C" __global__ void f64_k8(const double *a, const double *b, double *c) {
                    "d"(b[2 * t]), "d"(b[2 * t + 1]));
 }
 
-/* Volta's: A and B of two registers; sums of eight floats, or of eight halves in four registers. */
+/* Volta's: A and B of two registers; sums of eight fp32, or of eight fp16 in four registers. */
 #define OUT8 "{%0, %1, %2, %3, %4, %5, %6, %7}"
 #define VOLTA_FLOAT(name, layouts)                                                                 \
     extern "C" __global__ void name(const unsigned *pa, const unsigned *pb, unsigned *pc) {        \

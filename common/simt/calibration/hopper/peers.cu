@@ -221,7 +221,7 @@ template <int CLUSTER> __global__ void sum_of_cluster(unsigned *out, int turns) 
 #endif
 }
 
-/* A histogram whose bins are spread over the cluster. */
+/* A histogram whose bins lie in all blocks of the cluster. */
 template <int CLUSTER>
 __global__ void histogram(const unsigned *in, unsigned count, unsigned *out) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL

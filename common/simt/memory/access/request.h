@@ -194,7 +194,7 @@ SIMT_HOT void simt_request_spread(struct simt_request *request, const uint64_t b
         const __m256i *from = (const __m256i *)(const void *)(base + n);
         __m256 a = _mm256_castsi256_ps(_mm256_sub_epi64(_mm256_loadu_si256(from), start));
         __m256 b = _mm256_castsi256_ps(_mm256_sub_epi64(_mm256_loadu_si256(from + 1), start));
-        __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)); /* halves of 64 bits */
+        __m256i low = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)); /* low words of 64 bits */
         __m256i high = _mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd));
         __m256i lanes = _mm256_loadu_si256((const __m256i *)(const void *)(request->lanes + n));
         low = _mm256_and_si256(_mm256_permute4x64_epi64(low, 0xd8), lanes);
