@@ -117,7 +117,7 @@ static void check_refused(struct gemm16_data *data, const struct gemm16_problem 
 C_TEST(edges, no_workspace) {
     struct gemm16_data data;
     const struct gemm16_case c = {
-        .M = 200, .N = 72, .K = 1032, .dtype = NN_BF16, .out_dtype = NN_BF16};
+        .M = 130, .N = 72, .K = 520, .dtype = NN_BF16, .out_dtype = NN_BF16};
     (void)gpu_in_use();
     ASSERT_OK(gemm16_data_create(&data, &c, 8, NULL));
     check_refused(&data, &data.problem, NULL, true, "workspace");
