@@ -156,7 +156,7 @@ void simt_late_end(const struct simt_warp *warp, const struct simt_instruction *
     if (yield->has_others(yield->context) && is_due(late, in, stores)) {
         hide(late);
         yield->has_yielded = true;
-        late->is_over = !yield->function(yield->context, stores, true);
+        late->is_over = !yield->function(yield->context, true, true);
         show(late);
         simt_late_settle(late);
     }
