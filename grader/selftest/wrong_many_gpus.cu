@@ -64,7 +64,7 @@ enum {
     SIGNALS_AT = 15 << 20
 };
 
-enum design { SLOTS, IN_PLACE, PACKETS, DESIGNS };
+enum design { SLOTS, IN_PLACE, PACKETS, DESIGNS, RELAXED_SLOTS };
 
 struct everybody {
     int rank, ranks;
@@ -74,7 +74,7 @@ struct everybody {
 static enum design design_of(enum mistake m, size_t words) {
     return m == MISTAKE_right                ? (enum design)(words % DESIGNS)
            : m >= MISTAKE_packets_host_count ? PACKETS
-           : m >= MISTAKE_relaxed_no_fence   ? SLOTS
+           : m >= MISTAKE_relaxed_no_fence   ? RELAXED_SLOTS
            : m >= MISTAKE_in_place_no_fence  ? IN_PLACE
                                              : SLOTS;
 }
@@ -100,10 +100,7 @@ static __device__ unsigned add_words(unsigned a, unsigned b, bool fp32) {
     return *(const unsigned *)&sum;
 }
 
-static __device__ bool is_relaxed(enum mistake m) {
-    return m >= MISTAKE_relaxed_no_fence && m <= MISTAKE_right_relaxed;
-}
-
+template <bool RELAXED>
 static __device__ unsigned sum_at(const struct everybody &e, unsigned call, size_t i, bool fp32,
                                   enum mistake m) {
     unsigned sum = 0;
@@ -112,15 +109,21 @@ static __device__ unsigned sum_at(const struct everybody &e, unsigned call, size
         int r = m == MISTAKE_own_first ? (e.rank + k) % n : k;
         int from = m == MISTAKE_off_by_one && r != e.rank ? (r + 1) % e.ranks : r;
         const unsigned *at = slot_of(e, e.rank, from, call, m) + i;
-        unsigned x = is_relaxed(m) ? *(const volatile unsigned *)at : *at;
+        unsigned x;
+        if (RELAXED) {
+            x = *(const volatile unsigned *)at;
+        } else {
+            x = *at;
+        }
         sum = k == 0 ? x : add_words(sum, x, fp32);
     }
     return sum;
 }
 
 /* One block; words are fp32, or two bf16. */
-static __global__ void __launch_bounds__(THREADS)
-    sum_kernel(unsigned *data, size_t words, bool fp32, struct everybody e, enum mistake m) {
+template <bool RELAXED>
+static __device__ void sum(unsigned *data, size_t words, bool fp32, const struct everybody &e,
+                           enum mistake m) {
     unsigned *calls = (unsigned *)(e.workspace[e.rank] + CALLS_AT), call = *calls + 1;
     size_t sent = m == MISTAKE_tail                           ? words / THREADS * THREADS
                   : m == MISTAKE_counts_differ && e.rank == 1 ? words / 2
@@ -129,7 +132,7 @@ static __global__ void __launch_bounds__(THREADS)
     for (int to = 0; to < e.ranks; to++) {
         for (size_t i = threadIdx.x; i < sent; i += THREADS) {
             unsigned *at = slot_of(e, to, e.rank, call, m) + i;
-            if (is_relaxed(m)) {
+            if (RELAXED) {
                 *(volatile unsigned *)at = data[i];
             } else {
                 *at = data[i];
@@ -149,11 +152,21 @@ static __global__ void __launch_bounds__(THREADS)
     }
     __syncthreads();
     for (size_t i = threadIdx.x; i < sent && m != MISTAKE_own_only; i += THREADS) {
-        data[i] = sum_at(e, call, i, fp32 || m == MISTAKE_bf16_bits, m);
+        data[i] = sum_at<RELAXED>(e, call, i, fp32 || m == MISTAKE_bf16_bits, m);
     }
     if (threadIdx.x == 0) {
         *calls = call;
     }
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    sum_kernel(unsigned *data, size_t words, bool fp32, struct everybody e, enum mistake m) {
+    sum<false>(data, words, fp32, e, m);
+}
+
+static __global__ void __launch_bounds__(THREADS)
+    relaxed_kernel(unsigned *data, size_t words, bool fp32, struct everybody e, enum mistake m) {
+    sum<true>(data, words, fp32, e, m);
 }
 
 static __device__ void meet(const struct everybody &e, unsigned phase, unsigned call,
@@ -303,6 +316,9 @@ static void launch(const struct everybody &e, size_t words, bool fp32, device_st
     case PACKETS:
         packets_kernel<<<(unsigned)((words + THREADS - 1) / THREADS), THREADS, 0, stream>>>(
             data, words, fp32, count_on_host(m, e.rank), e, m);
+        break;
+    case RELAXED_SLOTS:
+        relaxed_kernel<<<1, THREADS, 0, stream>>>(data, words, fp32, e, m);
         break;
     default:
         sum_kernel<<<1, THREADS, 0, stream>>>(data, words, fp32, e, m);
