@@ -1,0 +1,63 @@
+/**
+ * @file attention_v7_specialised.cu
+ * @brief fp16 and bf16 on Hopper: a producer warp, two consumer warpgroups in ping-pong.
+ *
+ * Changes since v6, for heads of 64 and of 128 channels without a mask: specialised_tile.cuh. K and
+ * V come by TMA, started by a warp that does nothing else; two warpgroups share them. The scores of
+ * the next tile are begun under this tile's softmax, and the warpgroups take turns at the tensor
+ * cores. Tiles have 128 keys (v6: 64), so that the first product, which reads both operands from
+ * shared memory, needs 96 instead of 128 bytes a cycle, all that shared memory has. Blocks are
+ * persistent; those with the most keys come first.
+ *
+ * Why: v6's tensor cores wait for the softmax of their own warps, and its first product for
+ * shared memory.
+ *
+ * Measured: not yet.
+ *
+ * v6 does the rest: other heads, masks, no keys, and few queries, of which a block has 128 here.
+ */
+#include "labs/07_attention/given/attention_lse.h"
+#include "solutions/07_attention/steps/specialised_tile.cuh"
+
+template <typename E>
+static enum status run(const struct attention_problem *p, float *lse, device_stream stream,
+                       struct error *error) {
+    return p->HS == 64 ? launch_specialised<specialised_tile<E, 64, 128>>(p, lse, stream, error)
+                       : launch_specialised<specialised_tile<E, 128, 128>>(p, lse, stream, error);
+}
+
+static enum status attention_specialised(const struct attention_problem *p, float *lse,
+                                         device_stream stream, struct error *error) {
+    return p->dtype == NN_F16 ? run<__half>(p, lse, stream, error)
+                              : run<__nv_bfloat16>(p, lse, stream, error);
+}
+
+/* Whether v7's kernel takes the problem: it may have queries of any number. */
+static bool specialised_takes(const struct attention_problem *p) {
+    return attention_hopper_takes(p) && (p->HS == 64 || p->HS == 128) && p->mask == NULL &&
+           p->B * p->T * p->S > 0 && tensor_map_available();
+}
+
+enum status attention_v7_specialised(const struct attention_problem *p, device_stream stream,
+                                     struct error *error) {
+    TRY(attention_check(p, error));
+    return p->T > 64 && specialised_takes(p) ? attention_specialised(p, NULL, stream, error)
+                                             : attention_v6_hopper(p, stream, error);
+}
+
+enum status attention_lse(const struct attention_problem *p, float *lse, device_stream stream,
+                          struct error *error) {
+    TRY(attention_check(p, error));
+    if (p->starts == NULL || p->out_stride != p->NH * p->HS) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "attention_lse: sequences are packed, and rows of out contiguous");
+    }
+    if (p->dtype == NN_F32) {
+        return attention_float(p, lse, true, stream, error);
+    }
+    if (specialised_takes(p)) {
+        return attention_specialised(p, lse, stream, error);
+    }
+    return attention_hopper_takes(p) ? attention_hopper(p, lse, stream, error)
+                                     : attention_half(p, lse, true, stream, error);
+}
