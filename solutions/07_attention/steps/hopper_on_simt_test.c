@@ -1,7 +1,12 @@
 /* v6's and v7's kernels on simt, with code for compute_90a: against the double oracle, under full
  * checks. ladder_test runs them on a GPU, with more shapes. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
 #include "common/device/device.h"
 #include "common/testing/testing.h"
+#include "labs/07_attention/given/attention_lse.h"
 #include "labs/07_attention/problem/case.h"
 #include "solutions/07_attention/steps/ladder.h"
 
@@ -69,4 +74,144 @@ C_TEST(hopper_on_simt, v7_equals_the_oracle) {
         {.B = 5, .NH = 1, .KVH = 1, .HS = 128, .starts = lengths},
     };
     check_list(list, COUNT(list), attention_v7_specialised);
+}
+
+/* More items than blocks: each block has two or three, and its places for queries come round. */
+C_TEST(hopper_on_simt, v7_takes_item_after_item) {
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 65, .S = 40, .NH = 280, .KVH = 4, .HS = 64},
+        {.B = 2, .T = 130, .S = 131, .NH = 70, .KVH = 1, .HS = 128, .causal = true},
+    };
+    check_list(list, COUNT(list), attention_v7_specialised);
+}
+
+/* ---- Sequences that lie side by side ---- */
+
+enum { STRANGERS = 3 };
+
+/* NaN in k and v of the middle one of three sequences. */
+static enum status spoil_middle(const struct attention_case *c, size_t first, size_t count,
+                                struct error *error) {
+    size_t row = c->problem.kv_stride * nn_dtype_bytes(c->spec.dtype);
+    for (int i = 1; i < 3; i++) { /* k and v */
+        char *rows = (char *)c->in[c->block[i]] + c->offset[i] + first * row;
+        TRY(device_set(rows, 0xff, count * row, NULL, error));
+    }
+    return STATUS_OK;
+}
+
+/* What the first and the last one get is the same, bit for bit. */
+static void check_strangers(const struct attention_spec *spec, attention_function *step,
+                            const int32_t *starts) {
+    struct attention_case c;
+    struct error error = {0};
+    size_t row = spec->NH * spec->HS, first = (size_t)starts[1], end = (size_t)starts[2];
+    size_t last = (size_t)starts[STRANGERS] - end;
+    enum status status = attention_case_create(&c, spec, 3, false, &error);
+    float *before = NULL;
+    if (status == STATUS_OK && (status = attention_case_run(&c, step, NULL, &error)) == STATUS_OK) {
+        before = malloc((size_t)starts[STRANGERS] * row * sizeof *before);
+        ASSERT_TRUE(before != NULL);
+        memcpy(before, c.got, (size_t)starts[STRANGERS] * row * sizeof *before);
+        status = spoil_middle(&c, first, end - first, &error);
+    }
+    if (status == STATUS_OK && (status = attention_case_run(&c, step, NULL, &error)) == STATUS_OK) {
+        EXPECT_TRUE(memcmp(before, c.got, first * row * sizeof *before) == 0);
+        EXPECT_TRUE(memcmp(before + end * row, c.got + end * row, last * row * sizeof *before) ==
+                    0);
+        EXPECT_TRUE(isnan(c.got[first * row]));
+    }
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", c.name, error.message);
+    }
+    free(before);
+    attention_case_free(&c);
+}
+
+C_TEST(hopper_on_simt, sequences_see_only_themselves) {
+    static const int32_t lengths[STRANGERS + 1] = {0, 90, 155, 300};
+    static const int32_t equal[STRANGERS + 1] = {0, 70, 140, 210};
+    static attention_function *const steps[] = {attention_v6_hopper, attention_v7_specialised};
+    struct error error = {0};
+    if (device_open(&error) != STATUS_OK) {
+        TEST_STOP("%s", error.message);
+    }
+    for (size_t HS = 64; HS <= 128; HS += 64) {
+        const struct attention_spec packed = {.dtype = NN_BF16,
+                                              .B = STRANGERS,
+                                              .NH = 1,
+                                              .KVH = 1,
+                                              .HS = HS,
+                                              .starts = lengths,
+                                              .loudness = 1.0f};
+        const struct attention_spec padded = {.dtype = NN_F16,
+                                              .B = STRANGERS,
+                                              .T = 70,
+                                              .S = 70,
+                                              .NH = 1,
+                                              .KVH = 1,
+                                              .HS = HS,
+                                              .loudness = 1.0f};
+        for (size_t i = 0; i < COUNT(steps); i++) {
+            check_strangers(&packed, steps[i], lengths);
+            check_strangers(&padded, steps[i], equal);
+        }
+    }
+}
+
+/* ---- Logarithms of sums ---- */
+
+/* log(sum of exp(scale * q . k)) of the keys that token t of a sequence sees, in double. */
+static double want_lse(const struct attention_case *c, size_t start, size_t t, size_t seen,
+                       size_t head) {
+    const struct attention_spec *s = &c->spec;
+    const float *q = c->q + ((start + t) * s->NH + head) * s->HS;
+    double sum = 0.0;
+    for (size_t key = 0; key < seen; key++) {
+        const float *k = c->k + ((start + key) * s->KVH + head / (s->NH / s->KVH)) * s->HS;
+        double score = 0.0;
+        for (size_t i = 0; i < s->HS; i++) {
+            score += (double)q[i] * k[i];
+        }
+        sum += exp(c->problem.scale * score);
+    }
+    return log(sum);
+}
+
+static void check_lse(const struct attention_spec *spec, size_t tokens) {
+    struct attention_case c;
+    struct error error = {0};
+    void *d_lse = NULL;
+    float *lse = malloc(tokens * spec->NH * sizeof *lse);
+    ASSERT_TRUE(lse != NULL);
+    ASSERT_OK(attention_case_create(&c, spec, 5, false, &error));
+    EXPECT_OK(device_alloc(&d_lse, tokens * spec->NH * sizeof *lse, &error));
+    EXPECT_OK(attention_lse(&c.problem, d_lse, NULL, &error));
+    EXPECT_OK(device_read(lse, d_lse, tokens * spec->NH * sizeof *lse, NULL, &error));
+    for (size_t b = 0; b < spec->B; b++) {
+        size_t start = (size_t)spec->starts[b], length = (size_t)spec->starts[b + 1] - start;
+        for (size_t i = 0; i < length * spec->NH; i++) {
+            size_t t = i / spec->NH, head = i % spec->NH;
+            double want = want_lse(&c, start, t, spec->causal ? t + 1 : length, head);
+            EXPECT_NEAR(want, lse[start * spec->NH + i], 1e-4 * (1.0 + fabs(want)));
+        }
+    }
+    device_free(d_lse);
+    attention_case_free(&c);
+    free(lse);
+}
+
+C_TEST(hopper_on_simt, lse_equals_the_oracle) {
+    static const int32_t lengths[] = {0, 90, 91, 260};
+    struct error error = {0};
+    if (device_open(&error) != STATUS_OK) {
+        TEST_STOP("%s", error.message);
+    }
+    struct attention_spec spec = {
+        .dtype = NN_BF16, .B = 3, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .loudness = 1.0f};
+    check_lse(&spec, 260);
+    spec.HS = 128, spec.causal = true;
+    check_lse(&spec, 260);
+    spec.HS = 40; /* v6's */
+    check_lse(&spec, 260);
 }
