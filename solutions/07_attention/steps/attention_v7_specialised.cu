@@ -20,16 +20,20 @@
 #include "solutions/07_attention/steps/specialised_tile.cuh"
 
 template <typename E>
-static enum status run(const struct attention_problem *p, float *lse, device_stream stream,
-                       struct error *error) {
-    return p->HS == 64 ? launch_specialised<specialised_tile<E, 64, 128>>(p, lse, stream, error)
-                       : launch_specialised<specialised_tile<E, 128, 128>>(p, lse, stream, error);
+static enum status run(const struct attention_problem *p, float *lse, unsigned most_blocks,
+                       device_stream stream, struct error *error) {
+    return p->HS == 64 ? launch_specialised<specialised_tile<E, 64, 128>>(p, lse, most_blocks,
+                                                                          stream, error)
+                       : launch_specialised<specialised_tile<E, 128, 128>>(p, lse, most_blocks,
+                                                                           stream, error);
 }
 
-static enum status attention_specialised(const struct attention_problem *p, float *lse,
-                                         device_stream stream, struct error *error) {
-    return p->dtype == NN_F16 ? run<__half>(p, lse, stream, error)
-                              : run<__nv_bfloat16>(p, lse, stream, error);
+enum status attention_specialised(const struct attention_problem *p, float *lse, int most_blocks,
+                                  device_stream stream, struct error *error) {
+    static const int multiprocessors = gpu_limits().multiprocessors;
+    unsigned blocks = (unsigned)(most_blocks > 0 ? most_blocks : multiprocessors);
+    return p->dtype == NN_F16 ? run<__half>(p, lse, blocks, stream, error)
+                              : run<__nv_bfloat16>(p, lse, blocks, stream, error);
 }
 
 /* Whether v7's kernel takes the problem: it may have queries of any number. */
@@ -41,7 +45,7 @@ static bool specialised_takes(const struct attention_problem *p) {
 enum status attention_v7_specialised(const struct attention_problem *p, device_stream stream,
                                      struct error *error) {
     TRY(attention_check(p, error));
-    return p->T > 64 && specialised_takes(p) ? attention_specialised(p, NULL, stream, error)
+    return p->T > 64 && specialised_takes(p) ? attention_specialised(p, NULL, 0, stream, error)
                                              : attention_v6_hopper(p, stream, error);
 }
 
@@ -56,7 +60,7 @@ enum status attention_lse(const struct attention_problem *p, float *lse, device_
         return attention_float(p, lse, true, stream, error);
     }
     if (specialised_takes(p)) {
-        return attention_specialised(p, lse, stream, error);
+        return attention_specialised(p, lse, 0, stream, error);
     }
     return attention_hopper_takes(p) ? attention_hopper(p, lse, stream, error)
                                      : attention_half(p, lse, true, stream, error);

@@ -76,13 +76,20 @@ C_TEST(hopper_on_simt, v7_equals_the_oracle) {
     check_list(list, COUNT(list), attention_v7_specialised);
 }
 
-/* More items than blocks: each block has two or three, and its places for queries come round. */
+static enum status on_two_blocks(const struct attention_problem *p, device_stream stream,
+                                 struct error *error) {
+    return attention_specialised(p, NULL, 2, stream, error);
+}
+
+/* More items than blocks: places for queries come round, and every second round goes backwards. */
 C_TEST(hopper_on_simt, v7_takes_item_after_item) {
+    static const int32_t lengths[] = {0, 64, 65, 193, 193, 460};
     static const struct attention_spec list[] = {
-        {.B = 1, .T = 65, .S = 40, .NH = 280, .KVH = 4, .HS = 64},
-        {.B = 2, .T = 130, .S = 131, .NH = 70, .KVH = 1, .HS = 128, .causal = true},
+        {.B = 1, .T = 65, .S = 40, .NH = 9, .KVH = 3, .HS = 64},
+        {.B = 2, .T = 130, .S = 131, .NH = 2, .KVH = 1, .HS = 128, .causal = true},
+        {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .causal = true},
     };
-    check_list(list, COUNT(list), attention_v7_specialised);
+    check_list(list, COUNT(list), on_two_blocks);
 }
 
 /* ---- Sequences that lie side by side ---- */

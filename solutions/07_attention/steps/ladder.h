@@ -45,6 +45,15 @@ bool attention_hopper_takes(const struct attention_problem *problem);
 MUST_CHECK enum status attention_hopper(const struct attention_problem *problem, float *lse,
                                         device_stream stream, struct error *error);
 
+/**
+ * @brief The same of v7, for problems that v6 takes without a mask, with heads of 64 or 128
+ *        channels and at least one query and key.
+ * @param most_blocks blocks of a launch at most; 0: as many as the GPU has multiprocessors
+ */
+MUST_CHECK enum status attention_specialised(const struct attention_problem *problem, float *lse,
+                                             int most_blocks, device_stream stream,
+                                             struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -40,7 +40,8 @@ template <typename E_, int HS_, int KEYS_> struct specialised_tile {
     static constexpr int KEY_PANEL = KEYS * 64;
     static constexpr int Q = GROUP_QUERIES * HS, Q_STAGES = 2; /* of a warpgroup */
     static constexpr int TILE = KEYS * HS;                     /* of K or of V */
-    static constexpr int STAGES = HS == 64 ? 4 : 2;            /* of each */
+    static constexpr int FIT = (int)((226 * 1024 / sizeof(E) - GROUPS * Q_STAGES * Q) / (2 * TILE));
+    static constexpr int STAGES = FIT < 4 ? FIT : 4; /* of each */
     static constexpr int ELEMENTS = GROUPS * Q_STAGES * Q + 2 * STAGES * TILE;
     static constexpr size_t BYTES = ELEMENTS * sizeof(E) + 1024; /* 1024: to align */
 };
@@ -236,10 +237,11 @@ static __device__ __forceinline__ void
 begin_tile_pv(struct accumulator *out, const struct fragment *weights, const typename TILE::E *v) {
 #pragma unroll
     for (int depth = 0; depth < TILE::KEYS / 16; depth++) {
-#pragma unroll
-        for (int panel = 0; panel < TILE::PANELS; panel++) {
-            begin_product(out + 8 * panel, weights[depth],
-                          describe(v + panel * TILE::KEY_PANEL) + depth * 128, typename TILE::E());
+        if constexpr (TILE::PANELS == 2) {
+            begin_wide_product(out, weights[depth], describe(v, TILE::KEY_PANEL) + depth * 128,
+                               typename TILE::E());
+        } else {
+            begin_product(out, weights[depth], describe(v) + depth * 128, typename TILE::E());
         }
     }
     wgmma_commit();
@@ -447,30 +449,31 @@ static enum status describe_problem(struct attention_maps *maps, const struct at
 template <typename TILE, typename LIST>
 static enum status launch_items(const struct attention_problem *p, float *lse,
                                 const struct attention_maps &maps, const LIST &list,
-                                const struct work_order &order, device_stream stream,
-                                struct error *error) {
+                                const struct work_order &order, unsigned most_blocks,
+                                device_stream stream, struct error *error) {
     static const cudaError_t allowed =
         cudaFuncSetAttribute(specialised_attention<TILE, LIST>,
                              cudaFuncAttributeMaxDynamicSharedMemorySize, (int)TILE::BYTES);
-    static const unsigned multiprocessors = (unsigned)gpu_limits().multiprocessors;
     if (allowed != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
-    unsigned blocks = order.items < multiprocessors ? order.items : multiprocessors;
+    unsigned blocks = order.items < most_blocks ? order.items : most_blocks;
     specialised_attention<TILE, LIST><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
         maps, *p, list, order, out_aligned(p), lse);
     return device_launched("specialised_attention", error);
 }
 
+/* @param most_blocks of the launch: those that run at once */
 template <typename TILE>
 static enum status launch_specialised(const struct attention_problem *p, float *lse,
-                                      device_stream stream, struct error *error) {
+                                      unsigned most_blocks, device_stream stream,
+                                      struct error *error) {
     struct attention_maps maps;
     TRY(describe_problem<TILE>(&maps, p, error));
     if (p->starts != NULL) {
         auto launch = [&](const struct tile_list &list) {
             const struct work_order order = {list.count * (unsigned)p->NH, 0, 0};
-            return launch_items<TILE>(p, lse, maps, list, order, stream, error);
+            return launch_items<TILE>(p, lse, maps, list, order, most_blocks, stream, error);
         };
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
@@ -480,7 +483,7 @@ static enum status launch_specialised(const struct attention_problem *p, float *
         static const size_t l2_bytes = (size_t)gpu_attribute(cudaDevAttrL2CacheSize);
         order.heads_together = count_heads_together(p, l2_bytes);
     }
-    return launch_items<TILE>(p, lse, maps, no_list(), order, stream, error);
+    return launch_items<TILE>(p, lse, maps, no_list(), order, most_blocks, stream, error);
 }
 
 #endif
