@@ -12,6 +12,12 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
+/* v7's kernel also where v6 would be faster. */
+static enum status v7_kernel(const struct attention_problem *p, device_stream stream,
+                             struct error *error) {
+    return attention_specialised(p, NULL, 0, stream, error);
+}
+
 static void check(const struct attention_spec *spec, attention_function *step) {
     struct attention_case c;
     struct error error = {0};
@@ -72,6 +78,17 @@ C_TEST(hopper_on_simt, v7_equals_the_oracle) {
         {.B = 1, .T = 70, .S = 600, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
         {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .causal = true},
         {.B = 5, .NH = 1, .KVH = 1, .HS = 128, .starts = lengths},
+    };
+    check_list(list, COUNT(list), v7_kernel);
+}
+
+/* What v7 leaves to v6, and one problem that is large enough for its own kernel. */
+C_TEST(hopper_on_simt, v7_chooses) {
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 130, .S = 70, .NH = 1, .KVH = 1, .HS = 64},
+        {.B = 1, .T = 70, .S = 200, .NH = 1, .KVH = 1, .HS = 128, .mask = MASK_RANDOM},
+        {.B = 1, .T = 129, .S = 20, .NH = 1, .KVH = 1, .HS = 72},
+        {.B = 1, .T = 192, .S = 8, .NH = 132, .KVH = 1, .HS = 64},
     };
     check_list(list, COUNT(list), attention_v7_specialised);
 }
@@ -138,7 +155,7 @@ static void check_strangers(const struct attention_spec *spec, attention_functio
 C_TEST(hopper_on_simt, sequences_see_only_themselves) {
     static const int32_t lengths[STRANGERS + 1] = {0, 90, 155, 300};
     static const int32_t equal[STRANGERS + 1] = {0, 70, 140, 210};
-    static attention_function *const steps[] = {attention_v6_hopper, attention_v7_specialised};
+    static attention_function *const steps[] = {attention_v6_hopper, v7_kernel};
     struct error error = {0};
     if (device_open(&error) != STATUS_OK) {
         TEST_STOP("%s", error.message);
@@ -185,7 +202,15 @@ static double want_lse(const struct attention_case *c, size_t start, size_t t, s
     return log(sum);
 }
 
-static void check_lse(const struct attention_spec *spec, size_t tokens) {
+typedef enum status lse_function(const struct attention_problem *problem, float *lse,
+                                 device_stream stream, struct error *error);
+
+static enum status v7_lse(const struct attention_problem *p, float *lse, device_stream stream,
+                          struct error *error) {
+    return attention_specialised(p, lse, 0, stream, error);
+}
+
+static void check_lse(const struct attention_spec *spec, size_t tokens, lse_function *run) {
     struct attention_case c;
     struct error error = {0};
     void *d_lse = NULL;
@@ -193,7 +218,7 @@ static void check_lse(const struct attention_spec *spec, size_t tokens) {
     ASSERT_TRUE(lse != NULL);
     ASSERT_OK(attention_case_create(&c, spec, 5, false, &error));
     EXPECT_OK(device_alloc(&d_lse, tokens * spec->NH * sizeof *lse, &error));
-    EXPECT_OK(attention_lse(&c.problem, d_lse, NULL, &error));
+    EXPECT_OK(run(&c.problem, d_lse, NULL, &error));
     EXPECT_OK(device_read(lse, d_lse, tokens * spec->NH * sizeof *lse, NULL, &error));
     for (size_t b = 0; b < spec->B; b++) {
         size_t start = (size_t)spec->starts[b], length = (size_t)spec->starts[b + 1] - start;
@@ -216,9 +241,9 @@ C_TEST(hopper_on_simt, lse_equals_the_oracle) {
     }
     struct attention_spec spec = {
         .dtype = NN_BF16, .B = 3, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .loudness = 1.0f};
-    check_lse(&spec, 260);
+    check_lse(&spec, 260, v7_lse);
     spec.HS = 128, spec.causal = true;
-    check_lse(&spec, 260);
-    spec.HS = 40; /* v6's */
-    check_lse(&spec, 260);
+    check_lse(&spec, 260, v7_lse);
+    spec.HS = 40;
+    check_lse(&spec, 260, attention_lse);
 }

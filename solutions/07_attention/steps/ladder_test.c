@@ -148,8 +148,9 @@ C_TEST(ladder, wgmma_on_hopper) {
         {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .causal = true},
         {.B = 5, .NH = 2, .KVH = 2, .HS = 128, .starts = lengths},
         {.B = 1, .T = 80, .S = 300, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
-        {.B = 1, .T = 300, .S = 900, .NH = 40, .KVH = 8, .HS = 64, .causal = true},
-        {.B = 1, .T = 500, .S = 500, .NH = 80, .KVH = 4, .HS = 128, .causal = true},
+        {.B = 1, .T = 400, .S = 500, .NH = 72, .KVH = 8, .HS = 64, .causal = true},
+        {.B = 2, .T = 260, .S = 260, .NH = 70, .KVH = 7, .HS = 128, .causal = true},
+        {.B = 5, .NH = 72, .KVH = 72, .HS = 64, .starts = lengths},
     };
     struct device_properties gpu;
     bool open = ladder_gpu_open(&gpu);

@@ -1,14 +1,14 @@
 /**
  * @file specialised_tile.cuh
- * @brief The fp16 and bf16 kernel of step v7: a producer warp brings K and V by TMA, two consumer
+ * @brief The fp16 and bf16 kernel of step v7: a producer warp brings K and V by TMA, consumer
  * warpgroups take turns at the tensor cores.
  *
- * A block has 128 queries, 64 a warpgroup, and both warpgroups use the same tiles of K and V. In a
- * turn a warpgroup begins the scores of its next tile and P.V of this one, and passes the turn on.
- * Its softmax then runs under the other one's products (ping-pong), and under its own P.V.
+ * Each consumer warpgroup has 64 queries, and all of them use the same tiles of K and V. In a turn
+ * a warpgroup begins the scores of its next tile and P.V of this one, and passes the turn on. Its
+ * softmax then runs under the other ones' products (ping-pong), and under its own P.V.
  *
- * The block is persistent: one a multiprocessor, which takes item after item (a head's 128
- * queries). The producer copies the next item's queries and first keys while this one ends.
+ * The block is persistent: one a multiprocessor, which takes item after item (a head's queries, 64
+ * a warpgroup). The producer copies the next item's queries and first keys while this one ends.
  *
  * A copy of whole tiles also brings rows behind a sequence's end: other sequences' rows, which may
  * be NaN. Scores of these keys are masked; their rows of V the producer warp sets to zero before
@@ -28,11 +28,15 @@
 #include "common/cuda/mbarrier.cuh"
 #endif
 
-/* Sizes of the kernel for heads of HS_ channels and tiles of KEYS_ keys; in elements. */
-template <typename E_, int HS_, int KEYS_> struct specialised_tile {
+/* Sizes of the kernel for heads of HS_ channels; in elements. Three consumer warpgroups where the
+   registers allow it: sums of 64 rows by 128 channels leave room for two. */
+template <typename E_, int HS_> struct specialised_tile {
     typedef E_ E;
-    static constexpr int HS = HS_, KEYS = KEYS_;
-    static constexpr int GROUPS = 2, GROUP = 128, THREADS = (GROUPS + 1) * GROUP;
+    static constexpr int HS = HS_, KEYS = 128;
+    static constexpr int GROUPS = HS == 64 ? 3 : 2, GROUP = 128, THREADS = (GROUPS + 1) * GROUP;
+    /* Of a thread, in multiples of 8: together those of a launch, 4 * 128 or 3 * 168. */
+    static constexpr int CONSUMER_REGISTERS = GROUPS == 3 ? 160 : 232;
+    static constexpr int PRODUCER_REGISTERS = GROUPS == 3 ? 32 : 40;
     static constexpr int GROUP_QUERIES = 64, QUERIES = GROUPS * GROUP_QUERIES;
     static constexpr int M_TILES = 1, KEY_TILES = KEYS / 8, CHANNEL_TILES = HS / 8;
     static constexpr int PANELS = HS / 64; /* of 64 channels */
@@ -413,10 +417,10 @@ static __global__ void __launch_bounds__(TILE::THREADS, 1)
     }
     __syncthreads();
     if (threadIdx.x < TILE::GROUPS * TILE::GROUP) {
-        warpgroup_reg_alloc<232>(); /* 2 * 232 + 40 = 3 * 168, which the block has */
+        warpgroup_reg_alloc<TILE::CONSUMER_REGISTERS>();
         consume<TILE>(block, aligned, lse);
     } else {
-        warpgroup_reg_dealloc<40>();
+        warpgroup_reg_dealloc<TILE::PRODUCER_REGISTERS>();
         if (threadIdx.x < TILE::GROUPS * TILE::GROUP + 32) {
             produce<TILE>(maps, block);
         }
