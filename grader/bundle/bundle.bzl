@@ -122,7 +122,7 @@ def _by_subject(programs, labs):
         "//conditions:default": dict(programs, **_lab_programs("labs", labs)),
     })
 
-def bundle(name, folder, programs = {}, files = {}, labs = None):
+def bundle(name, folder, programs = {}, files = {}, labs = None, tags = []):
     """The archive of every lab that the same BUILD file grades above, and NAME_programs for tests.
 
     Args:
@@ -131,6 +131,7 @@ def bundle(name, folder, programs = {}, files = {}, labs = None):
       programs: more of them, with the group they are listed under.
       files: for the top of the archive, with their names there.
       labs: those of the archive, if not all.
+      tags: of the archive.
     """
     graded = sorted([
         rule[:-len("_parity")]
@@ -145,5 +146,5 @@ def bundle(name, folder, programs = {}, files = {}, labs = None):
             "//conditions:default": "labs",
         }),
     )
-    _bundle(name = name, files = files, folder = folder, **arguments)
+    _bundle(name = name, files = files, folder = folder, tags = tags, **arguments)
     _bundled(name = name + "_programs", **arguments)
