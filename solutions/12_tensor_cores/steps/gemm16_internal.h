@@ -55,8 +55,7 @@ MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
 
 /**
  * @return whether there is code of gemm16_hopper() for this GPU, and it takes the problem: rows of
- *         in and weight are whole 16-byte pieces, aligned, and K is not 0; where a factor is
- *         transposed rows of out and residual, too, and there is neither bias nor activation
+ *         in and weight are whole 16-byte pieces, aligned, and K is not 0
  */
 bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
@@ -67,9 +66,9 @@ bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct 
 struct gemm16_hopper_tile {
     size_t rows, columns; /**< of the tiles of a cluster together */
     int blocks;           /**< of a cluster */
-    bool pingpong;        /**< ping-pong schedule of the consumer warpgroups, else cooperative */
+    int split;            /**< those that share K; then the tile is the same for all blocks */
     double step;          /**< time of a step of K of a tile, us */
-    double epilogue[8];   /**< the rest of a tile's time, us, for each enum finish */
+    double epilogue[8];   /**< the rest of a tile's time, us, for each enum finish; 0: no kernel */
 };
 
 /** @return the kernels for Hopper that there are for such factors. */

@@ -7,10 +7,11 @@
  * stmatrix writes a part, rounded, and the TMA stores it. A warp has two store tiles, one filled
  * while the other one is read.
  *
- * What a tile needs beside its sums is asked for while its first step is multiplied. The TMA brings
- * the residual into the store tiles, where the results then take its place; a part whose store tile
- * is still used is prefetched into L2. Of the bias each lane loads two columns of 64 into
- * registers, and shuffles pass them on.
+ * A bias is where the sums begin, so that it costs nothing at the end: in the ping-pong schedule it
+ * is loaded while the other warpgroup multiplies. The TMA brings the residual into the store tiles,
+ * where the results then take its place, while the tile's first step is multiplied; the producer's
+ * warp has prefetched it into L2 beside the tile before, as loads that wait for memory hold up
+ * those of the mainloop behind them.
  *
  * Sums are registers, so no index may be computed: a loop over parts that was not unrolled kept
  * them in local memory, and bias cost as much as the product (H200, 8192 x 2304 x 768: 107 us
@@ -30,36 +31,43 @@
 
 namespace {
 
-/* A lane's two columns of the bias of a part, 2 lane and the one after, as they lie in memory: a
-   pair of 16-bit elements, or two floats. (In a part of 32 columns lanes 16 and up repeat those
-   before.) */
-struct bias_pair {
-    unsigned low, high;
-};
-
+/* sums = the bias of their columns, or zeros. */
 template <typename T>
-__device__ __forceinline__ struct bias_pair load_bias(const struct gemm16_epilogue &f, int n) {
-    size_t at = (size_t)n + threadIdx.x % (T::STORE_COLUMNS / 2) * 2;
-    struct bias_pair pair = {0, 0};
-    if (f.bias != NULL && at < f.N && f.bias_is_float) {
-        uint2 both = *(const uint2 *)((const float *)f.bias + at);
-        pair.low = both.x, pair.high = both.y;
-    } else if (f.bias != NULL && at < f.N) {
-        pair.low = *(const unsigned *)((const typename T::E *)f.bias + at);
+__device__ __forceinline__ void begin_sums(float *sums, const struct gemm16_epilogue &f, int n) {
+    typedef typename T::E E;
+    bool there = f.bias != NULL && (T::PAIR != ALONG_K || rank_of_block<T>() == 0);
+    size_t column = (size_t)n + threadIdx.x % 4 * 2;
+#pragma unroll
+    for (int j = 0; j < T::BN / 8; j++) {
+        size_t at = column + j * 8;
+        float2 both = make_float2(0.0f, 0.0f);
+        if (there && at < f.N) {
+            both = f.bias_is_float ? *(const float2 *)((const float *)f.bias + at)
+                                   : unpack(*(const unsigned *)((const E *)f.bias + at), E());
+        }
+#pragma unroll
+        for (int atom = 0; atom < T::ATOMS; atom++) {
+            float *to = sums + atom * (T::BN / 2) + j * 4;
+            to[0] = to[2] = both.x;
+            to[1] = to[3] = both.y;
+        }
     }
-    return pair;
 }
 
-/* The bias of columns 8 j + lane % 4 * 2 of a part, and of the one after. */
+/* Lane `lane` of a warp: prefetches into L2 its share of the residual of the tile at (row, column),
+   when `step` of `steps` of the tile before starts. */
 template <typename T>
-__device__ __forceinline__ float2 bias_of(const struct bias_pair &pair, bool is_float, int j) {
-    int source = 4 * j + threadIdx.x % 4;
-    unsigned low = __shfl_sync(~0u, pair.low, source);
-    if (is_float) {
-        return make_float2(__uint_as_float(low),
-                           __uint_as_float(__shfl_sync(~0u, pair.high, source)));
+__device__ __forceinline__ void prefetch_residual(const struct gemm16_epilogue &f, int row,
+                                                  int column, unsigned step, unsigned steps) {
+    constexpr unsigned ELEMENT = T::FLOATS ? 4 : 2, LINE = 128 / ELEMENT, ROW = T::BN / LINE;
+    constexpr unsigned ALL = T::BM * ROW;
+    unsigned share = (ALL + steps - 1) / steps, first = step * share;
+    for (unsigned i = first + threadIdx.x % 32; i < min(first + share, ALL); i += 32) {
+        size_t m = (size_t)row + i / ROW, n = (size_t)column + i % ROW * LINE;
+        if (m < f.M && n < f.N) {
+            prefetch_l2((const char *)f.residual + (m * f.N + n) * ELEMENT);
+        }
     }
-    return unpack(low, typename T::E());
 }
 
 __device__ __forceinline__ float power_of_two(float x) {
@@ -132,6 +140,23 @@ __device__ __forceinline__ float2 *pair_at(unsigned char *store_tile, int j) {
     return (float2 *)(store_tile + row * 128 + (piece ^ row) * 16 + threadIdx.x % 2 * 8);
 }
 
+/* Four floats to the same address in block `rank` of the cluster; and from this one. */
+__device__ __forceinline__ void store_to_block(unsigned address, unsigned rank, const float *x) {
+    asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "st.shared::cluster.v4.f32 [remote], {%2, %3, %4, %5};\n}" ::"r"(address),
+                 "r"(rank), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+                 : "memory");
+}
+
+__device__ __forceinline__ float4 load_shared(unsigned address) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
 /* Row and column of part `part` of the tile's rows from `row` on. */
 template <typename T> __device__ __forceinline__ int2 part_origin(int row, int column, int part) {
     constexpr int EACH = T::BN / T::STORE_COLUMNS;
@@ -139,48 +164,12 @@ template <typename T> __device__ __forceinline__ int2 part_origin(int row, int c
                      column + part % EACH * T::STORE_COLUMNS);
 }
 
-/* Lane 0: starts loading a part of the residual into its slot. */
-template <typename T>
-__device__ __forceinline__ void load_part(const struct hopper_maps &maps, unsigned store_tiles,
-                                          unsigned ready, int row, int column, int part) {
-    int2 at = part_origin<T>(row, column, part);
-    unsigned slot = part % T::SLOTS;
-    mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
-    tma_load_2d(store_tiles + slot * T::STORE_TILE, &maps.residual, at.y, at.x, ready + slot * 8);
-}
-
-/* While the first step of a tile is multiplied: asks for what its epilogue needs. */
-template <typename T>
-__device__ __forceinline__ void begin_epilogue(const struct hopper_maps &maps, unsigned store_tiles,
-                                               unsigned ready, int row, int column) {
-    if (T::LOADS_RESIDUAL && threadIdx.x % 32 == 0) {
-        tma_store_wait_read<0>();
-#pragma unroll
-        for (int part = 0; part < T::PARTS; part++) {
-            if (part < T::SLOTS) {
-                load_part<T>(maps, store_tiles, ready, row, column, part);
-            } else {
-                int2 at = part_origin<T>(row, column, part);
-                tma_prefetch_2d(&maps.residual, at.y, at.x);
-            }
-        }
-    }
-    __syncwarp();
-}
-
 /* A part of 16-bit results, from a lane's sums x, into its store tile. */
 template <typename T>
-__device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &bias,
-                                              const struct gemm16_epilogue &f, bool adds_residual,
-                                              unsigned store_tile) {
+__device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epilogue &f,
+                                              bool adds_residual, unsigned store_tile) {
     typedef typename T::E E;
     constexpr int COUNT = T::STORE_COLUMNS / 2;
-#pragma unroll
-    for (int j = 0; T::HAS_BIAS && j < COUNT / 4; j++) {
-        float2 both = bias_of<T>(bias, f.bias_is_float, j);
-        x[4 * j] += both.x, x[4 * j + 1] += both.y;
-        x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
-    }
     if constexpr (T::FINISH == FINISH_ACTIVATION) {
         activate_quickly<COUNT>(x, f.activation);
     } else if constexpr (T::FINISH == FINISH_GELU_TANH) {
@@ -208,21 +197,50 @@ __device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &
 
 /* The same of fp32 results, 32 columns. */
 template <typename T>
-__device__ __forceinline__ void write_floats(float *x, const struct bias_pair &bias,
-                                             const struct gemm16_epilogue &f,
-                                             unsigned char *store_tile) {
+__device__ __forceinline__ void write_floats(const float *x, unsigned char *store_tile) {
 #pragma unroll
     for (int j = 0; j < T::STORE_COLUMNS / 8; j++) {
         float2 *upper = pair_at(store_tile, j), *lower = upper + 1024 / sizeof(float2);
-        float2 both = bias_of<T>(bias, f.bias_is_float, j);
-        float2 first = make_float2(x[4 * j] + both.x, x[4 * j + 1] + both.y);
-        float2 second = make_float2(x[4 * j + 2] + both.x, x[4 * j + 3] + both.y);
+        float2 first = make_float2(x[4 * j], x[4 * j + 1]);
+        float2 second = make_float2(x[4 * j + 2], x[4 * j + 3]);
         if (T::LOADS_RESIDUAL) {
             first.x += upper->x, first.y += upper->y;
             second.x += lower->x, second.y += lower->y;
         }
         *upper = first;
         *lower = second;
+    }
+}
+
+/* A block's share of the sums ALONG_K: it stores parts rank, rank + SPLIT, ... of a tile, adds
+   those of the other blocks to them, and sends these theirs. `from`: where its ring was. */
+template <typename T> __device__ __forceinline__ void add_blocks(float *sums, unsigned from) {
+    constexpr int EACH = T::STORE_COLUMNS / 2, OTHERS = T::SPLIT - 1;
+    unsigned rank = rank_of_block<T>(),
+             at = from + (threadIdx.x / 32 - 4) * (EACH * 128) + threadIdx.x % 32 * 16;
+    cluster_sync(); /* all blocks have read their stages */
+#pragma unroll
+    for (int part = 0; part < T::PARTS; part++) {
+        unsigned owner = part % T::SPLIT, slot = part / T::SPLIT * OTHERS;
+        unsigned to = at + (slot + rank - (rank > owner)) * T::GROUPS * T::PARTIAL;
+#pragma unroll
+        for (int i = 0; owner != rank && i < EACH; i += 4) {
+            store_to_block(to + i * 128, owner, sums + part * EACH + i);
+        }
+    }
+    cluster_sync();
+#pragma unroll
+    for (int part = 0; part < T::PARTS; part++) {
+        unsigned slot = part / T::SPLIT * OTHERS;
+#pragma unroll
+        for (int other = 0; rank == part % T::SPLIT && other < OTHERS; other++) {
+#pragma unroll
+            for (int i = 0; i < EACH; i += 4) {
+                float4 x = load_shared(at + (slot + other) * T::GROUPS * T::PARTIAL + i * 128);
+                float *y = sums + part * EACH + i;
+                y[0] += x.x, y[1] += x.y, y[2] += x.z, y[3] += x.w;
+            }
+        }
     }
 }
 
@@ -233,10 +251,6 @@ template <typename T> struct hopper_epilogue {
     unsigned char *store_tiles; /* the warp's */
     unsigned ready;  /* the warp's barriers, one a slot: a part of the residual has arrived */
     unsigned parity; /* of their phases, one bit each */
-    /* Of the parts whose bias is loaded early: all, or the first where registers are few. */
-    static constexpr int BIASES =
-        T::FINISH == FINISH_ACTIVATION || T::ATOMS * T::BN >= 384 ? 1 : T::BN / T::STORE_COLUMNS;
-    struct bias_pair bias[BIASES];
 
     /* Whether there is a residual. */
     __device__ __forceinline__ bool adds_residual() const {
@@ -246,26 +260,25 @@ template <typename T> struct hopper_epilogue {
     /* Lane 0: starts loading a part of the residual into its slot. */
     __device__ __forceinline__ void load_part(int row, int column, int part) {
         int2 at = part_origin<T>(row, column, part);
-        unsigned slot = part % T::SLOTS, to = shared_address(store_tiles) + slot * T::STORE_TILE;
+        unsigned slot = part / T::SPLIT % T::SLOTS;
         mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
-        tma_load_2d(to, &maps.residual, at.y, at.x, ready + slot * 8);
+        tma_load_2d(shared_address(store_tiles) + slot * T::STORE_TILE, &maps.residual, at.y, at.x,
+                    ready + slot * 8);
     }
 
-    /* While the first step of a tile is multiplied: asks for what its epilogue needs. */
+    /* While the first step of a tile is multiplied: asks for the residual. */
     __device__ __forceinline__ void begin(int row, int column) {
-        if constexpr (T::HAS_BIAS) {
-#pragma unroll
-            for (int i = 0; i < BIASES; i++) {
-                bias[i] = load_bias<T>(f, column + i * T::STORE_COLUMNS);
-            }
-        }
         if constexpr (T::LOADS_RESIDUAL) {
             if (threadIdx.x % 32 == 0 && adds_residual()) {
                 tma_store_wait_read<0>();
 #pragma unroll
-                for (int part = 0; part < T::PARTS; part++) {
+                for (int i = 0; i < T::OWN; i++) {
+                    int part = i * T::SPLIT + (int)(T::SPLIT > 1 ? rank_of_block<T>() : 0);
                     int2 at = part_origin<T>(row, column, part);
-                    if (part < T::SLOTS) {
+                    if (part >= T::PARTS) {
+                        break;
+                    }
+                    if (i < T::SLOTS) {
                         load_part(row, column, part);
                     } else {
                         tma_prefetch_2d(&maps.residual, at.y, at.x);
@@ -278,31 +291,31 @@ template <typename T> struct hopper_epilogue {
 
     /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
      * on. */
-    __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
-                                               int out_row, int column, int part) {
-        unsigned slot = part % T::SLOTS;
+    __device__ __forceinline__ void store_part(float *x, int row, int out_row, int column,
+                                               int part) {
+        unsigned own = part / T::SPLIT, slot = own % T::SLOTS;
         unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
         if (adds_residual()) {
             mbarrier_wait(ready + slot * 8, parity >> slot & 1);
             parity ^= 1u << slot;
-        } else if (part == 0) { /* lane 0: the TMA has read this store tile */
+        } else if (own == 0) { /* lane 0: the TMA has read this store tile */
             tma_store_wait_read<0>();
         } else {
             tma_store_wait_read<T::SLOTS - 1>();
         }
         __syncwarp();
         if constexpr (T::FLOATS) {
-            write_floats<T>(x, part_bias, f, store_tile);
+            write_floats<T>(x, store_tile);
         } else {
-            write_rounded<T>(x, part_bias, f, adds_residual(), shared_address(store_tile));
+            write_rounded<T>(x, f, adds_residual(), shared_address(store_tile));
         }
         fence_proxy_async();
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
             int2 at = part_origin<T>(out_row, column, part);
             tma_store_2d(&maps.out, at.y, at.x, shared_address(store_tile));
-            int next = part - 1 + T::SLOTS;
-            if (adds_residual() && part > 0 && next < T::PARTS) {
+            int next = part + (T::SLOTS - 1) * T::SPLIT;
+            if (adds_residual() && own > 0 && next < T::PARTS) {
                 tma_store_wait_read<1>(); /* the part before has left */
                 load_part(row, column, next);
             }
@@ -310,40 +323,24 @@ template <typename T> struct hopper_epilogue {
         __syncwarp();
     }
 
-    /* The bias of part `part` of a tile. */
-    __device__ __forceinline__ struct bias_pair bias_of_part(int column, int part) {
-        constexpr int EACH = T::BN / T::STORE_COLUMNS;
-        return T::HAS_BIAS ? load_bias<T>(f, column + part % EACH * T::STORE_COLUMNS)
-                           : bias_pair{0, 0};
-    }
-
-    /* A tile, or a warpgroup's half of it: sums, a lane's of one part after the other. */
+    /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column) {
         constexpr int EACH = T::STORE_COLUMNS / 2, COUNT = T::PARTS * EACH;
         if constexpr (T::FINISH == FINISH_ACTIVATION) {
-            struct bias_pair now = bias[0];
 #pragma unroll 1
             for (int part = 0; part < T::PARTS; part++) {
-                const struct bias_pair next = bias_of_part(column, part + 1);
-                store_part(sums, now, row, out_row, column, part);
-                now = next;
+                store_part(sums, row, out_row, column, part);
 #pragma unroll
                 for (int i = 0; i < COUNT - EACH; i++) {
                     sums[i] = sums[i + EACH];
                 }
             }
-        } else if constexpr (BIASES == 1) {
-            struct bias_pair now = bias[0];
-#pragma unroll
-            for (int part = 0; part < T::PARTS; part++) {
-                const struct bias_pair next = bias_of_part(column, part + 1);
-                store_part(sums + part * EACH, now, row, out_row, column, part);
-                now = next;
-            }
         } else {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
-                store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part);
+                if (T::SPLIT == 1 || rank_of_block<T>() == part % T::SPLIT) {
+                    store_part(sums + part * EACH, row, out_row, column, part);
+                }
             }
         }
     }
