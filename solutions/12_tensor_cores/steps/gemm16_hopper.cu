@@ -23,6 +23,9 @@ enum finish gemm16_finish_of(const struct gemm16_problem *p) {
         (f.out_is_float && p->activate)) {
         return FINISH_ANY;
     }
+    if (f.gate) {
+        return f.out_is_float || p->N % 16 != 0 ? FINISH_ANY : FINISH_GATE;
+    }
     if (f.out_is_float) {
         return residual ? FINISH_FLOAT_RESIDUAL : FINISH_FLOAT;
     }

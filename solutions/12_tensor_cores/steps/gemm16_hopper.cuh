@@ -95,7 +95,8 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
     if (T::FINISH != FINISH_ANY) { /* what the TMA stores, and loads */
         enum nn_dtype dtype = T::FLOATS ? NN_F32 : p->dtype;
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
-        TRY(describe(&maps.out, dtype, f.out, rows, p->N, 16, T::STORE_COLUMNS, error));
+        TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N, 16, T::STORE_COLUMNS,
+                     error));
         if (T::LOADS_RESIDUAL && f.residual != NULL) {
             TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N, 16, T::STORE_COLUMNS,
                          error));

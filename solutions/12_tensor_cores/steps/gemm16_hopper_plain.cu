@@ -12,7 +12,8 @@ template <typename E> using tile_of_any = hopper_tile<E, 192, 1, false, ALONE, F
 /* The epilogues that a tile is compiled for: each kernel costs seconds of compiling. */
 constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | 1u << FINISH_RESIDUAL;
 constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | 1u << FINISH_GELU | 1u << FINISH_FLOAT;
-constexpr unsigned ALL = MOST | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
+constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
+constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
 
 /* LAUNCH(a tile) for the epilogue that a problem needs, if it is one of WHICH. */
 template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, unsigned WHICH, int FINISH,
@@ -52,7 +53,7 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
         case 0:
             return launch_finish<E, 256, 1, false, ALONE, FIRST, 0>(finish, launch);
         case 1:
-            return launch_finish<E, 192, 2, true, ALONG_M, MOST, 0>(finish, launch);
+            return launch_finish<E, 192, 2, true, ALONG_M, MOST | GATE, 0>(finish, launch);
         case 2:
             return launch_finish<E, 192, 2, true, ALONE, ALL, 0>(finish, launch);
         case 3:

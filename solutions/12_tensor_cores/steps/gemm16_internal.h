@@ -18,6 +18,7 @@ struct gemm16_epilogue {
     size_t M, N;
     int activation; /**< of enum nn_activation; -1: none */
     bool out_is_float, bias_is_float, residual_is_float;
+    bool gate;   /**< SiLU gate: pairs of columns give one of out, which has N / 2 */
     bool vector; /**< eight columns are whole 16-byte pieces of bias, residual and out */
 };
 
@@ -68,7 +69,7 @@ struct gemm16_hopper_tile {
     int blocks;           /**< of a cluster */
     int split;            /**< those that share K; then the tile is the same for all blocks */
     double step;          /**< time of a step of K of a tile, us */
-    double epilogue[8];   /**< the rest of a tile's time, us, for each enum finish; 0: no kernel */
+    double epilogue[9];   /**< the rest of a tile's time, us, for each enum finish; 0: no kernel */
 };
 
 /** @return the kernels for Hopper that there are for such factors. */

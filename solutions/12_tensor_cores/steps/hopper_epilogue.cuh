@@ -159,9 +159,34 @@ __device__ __forceinline__ float4 load_shared(unsigned address) {
 
 /* Row and column of part `part` of the tile's rows from `row` on. */
 template <typename T> __device__ __forceinline__ int2 part_origin(int row, int column, int part) {
-    constexpr int EACH = T::BN / T::STORE_COLUMNS;
-    return make_int2(row + part / EACH * 64 + (int)(threadIdx.x / 32 % 4 * 16),
-                     column + part % EACH * T::STORE_COLUMNS);
+    constexpr int ROW = T::BN / 2 / T::EACH;
+    return make_int2(row + part / ROW * 64 + (int)(threadIdx.x / 32 % 4 * 16),
+                     (T::GATE ? column / 2 : column) + part % ROW * T::STORE_COLUMNS);
+}
+
+/* A part of a SiLU gate's results, 16 bits, from a lane's sums of 64 columns, gate and value in
+   turn. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane % 4) of eight:
+   so neighbours exchange, then the middle two of four lanes. */
+template <typename T> __device__ __forceinline__ void write_gated(float *x, unsigned store_tile) {
+    constexpr float LOG2E = 1.4426950408889634f;
+    typedef typename T::E E;
+    int lane = threadIdx.x % 32, from = lane % 4 == 1 || lane % 4 == 2 ? lane ^ 3 : lane;
+    unsigned pairs[T::EACH / 4]; /* of columns 8 q and up of out: upper row, lower row */
+#pragma unroll
+    for (int i = 0; i < T::EACH / 4; i++) {
+        const float *left = x + i / 2 * 8 + i % 2 * 2, *right = left + 4;
+        float y[2] = {left[0] * logistic(-LOG2E * left[0]) * left[1],
+                      right[0] * logistic(-LOG2E * right[0]) * right[1]};
+        float other = __shfl_xor_sync(~0u, lane % 2 ? y[0] : y[1], 1);
+        unsigned pair = lane % 2 ? pack(other, y[1], E()) : pack(y[0], other, E());
+        pairs[i] = __shfl_sync(~0u, pair, from);
+    }
+#pragma unroll
+    for (int q = 0; q < T::EACH / 16; q++) {
+        const struct fragment four = {pairs[4 * q], pairs[4 * q + 1], pairs[4 * q + 2],
+                                      pairs[4 * q + 3]};
+        stmatrix_x4(matrix_at<T>(store_tile, q), four);
+    }
 }
 
 /* A part of 16-bit results, from a lane's sums x, into its store tile. */
@@ -169,7 +194,7 @@ template <typename T>
 __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epilogue &f,
                                               bool adds_residual, unsigned store_tile) {
     typedef typename T::E E;
-    constexpr int COUNT = T::STORE_COLUMNS / 2;
+    constexpr int COUNT = T::EACH;
     if constexpr (T::FINISH == FINISH_ACTIVATION) {
         activate_quickly<COUNT>(x, f.activation);
     } else if constexpr (T::FINISH == FINISH_GELU_TANH) {
@@ -215,7 +240,7 @@ __device__ __forceinline__ void write_floats(const float *x, unsigned char *stor
 /* A block's share of the sums ALONG_K: it stores parts rank, rank + SPLIT, ... of a tile, adds
    those of the other blocks to them, and sends these theirs. `from`: where its ring was. */
 template <typename T> __device__ __forceinline__ void add_blocks(float *sums, unsigned from) {
-    constexpr int EACH = T::STORE_COLUMNS / 2, OTHERS = T::SPLIT - 1;
+    constexpr int EACH = T::EACH, OTHERS = T::SPLIT - 1;
     unsigned rank = rank_of_block<T>(),
              at = from + (threadIdx.x / 32 - 4) * (EACH * 128) + threadIdx.x % 32 * 16;
     cluster_sync(); /* all blocks have read their stages */
@@ -306,6 +331,8 @@ template <typename T> struct hopper_epilogue {
         __syncwarp();
         if constexpr (T::FLOATS) {
             write_floats<T>(x, store_tile);
+        } else if constexpr (T::GATE) {
+            write_gated<T>(x, shared_address(store_tile));
         } else {
             write_rounded<T>(x, f, adds_residual(), shared_address(store_tile));
         }
@@ -325,7 +352,7 @@ template <typename T> struct hopper_epilogue {
 
     /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column) {
-        constexpr int EACH = T::STORE_COLUMNS / 2, COUNT = T::PARTS * EACH;
+        constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
         if constexpr (T::FINISH == FINISH_ACTIVATION) {
 #pragma unroll 1
             for (int part = 0; part < T::PARTS; part++) {

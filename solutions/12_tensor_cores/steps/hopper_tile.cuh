@@ -83,9 +83,13 @@ struct hopper_tile {
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
-    static constexpr int STORE_COLUMNS = !FLOATS && BN % 64 == 0 ? 64 : 32;
+    /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
+    static constexpr bool GATE = FINISH == FINISH_GATE;
+    static constexpr int STORE_COLUMNS = !FLOATS && !GATE && BN % 64 == 0 ? 64 : 32;
+    static constexpr int EACH = GATE ? STORE_COLUMNS : STORE_COLUMNS / 2;
     static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * (FLOATS ? 4 : 2);
-    static constexpr int PARTS = ATOMS * BN / STORE_COLUMNS;
+    static constexpr int PARTS = ATOMS * BN / 2 / EACH;
+    static_assert(BN / 2 % EACH == 0, "whole parts");
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
     static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : 2;
     static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
@@ -97,7 +101,7 @@ struct hopper_tile {
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
     /* Bytes of the sums of a part that a warpgroup receives from another block. */
-    static constexpr unsigned PARTIAL = GROUP * STORE_COLUMNS / 2 * 4;
+    static constexpr unsigned PARTIAL = GROUP * EACH * 4;
     static_assert(OWN * (SPLIT - 1) * GROUPS * PARTIAL <= STAGES * STAGE, "where stages were");
 };
 

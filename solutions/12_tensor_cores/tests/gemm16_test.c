@@ -198,6 +198,25 @@ C_TEST(gemm16, has_each_activation) {
     }
 }
 
+/* A SiLU gate by every kernel: few rows and many, whole pieces of out and not, transposed factors.
+ */
+C_TEST(gemm16, has_gates) {
+    NEED_GPU();
+    static const struct shape gated[] = {{1, 2, 3},    {3, 72, 64},    {16, 80, 264},
+                                         {31, 130, 8}, {70, 208, 64},  {130, 72, 72},
+                                         {129, 6, 0},  {20, 144, 1032}};
+    for (size_t i = 0; i < 4 * COUNT(gated); i++) {
+        struct gemm16_case c = {.gate = true, .bias = i % 2 == 0};
+        c.M = gated[i / 4].M, c.N = gated[i / 4].N, c.K = gated[i / 4].K;
+        c.dtype = i / 4 % 2 == 0 ? NN_BF16 : NN_F16;
+        c.out_dtype = i % 4 == 3 ? NN_F32 : c.dtype;
+        c.bias_is_float = i % 4 == 2;
+        c.weight_is_transposed = i % 8 == 5;
+        c.skew = i % 8 == 1 ? 1 : 0;
+        check_case(&c);
+    }
+}
+
 /* A result of gemm16() twice, and whether all bytes agree. */
 static void check_same_twice(const struct gemm16_case *c, const struct way *way) {
     struct gemm16_data both[2];
@@ -332,12 +351,17 @@ C_TEST(gemm16, refuses_what_it_does_not_take) {
     struct gemm16_data data;
     ASSERT_OK(gemm16_data_create(&data, &c, 0, NULL));
     EXPECT_OK(gemm16_data_reset(&data, NULL));
-    enum { CASES = 7 };
-    static const char *const texts[CASES] = {
-        "dtype is fp16 or bf16, not 0",        "out_dtype is that of in, or fp32, not 2",
-        "f = 5 is none of enum nn_activation", "an fp32 residual needs an fp32 result",
-        "M = 268435457 is above 268435456",    "N = 268435457 is above 268435456",
-        "K = 268435457 is above 268435456"};
+    enum { CASES = 10 };
+    static const char *const texts[CASES] = {"dtype is fp16 or bf16, not 0",
+                                             "out_dtype is that of in, or fp32, not 2",
+                                             "f = 5 is none of enum nn_activation",
+                                             "an fp32 residual needs an fp32 result",
+                                             "M = 268435457 is above 268435456",
+                                             "N = 268435457 is above 268435456",
+                                             "K = 268435457 is above 268435456",
+                                             "a gate needs an even N, not 7",
+                                             "neither f nor residual",
+                                             "neither f nor residual"};
     struct gemm16_problem bad[CASES];
     for (int i = 0; i < CASES; i++) {
         bad[i] = data.problem;
@@ -348,6 +372,10 @@ C_TEST(gemm16, refuses_what_it_does_not_take) {
     bad[2].f = (enum nn_activation)5;
     bad[3].residual_is_float = true;
     bad[4].M = bad[5].N = bad[6].K = GEMM16_MAX_SIZE + 1;
+    bad[7].gate = bad[8].gate = bad[9].gate = true;
+    bad[7].N = 7;
+    bad[8].activate = true;
+    bad[9].residual = bad[9].in;
     for (int i = 0; i < CASES; i++) {
         check_refused(&data, &bad[i], texts[i]);
     }

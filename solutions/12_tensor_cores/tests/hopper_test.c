@@ -64,6 +64,7 @@ C_TEST(hopper, each_tile_and_epilogue) {
         {.M = 140, .N = 264, .K = 72, .residual = true, .residual_is_float = true},
         {.M = 140, .N = 67, .K = 72, .residual = true, .activate = true, .f = NN_GELU},
         {.M = 264, .N = 136, .K = 72, .residual = true, .activate = true, .f = NN_TANH},
+        {.M = 200, .N = 272, .K = 136, .bias = true, .gate = true},
         {.M = 72, .N = 136, .K = 520, .bias = true, .residual = true},
     };
     struct gemm16_problem plain = {0};
