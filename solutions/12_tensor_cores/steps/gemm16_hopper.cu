@@ -56,6 +56,8 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
         {128, 128, 1, 1, 0.373, {0, 0, 0, 0, 1.41, 1.51}},
         {192, 192, 2, 2, 0.800, {0, 0, 0, 0, 3.00, 3.50}},
         {128, 128, 3, 3, 0.373, {0, 0, 0, 0, 3.00, 3.50}},
+        {128, 192, 5, 5, 0.530, {0, 0, 0, 0, 3.00, 3.50}},
+        {192, 192, 8, 8, 0.800, {0, 0, 0, 0, 3.00, 3.50}},
     };
     *count = p->in_is_transposed
                  ? p->weight_is_transposed ? (int)(sizeof dweight / sizeof *dweight) : 0

@@ -65,8 +65,12 @@ enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struc
             return launch_dweight<E, 128, ALONE, 2, 1>(finish, launch);
         case 2:
             return launch_dweight<E, 192, ALONG_K, 3, 2>(finish, launch);
-        default:
+        case 3:
             return launch_dweight<E, 128, ALONG_K, 2, 3>(finish, launch);
+        case 4:
+            return launch_dweight<E, 192, ALONG_K, 2, 5>(finish, launch);
+        default:
+            return launch_dweight<E, 192, ALONG_K, 3, 8>(finish, launch);
         }
     });
 }
