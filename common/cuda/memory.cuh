@@ -1,6 +1,6 @@
 /**
  * @file memory.cuh
- * @brief Addresses of shared memory, loads of 16 bytes with a cache hint, and prefetches.
+ * @brief Addresses of shared memory, and loads of 16 bytes with a cache hint.
  *
  * Every compute capability; each thread for itself.
  */
@@ -20,11 +20,6 @@ static __device__ __forceinline__ uint4 load_no_allocate(const void *from) {
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
                  : "l"(from));
     return x;
-}
-
-/* Asks for the line of L2 at an address of global memory; waits for nothing. */
-static __device__ __forceinline__ void prefetch_l2(const void *from) {
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
 
 #endif

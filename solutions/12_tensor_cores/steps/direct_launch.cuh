@@ -12,12 +12,12 @@
 namespace {
 
 template <typename T, bool PLAIN>
-__global__ void CLUSTER_OF(T) __launch_bounds__(T::THREADS, 1)
+__global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     gemm16_direct(const __grid_constant__ struct hopper_maps maps, const struct hopper_sizes s,
                   const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     run_tiles<T>(
-        maps, s, [](int, int, unsigned, unsigned) {}, [](float *, int) {}, [](int, int) {},
+        maps, s, [](int, int) {},
         [&](float *sums, int row, int column, unsigned) {
 #pragma unroll
             for (int atom = 0; atom < T::ATOMS; atom++) {
@@ -33,7 +33,7 @@ enum status launch_kernel(const struct hopper_maps &maps, const struct hopper_si
                           const struct gemm16_epilogue &f, unsigned blocks, device_stream stream,
                           struct error *error) {
     TRY(allow_shared<KERNEL>(T::BYTES, error));
-    KERNEL<<<blocks, T::THREADS, T::BYTES, stream>>>(maps, s, f);
+    KERNEL<<<blocks, THREADS, T::BYTES, stream>>>(maps, s, f);
     return device_launched("gemm16_direct", error);
 }
 

@@ -15,13 +15,13 @@
 namespace {
 
 template <typename T>
-__global__ void CLUSTER_OF(T) __launch_bounds__(T::THREADS, 1)
+__global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     gemm16_wgmma(const __grid_constant__ struct hopper_maps maps, const struct hopper_sizes s,
                  const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     if constexpr (T::FINISH == FINISH_ANY) {
         run_tiles<T>(
-            maps, s, [](int, int, unsigned, unsigned) {}, [](float *, int) {}, [](int, int) {},
+            maps, s, [](int, int) {},
             [&](float *sums, int row, int column, unsigned) {
 #pragma unroll
                 for (int atom = 0; atom < T::ATOMS; atom++) {
@@ -31,12 +31,13 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(T::THREADS, 1)
             });
     } else {
         extern __shared__ unsigned char shared_bytes[];
-        __shared__ __align__(8) uint64_t ready[T::GROUPS * GROUP / 32][T::SLOTS];
+        __shared__ __align__(8) uint64_t ready[2 * GROUP / 32][T::SLOTS];
         int warp = threadIdx.x / 32 - GROUP / 32;
         unsigned char *stages = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024;
         unsigned char *staging = stages + T::STAGES * T::STAGE + warp * (int)T::STAGING;
         struct hopper_epilogue<T> epilogue = {
-            f, maps, staging, 0, 0
+            f, maps, staging, 0, 0, {
+            }
         };
         if (T::LOADS_RESIDUAL && warp >= 0) {
             epilogue.ready = shared_address(ready[warp]);
@@ -46,18 +47,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(T::THREADS, 1)
             mbarrier_init_fence(); /* run_tiles() waits for all threads */
         }
         run_tiles<T>(
-            maps, s,
-            [&](int row, int column, unsigned step, unsigned steps) {
-                if (epilogue.adds_residual()) {
-                    prefetch_residual<T>(f, row, column, step, steps);
-                }
-            },
-            [&](float *sums, int column) {
-                if constexpr (T::HAS_BIAS) {
-                    begin_sums<T>(sums, f, column);
-                }
-            },
-            [&](int row, int column) { epilogue.begin(row, column); },
+            maps, s, [&](int row, int column) { epilogue.begin(row, column); },
             [&](float *sums, int row, int column, unsigned tile) {
                 if constexpr (T::PAIR == ALONG_K) {
                     add_blocks<T>(sums, shared_address(stages));
@@ -104,8 +94,7 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));
     gemm16_wgmma<T>
-        <<<persistent_blocks<T>(s, gpu->multiprocessors), T::THREADS, T::BYTES, stream>>>(maps, s,
-                                                                                          f);
+        <<<persistent_blocks<T>(s, gpu->multiprocessors), THREADS, T::BYTES, stream>>>(maps, s, f);
     TRY(device_launched("gemm16_wgmma", error));
     return s.splits == 1 ? STATUS_OK
                          : gemm16_split_k_reduce(p, (const float *)workspace, s.splits,

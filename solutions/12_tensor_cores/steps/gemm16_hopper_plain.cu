@@ -15,6 +15,8 @@ constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | 1u << FINISH_GELU | 1
 constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
 constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
 
+constexpr unsigned LAST = 1u << FINISH_RESIDUAL | 1u << FINISH_GELU;
+
 /* LAUNCH(a tile) for the epilogue that a problem needs, if it is one of WHICH. */
 template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, unsigned WHICH, int FINISH,
           typename LAUNCH>
@@ -60,6 +62,8 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
             return launch_finish<E, 160, 2, true, ALONE, MOST, 0>(finish, launch);
         case 4:
             return launch_finish<E, 192, 1, true, ALONE, ALL, 0>(finish, launch);
+        case 5:
+            return launch_finish<E, 192, 1, false, ALONE, LAST, 0>(finish, launch);
         default:
             return launch(tile_of_any<E>());
         }

@@ -18,14 +18,14 @@ enum status launch_din(enum finish finish, LAUNCH launch) {
 }
 
 /* dweight: both are transposed; results of fp32. */
-template <typename E, int BN, enum pair PAIR, int GROUPS, int SPLIT, enum finish FINISH>
-using dweight_tile = hopper_tile<E, BN, 1, false, PAIR, FINISH, true, true, GROUPS, SPLIT>;
+template <typename E, int BN, enum pair PAIR, int SPLIT, enum finish FINISH>
+using dweight_tile = hopper_tile<E, BN, 1, false, PAIR, FINISH, true, true, SPLIT>;
 
-template <typename E, int BN, enum pair PAIR, int GROUPS, int SPLIT, typename LAUNCH>
+template <typename E, int BN, enum pair PAIR, int SPLIT, typename LAUNCH>
 enum status launch_dweight(enum finish finish, LAUNCH launch) {
     return finish == FINISH_FLOAT
-               ? launch(dweight_tile<E, BN, PAIR, GROUPS, SPLIT, FINISH_FLOAT>())
-               : launch(dweight_tile<E, BN, PAIR, GROUPS, SPLIT, FINISH_FLOAT_RESIDUAL>());
+               ? launch(dweight_tile<E, BN, PAIR, SPLIT, FINISH_FLOAT>())
+               : launch(dweight_tile<E, BN, PAIR, SPLIT, FINISH_FLOAT_RESIDUAL>());
 }
 
 /* Everything else. */
@@ -58,19 +58,8 @@ enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struc
                    : tile == 1 ? launch_din<E, 128, 2>(finish, launch)
                                : launch_din<E, 192, 1>(finish, launch);
         }
-        switch (tile) {
-        case 0:
-            return launch_dweight<E, 192, ALONE, 2, 1>(finish, launch);
-        case 1:
-            return launch_dweight<E, 128, ALONE, 2, 1>(finish, launch);
-        case 2:
-            return launch_dweight<E, 192, ALONG_K, 3, 2>(finish, launch);
-        case 3:
-            return launch_dweight<E, 128, ALONG_K, 2, 3>(finish, launch);
-        case 4:
-            return launch_dweight<E, 192, ALONG_K, 2, 5>(finish, launch);
-        default:
-            return launch_dweight<E, 192, ALONG_K, 3, 8>(finish, launch);
-        }
+        return tile == 0   ? launch_dweight<E, 192, ALONE, 1>(finish, launch)
+               : tile == 1 ? launch_dweight<E, 128, ALONE, 1>(finish, launch)
+                           : launch_dweight<E, 128, ALONG_K, 2>(finish, launch);
     });
 }

@@ -7,11 +7,14 @@
  * stmatrix writes a part, rounded, and the TMA stores it. A warp has two store tiles, one filled
  * while the other one is read.
  *
- * A bias is where the sums begin, so that it costs nothing at the end: in the ping-pong schedule it
- * is loaded while the other warpgroup multiplies. The TMA brings the residual into the store tiles,
- * where the results then take its place, while the tile's first step is multiplied; the producer's
- * warp has prefetched it into L2 beside the tile before, as loads that wait for memory hold up
- * those of the mainloop behind them.
+ * What a tile needs beside its sums is asked for while its first step is multiplied. The TMA brings
+ * the residual into the store tiles, where the results then take its place; a part whose store tile
+ * is still used is prefetched into L2. Of the bias each lane loads two columns of 64 into
+ * registers, and shuffles pass them on.
+ * (Two attempts to make this cheaper, on an H100: sums that begin with the bias made every product
+ * 1.2 to 1.6 times as slow, probably as accumulators that other instructions wrote keep ptxas from
+ * letting wgmma run ahead. A residual that the producer's warp prefetches into L2 a tile earlier,
+ * and six store tiles instead of four, gained nothing.)
  *
  * Sums are registers, so no index may be computed: a loop over parts that was not unrolled kept
  * them in local memory, and bias cost as much as the product (H200, 8192 x 2304 x 768: 107 us
@@ -31,43 +34,36 @@
 
 namespace {
 
-/* sums = the bias of their columns, or zeros. */
+/* A lane's two columns of the bias of a part, 2 lane and the one after, as they lie in memory: a
+   pair of 16-bit elements, or two floats. (In a part of 32 columns lanes 16 and up repeat those
+   before.) */
+struct bias_pair {
+    unsigned low, high;
+};
+
 template <typename T>
-__device__ __forceinline__ void begin_sums(float *sums, const struct gemm16_epilogue &f, int n) {
-    typedef typename T::E E;
-    bool there = f.bias != NULL && (T::PAIR != ALONG_K || rank_of_block<T>() == 0);
-    size_t column = (size_t)n + threadIdx.x % 4 * 2;
-#pragma unroll
-    for (int j = 0; j < T::BN / 8; j++) {
-        size_t at = column + j * 8;
-        float2 both = make_float2(0.0f, 0.0f);
-        if (there && at < f.N) {
-            both = f.bias_is_float ? *(const float2 *)((const float *)f.bias + at)
-                                   : unpack(*(const unsigned *)((const E *)f.bias + at), E());
-        }
-#pragma unroll
-        for (int atom = 0; atom < T::ATOMS; atom++) {
-            float *to = sums + atom * (T::BN / 2) + j * 4;
-            to[0] = to[2] = both.x;
-            to[1] = to[3] = both.y;
-        }
+__device__ __forceinline__ struct bias_pair load_bias(const struct gemm16_epilogue &f, int n) {
+    size_t at = (size_t)n + threadIdx.x % T::EACH * 2;
+    struct bias_pair pair = {0, 0};
+    if (f.bias != NULL && at < f.N && f.bias_is_float) {
+        uint2 both = *(const uint2 *)((const float *)f.bias + at);
+        pair.low = both.x, pair.high = both.y;
+    } else if (f.bias != NULL && at < f.N) {
+        pair.low = *(const unsigned *)((const typename T::E *)f.bias + at);
     }
+    return pair;
 }
 
-/* Lane `lane` of a warp: prefetches into L2 its share of the residual of the tile at (row, column),
-   when `step` of `steps` of the tile before starts. */
-template <typename T>
-__device__ __forceinline__ void prefetch_residual(const struct gemm16_epilogue &f, int row,
-                                                  int column, unsigned step, unsigned steps) {
-    constexpr unsigned ELEMENT = T::FLOATS ? 4 : 2, LINE = 128 / ELEMENT, ROW = T::BN / LINE;
-    constexpr unsigned ALL = T::BM * ROW;
-    unsigned share = (ALL + steps - 1) / steps, first = step * share;
-    for (unsigned i = first + threadIdx.x % 32; i < min(first + share, ALL); i += 32) {
-        size_t m = (size_t)row + i / ROW, n = (size_t)column + i % ROW * LINE;
-        if (m < f.M && n < f.N) {
-            prefetch_l2((const char *)f.residual + (m * f.N + n) * ELEMENT);
-        }
+/* The bias of columns 8 j + lane % 4 * 2 of a part, and of the one after. */
+template <typename E>
+__device__ __forceinline__ float2 bias_of(const struct bias_pair &pair, bool is_float, int j, E) {
+    int source = 4 * j + threadIdx.x % 4;
+    unsigned low = __shfl_sync(~0u, pair.low, source);
+    if (is_float) {
+        return make_float2(__uint_as_float(low),
+                           __uint_as_float(__shfl_sync(~0u, pair.high, source)));
     }
+    return unpack(low, E());
 }
 
 __device__ __forceinline__ float power_of_two(float x) {
@@ -164,10 +160,22 @@ template <typename T> __device__ __forceinline__ int2 part_origin(int row, int c
                      (T::GATE ? column / 2 : column) + part % ROW * T::STORE_COLUMNS);
 }
 
+/* x += the bias of a part's columns. */
+template <typename T>
+__device__ __forceinline__ void add_bias(float *x, const struct bias_pair &bias, bool is_float) {
+#pragma unroll
+    for (int j = 0; T::HAS_BIAS && j < T::EACH / 4; j++) {
+        float2 both = bias_of(bias, is_float, j, typename T::E());
+        x[4 * j] += both.x, x[4 * j + 1] += both.y;
+        x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
+    }
+}
+
 /* A part of a SiLU gate's results, 16 bits, from a lane's sums of 64 columns, gate and value in
    turn. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane % 4) of eight:
    so neighbours exchange, then the middle two of four lanes. */
-template <typename T> __device__ __forceinline__ void write_gated(float *x, unsigned store_tile) {
+template <typename T>
+__device__ __forceinline__ void write_gated(const float *x, unsigned store_tile) {
     constexpr float LOG2E = 1.4426950408889634f;
     typedef typename T::E E;
     int lane = threadIdx.x % 32, from = lane % 4 == 1 || lane % 4 == 2 ? lane ^ 3 : lane;
@@ -247,7 +255,7 @@ template <typename T> __device__ __forceinline__ void add_blocks(float *sums, un
 #pragma unroll
     for (int part = 0; part < T::PARTS; part++) {
         unsigned owner = part % T::SPLIT, slot = part / T::SPLIT * OTHERS;
-        unsigned to = at + (slot + rank - (rank > owner)) * T::GROUPS * T::PARTIAL;
+        unsigned to = at + (slot + rank - (rank > owner)) * T::PARTIAL;
 #pragma unroll
         for (int i = 0; owner != rank && i < EACH; i += 4) {
             store_to_block(to + i * 128, owner, sums + part * EACH + i);
@@ -261,7 +269,7 @@ template <typename T> __device__ __forceinline__ void add_blocks(float *sums, un
         for (int other = 0; rank == part % T::SPLIT && other < OTHERS; other++) {
 #pragma unroll
             for (int i = 0; i < EACH; i += 4) {
-                float4 x = load_shared(at + (slot + other) * T::GROUPS * T::PARTIAL + i * 128);
+                float4 x = load_shared(at + (slot + other) * T::PARTIAL + i * 128);
                 float *y = sums + part * EACH + i;
                 y[0] += x.x, y[1] += x.y, y[2] += x.z, y[3] += x.w;
             }
@@ -276,6 +284,11 @@ template <typename T> struct hopper_epilogue {
     unsigned char *store_tiles; /* the warp's */
     unsigned ready;  /* the warp's barriers, one a slot: a part of the residual has arrived */
     unsigned parity; /* of their phases, one bit each */
+    /* Of the parts whose bias is loaded early: all, or the first where registers are few. */
+    static constexpr int ROW = T::BN / 2 / T::EACH; /* parts of a row of the tile */
+    static constexpr int BIASES =
+        T::FINISH == FINISH_ACTIVATION || T::ATOMS * T::BN >= 384 ? 1 : ROW;
+    struct bias_pair bias[BIASES];
 
     /* Whether there is a residual. */
     __device__ __forceinline__ bool adds_residual() const {
@@ -291,8 +304,17 @@ template <typename T> struct hopper_epilogue {
                     ready + slot * 8);
     }
 
-    /* While the first step of a tile is multiplied: asks for the residual. */
+    /* The bias of part `part` of a tile. */
+    __device__ __forceinline__ struct bias_pair bias_of_part(int column, int part) {
+        return T::HAS_BIAS ? load_bias<T>(f, column + part % ROW * 2 * T::EACH) : bias_pair{0, 0};
+    }
+
+    /* While the first step of a tile is multiplied: asks for what its epilogue needs. */
     __device__ __forceinline__ void begin(int row, int column) {
+#pragma unroll
+        for (int i = 0; i < BIASES; i++) {
+            bias[i] = bias_of_part(column, i);
+        }
         if constexpr (T::LOADS_RESIDUAL) {
             if (threadIdx.x % 32 == 0 && adds_residual()) {
                 tma_store_wait_read<0>();
@@ -316,8 +338,8 @@ template <typename T> struct hopper_epilogue {
 
     /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
      * on. */
-    __device__ __forceinline__ void store_part(float *x, int row, int out_row, int column,
-                                               int part) {
+    __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
+                                               int out_row, int column, int part) {
         unsigned own = part / T::SPLIT, slot = own % T::SLOTS;
         unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
         if (adds_residual()) {
@@ -329,6 +351,7 @@ template <typename T> struct hopper_epilogue {
             tma_store_wait_read<T::SLOTS - 1>();
         }
         __syncwarp();
+        add_bias<T>(x, part_bias, f.bias_is_float);
         if constexpr (T::FLOATS) {
             write_floats<T>(x, store_tile);
         } else if constexpr (T::GATE) {
@@ -354,19 +377,30 @@ template <typename T> struct hopper_epilogue {
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column) {
         constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
         if constexpr (T::FINISH == FINISH_ACTIVATION) {
+            struct bias_pair now = bias[0];
 #pragma unroll 1
             for (int part = 0; part < T::PARTS; part++) {
-                store_part(sums, row, out_row, column, part);
+                const struct bias_pair next = bias_of_part(column, part + 1);
+                store_part(sums, now, row, out_row, column, part);
+                now = next;
 #pragma unroll
                 for (int i = 0; i < COUNT - EACH; i++) {
                     sums[i] = sums[i + EACH];
                 }
             }
+        } else if constexpr (BIASES == 1) {
+            struct bias_pair now = bias[0];
+#pragma unroll
+            for (int part = 0; part < T::PARTS; part++) {
+                const struct bias_pair next = bias_of_part(column, part + 1);
+                store_part(sums + part * EACH, now, row, out_row, column, part);
+                now = next;
+            }
         } else {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
                 if (T::SPLIT == 1 || rank_of_block<T>() == part % T::SPLIT) {
-                    store_part(sums + part * EACH, row, out_row, column, part);
+                    store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part);
                 }
             }
         }

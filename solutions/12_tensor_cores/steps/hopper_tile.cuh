@@ -48,6 +48,7 @@ namespace {
 
 constexpr int BK = 64;                              /* elements of K a step: 128 bytes */
 constexpr int GROUP = 128;                          /* threads of a warpgroup */
+constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers */
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
 /* The blocks of a cluster: two whose tiles lie one below the other and share weights; or some that
@@ -55,15 +56,15 @@ constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the ba
 enum pair { ALONE, ALONG_M, ALONG_K };
 
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
-   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; GROUPS:
-   consumer warpgroups; SPLIT: blocks of a cluster ALONG_K.
+   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; SPLIT:
+   blocks of a cluster ALONG_K.
 
    Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
    of them, 128 bytes of each row, is a store tile (64 bytes where BN is no multiple of 64). PARTS:
    of a warp; SLOTS: store tiles that a warp has. */
 template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
-          bool WEIGHT_TRANSPOSED_ = false, int GROUPS_ = 2, int SPLIT_ = 1>
+          bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
 struct hopper_tile {
     typedef E_ E;
     static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
@@ -71,12 +72,10 @@ struct hopper_tile {
     static constexpr bool PINGPONG = PINGPONG_;
     static constexpr enum pair PAIR = PAIR_;
     static constexpr enum finish FINISH = FINISH_;
-    static constexpr int GROUPS = GROUPS_, THREADS = GROUP * (GROUPS + 1);
     static constexpr int SPLIT = SPLIT_, SHARERS = PAIR == ALONG_M ? 2 : 1; /* of a stage */
     static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
-    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && GROUPS <= 3, "as the schedules take them");
-    static_assert(!PINGPONG || (GROUPS == 2 && SPLIT == 1), "as the schedules take them");
-    static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : GROUPS * GROUP_ROWS;
+    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
+    static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
     static constexpr bool LOADS_RESIDUAL = FINISH == FINISH_RESIDUAL ||
                                            FINISH == FINISH_FLOAT_RESIDUAL ||
                                            FINISH == FINISH_ACTIVATION; /* if there is one */
@@ -94,15 +93,15 @@ struct hopper_tile {
     static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : 2;
     static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
-    static constexpr unsigned STORE_TILES = STAGING * (GROUPS * GROUP / 32);
+    static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
     static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole boxes");
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
-    /* Bytes of the sums of a part that a warpgroup receives from another block. */
-    static constexpr unsigned PARTIAL = GROUP * EACH * 4;
-    static_assert(OWN * (SPLIT - 1) * GROUPS * PARTIAL <= STAGES * STAGE, "where stages were");
+    /* Bytes of the sums of a part that a block receives from another one. */
+    static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
+    static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
 };
 
 /* What a launch works on. */
@@ -211,34 +210,24 @@ __device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map,
     }
 }
 
-/* The producer: one thread starts all copies of all tiles, as stages become empty. Beside each step
-   its warp runs ahead(first row, first column, step, steps) for the next tile, if T loads a
-   residual; else that thread is alone. */
-template <typename T, typename AHEAD>
+/* The producer, one thread: starts all copies of all tiles, as stages become empty. */
+template <typename T>
 __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
-                                        const struct hopper_shared &shared, AHEAD ahead) {
+                                        const struct hopper_shared &shared) {
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS, rank = rank_of_block<T>();
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-        int2 at = tile_origin<T>(s, tile), next = tile_origin<T>(s, tile + clusters);
+        int2 at = tile_origin<T>(s, tile);
         const struct steps steps = steps_of<T>(s, tile);
         for (unsigned step = 0; step < steps.count; step++) {
             unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
             int k = (int)((steps.first + step) * BK);
             mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-            if (threadIdx.x == 0) {
-                mbarrier_arrive_expect_tx(barrier, T::STAGE);
-                copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
-                copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(
-                    to + T::IN, &maps.weight, at.y, k, rank, barrier);
-            }
-            if (T::LOADS_RESIDUAL) {
-                if (tile + clusters < tiles) {
-                    ahead(next.x, next.y, step, steps.count);
-                }
-                __syncwarp();
-            }
+            mbarrier_arrive_expect_tx(barrier, T::STAGE);
+            copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
+            copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
+                                                                         at.y, k, rank, barrier);
             advance<T>(r);
         }
     }
@@ -258,7 +247,7 @@ template <typename T> __device__ __forceinline__ void release(unsigned barrier) 
 /* The mainloop: sums = the warpgroup's rows of one tile; its rows of `in` lie `rows_at` bytes into
    a stage. In the ping-pong schedule the other warpgroup may start when all steps of this tile have
    arrived, not earlier: a barrier's parity tells a phase from the next one only. early() runs while
-   the first step is multiplied. Where there may be a bias, sums begin with it. */
+   the first step is multiplied. */
 template <typename T, typename EARLY>
 __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsigned steps,
                                               const struct hopper_shared &shared, unsigned rows_at,
@@ -279,8 +268,7 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
             for (int atom = 0; atom < T::ATOMS; atom++) {
                 wgmma<T::BN>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
                     sums + atom * (T::BN / 2), in + atom * (64 * BK * 2 >> 4) + IN_STEP * depth,
-                    weight + WEIGHT_STEP * depth, T::HAS_BIAS || step > 0 || depth > 0,
-                    typename T::E());
+                    weight + WEIGHT_STEP * depth, step > 0 || depth > 0, typename T::E());
             }
         }
         wgmma_commit();
@@ -301,14 +289,13 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
     wgmma_keep_order<T::ATOMS * T::BN / 2>(sums);
 }
 
-/* A consumer warpgroup: mainloop and epilogue of its tiles (ping-pong), or of its share of all
-   tiles (cooperative). Of each tile prologue(sums, first column) runs before its turn, early(first
-   row, first column) while its first step is multiplied, and epilogue(sums, first row, first
-   column, tile) behind the last one. */
-template <typename T, typename PROLOGUE, typename EARLY, typename EPILOGUE>
+/* A consumer warpgroup: mainloop and epilogue of its tiles (ping-pong), or of its half of all tiles
+   (cooperative). Of each tile early(first row, first column) runs while its first step is
+   multiplied, and epilogue(sums, first row, first column, tile) behind the last one. */
+template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
-                                        const struct hopper_shared &shared, PROLOGUE prologue,
-                                        EARLY early, EPILOGUE epilogue) {
+                                        const struct hopper_shared &shared, EARLY early,
+                                        EPILOGUE epilogue) {
     unsigned group = threadIdx.x / GROUP - 1, parity = group ^ 1; /* warpgroup 0 is first */
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
@@ -319,7 +306,6 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
         float sums[T::ATOMS * T::BN / 2];
         int2 at = tile_origin<T>(s, tile);
         at.x += (int)first_row;
-        prologue(sums, at.y);
         if (T::PINGPONG) {
             mbarrier_wait(shared.order + group * 8, parity);
             parity ^= 1;
@@ -334,10 +320,10 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
 }
 
 /* A block's work, in all threads. ALONG_K the epilogue has two barriers of the cluster. */
-template <typename T, typename AHEAD, typename PROLOGUE, typename EARLY, typename EPILOGUE>
+template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
-                                          const struct hopper_sizes &s, AHEAD ahead,
-                                          PROLOGUE prologue, EARLY early, EPILOGUE epilogue) {
+                                          const struct hopper_sizes &s, EARLY early,
+                                          EPILOGUE epilogue) {
     extern __shared__ unsigned char shared_bytes[];
     __shared__ __align__(8) uint64_t full[T::STAGES], empty[T::STAGES], order[2];
     unsigned stages = (shared_address(shared_bytes) + 1023) / 1024 * 1024;
@@ -347,7 +333,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         for (int i = 0; i < T::STAGES; i++) {
             mbarrier_init(shared.full + i * 8, 1);
             /* the consumer warpgroups that read it, of both blocks */
-            mbarrier_init(shared.empty + i * 8, T::SHARERS * (T::PINGPONG ? 1 : T::GROUPS));
+            mbarrier_init(shared.empty + i * 8, T::SHARERS * (T::PINGPONG ? 1 : 2));
         }
         mbarrier_init(shared.order, 4);
         mbarrier_init(shared.order + 8, 4);
@@ -358,19 +344,18 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
     } else {
         cluster_sync();
     }
-    /* 40 + 2 * 232 = 3 * 168, and 32 + 3 * 160 = 4 * 128, which the block has */
     if (threadIdx.x < GROUP) {
-        warpgroup_reg_dealloc<T::GROUPS == 2 ? 40 : 32>();
-        if (threadIdx.x < (T::LOADS_RESIDUAL ? 32 : 1)) {
-            produce<T>(maps, s, shared, ahead);
+        warpgroup_reg_dealloc<40>(); /* 40 + 2 * 232 = 3 * 168, which the block has */
+        if (threadIdx.x == 0) {
+            produce<T>(maps, s, shared);
         }
         if constexpr (T::PAIR == ALONG_K) { /* those of the epilogue */
             cluster_sync();
             cluster_sync();
         }
     } else {
-        warpgroup_reg_alloc<T::GROUPS == 2 ? 232 : 160>();
-        consume<T>(s, shared, prologue, early, epilogue);
+        warpgroup_reg_alloc<232>();
+        consume<T>(s, shared, early, epilogue);
     }
     if constexpr (T::PAIR == ALONG_M) {
         cluster_sync(); /* no block exits while the other one writes to its shared memory */
