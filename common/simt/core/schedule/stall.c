@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "common/simt/core/schedule/warp.h"
+#include "common/simt/memory/access/late.h"
 #include "common/simt/memory/space/memory.h"
 
 /* Warp instructions of a block without a store: long for a kernel that ends. */
@@ -263,7 +264,8 @@ static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
     first->yielded = now->instructions;
     first->written = now->writes;
     yield->has_yielded = true;
-    if (yield->function(yield->context, wrote)) {
+    simt_late_settle(yield->late);
+    if (yield->function(yield->context, wrote, !wrote)) {
         return true;
     }
     char why[160];
