@@ -24,9 +24,9 @@ enum { GUARD = 64 /* elements before and behind out */ };
 
 static void name_case(const struct gemm16_case *c, char *text, size_t size) {
     static const char *const names[] = {"GELU", "GELU (tanh)", "SiLU", "tanh", "ReLU"};
-    snprintf(text, size, "M=%zu N=%zu K=%zu%s%s%s%s%s%s%s", c->M, c->N, c->K,
+    snprintf(text, size, "M=%zu N=%zu K=%zu%s%s%s%s%s%s%s%s", c->M, c->N, c->K,
              c->out_dtype == NN_F32 ? ", fp32 out" : "", c->bias ? ", bias" : "",
-             c->activate ? ", " : "", c->activate ? names[c->f] : "",
+             c->gate ? ", SiLU gate" : "", c->activate ? ", " : "", c->activate ? names[c->f] : "",
              c->residual ? ", residual" : "", c->in_place ? " in place" : "",
              c->skew > 0 ? ", pointers 2 bytes past a boundary" : "");
 }
@@ -158,6 +158,21 @@ FIXTURE_TEST(parity, epilogues, GEMM16_WORKSPACE_BYTES) {
         {.out_dtype = NN_F32, .bias = true, .activate = true, .f = NN_GELU_TANH, .residual = true},
     };
     static const struct shape shapes[] = {{16, 16, 16}, {37, 41, 43}, {129, 136, 72}, {3, 4, 0}};
+    for (size_t i = 0; i < COUNT(forms); i++) {
+        run_shapes(shapes, COUNT(shapes), forms[i], fixture);
+    }
+}
+
+/* Pairs of columns give one of out: two in a tile, a pair alone, rows of out of any length. */
+FIXTURE_TEST(parity, gates, GEMM16_WORKSPACE_BYTES) {
+    static const struct gemm16_case forms[] = {
+        {.out_dtype = NN_BF16, .gate = true},
+        {.out_dtype = NN_BF16, .gate = true, .bias = true},
+        {.out_dtype = NN_F32, .gate = true, .bias = true},
+        {.out_dtype = NN_BF16, .gate = true, .bias = true, .skew = 1},
+    };
+    static const struct shape shapes[] = {{16, 16, 16}, {3, 2, 5}, {37, 42, 43}, {129, 144, 72},
+                                          {1, 1030, 8}, {4, 6, 0}, {0, 8, 8}};
     for (size_t i = 0; i < COUNT(forms); i++) {
         run_shapes(shapes, COUNT(shapes), forms[i], fixture);
     }

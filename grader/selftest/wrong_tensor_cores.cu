@@ -26,6 +26,10 @@
     X(bias_last)      /* adds the bias behind f */                                     \
     X(residual_first) /* adds the residual before f */                                 \
     X(always_gelu)    /* takes any f for GELU */                                       \
+    X(swapped_gate)   /* takes the gate for the value, and the value for the gate */   \
+    X(gate_rows)      /* has N columns in a row of a gate's results, not N / 2 */      \
+    X(sigmoid_gate)   /* multiplies by the gate's sigmoid, not by its SiLU */          \
+    X(gate_bias)      /* adds the bias to the gate, not to the value */                \
     X(rounds_product) /* rounds the product before the epilogue, too */                \
     X(bf16_sums)      /* rounds the sums to bf16 after each step of K */               \
     X(bf16_out)       /* stores bf16 where fp32 is asked for */                        \
@@ -70,6 +74,28 @@ static __device__ float loaded(const void *values, size_t at) {
     return __bfloat162float(((const __nv_bfloat16 *)values)[at]);
 }
 
+/* A SiLU gate's result of columns n, which is even, and n + 1. */
+static __device__ void store_gated(const struct gemm16_problem &p, size_t m, size_t n, float gate,
+                                   float value, enum mistake mistake) {
+    if (m >= p.M || n >= p.N) {
+        return;
+    }
+    if (p.bias != NULL) {
+        gate += loaded(p.bias, n);
+        value += mistake == MISTAKE_gate_bias ? 0.0f : loaded(p.bias, n + 1);
+    }
+    float a = mistake == MISTAKE_swapped_gate ? value : gate;
+    float x = (mistake == MISTAKE_swapped_gate ? gate : value) *
+              (mistake == MISTAKE_sigmoid_gate ? 1.0f / (1.0f + expf(-a))
+                                               : gemm16_activation(a, NN_SILU));
+    size_t at = m * (mistake == MISTAKE_gate_rows ? p.N : p.N / 2) + n / 2;
+    if (p.out_dtype == NN_F32) {
+        ((float *)p.out)[at] = x;
+    } else {
+        ((__nv_bfloat16 *)p.out)[at] = __float2bfloat16(x);
+    }
+}
+
 static __device__ void store(const struct gemm16_problem &p, size_t m, size_t n, float x,
                              enum mistake mistake) {
     size_t at = m * p.N + n, rows = mistake == MISTAKE_beyond_m ? p.M + 1 : p.M;
@@ -94,6 +120,17 @@ static __device__ void store(const struct gemm16_problem &p, size_t m, size_t n,
         ((float *)p.out)[at] = x;
     } else {
         ((__nv_bfloat16 *)p.out)[at] = __float2bfloat16(x);
+    }
+}
+
+/* Columns n, which is even, and n + 1. */
+static __device__ void store_two(const struct gemm16_problem &p, size_t m, size_t n, const float *x,
+                                 enum mistake mistake) {
+    if (p.gate) {
+        store_gated(p, m, n, x[0], x[1], mistake);
+    } else {
+        store(p, m, n, x[0], mistake);
+        store(p, m, n + 1, x[1], mistake);
     }
 }
 
@@ -153,9 +190,8 @@ static __device__ void store_tile(const struct gemm16_problem &p, float sums[TIL
                                   size_t m0, size_t n0, enum mistake mistake) {
     size_t m = m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4, n = n0 + threadIdx.x % 4 * 2;
     for (size_t j = 0; j < TILE_N / 8; j++) {
-        for (size_t i = 0; i < 4; i++) {
-            store(p, m + i / 2 * 8, n + 8 * j + i % 2, sums[j][i], mistake);
-        }
+        store_two(p, m, n + 8 * j, sums[j], mistake);
+        store_two(p, m + 8, n + 8 * j, sums[j] + 2, mistake);
     }
 }
 
@@ -259,9 +295,9 @@ static __global__ void __launch_bounds__(THREADS)
         __syncthreads();
     }
     size_t m = (size_t)m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
-    for (size_t i = 0; i < WIDE_N / 2; i++) {
-        store(p, m + i / 2 % 2 * 8, (size_t)n0 + i / 4 * 8 + threadIdx.x % 4 * 2 + i % 2, sums[i],
-              mistake);
+    for (size_t i = 0; i < WIDE_N / 2; i += 2) {
+        store_two(p, m + i / 2 % 2 * 8, (size_t)n0 + i / 4 * 8 + threadIdx.x % 4 * 2, sums + i,
+                  mistake);
     }
 #endif
 }

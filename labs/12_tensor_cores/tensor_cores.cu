@@ -17,11 +17,21 @@
 
 enum { TILE = 16 };
 
-/* The epilogue of one element: in fp32, and rounded once. */
+/* The epilogue of one element: in fp32, and rounded once. All lanes of a warp call it together,
+   those outside (M, N), too: lane i has column n, and lane i + 1 the next one. */
 static __device__ void store(const struct gemm16_problem &p, size_t m, size_t n, float sum) {
+    bool inside = m < p.M && n < p.N;
     size_t at = m * p.N + n;
-    if (p.bias != NULL) {
+    if (p.bias != NULL && inside) {
         sum += __bfloat162float(((const __nv_bfloat16 *)p.bias)[n]);
+    }
+    float next = __shfl_down_sync(~0u, sum, 1);
+    if (!inside || (p.gate && n % 2 != 0)) {
+        return;
+    }
+    if (p.gate) {
+        sum = gemm16_activation(sum, NN_SILU) * next;
+        at /= 2;
     }
     if (p.activate) {
         sum = gemm16_activation(sum, p.f);
@@ -65,9 +75,7 @@ static __global__ void gemm16_v1_tile_kernel(struct gemm16_problem p, size_t til
         }
         __syncthreads();
     }
-    if (m < p.M && n < p.N) {
-        store(p, m, n, sum);
-    }
+    store(p, m, n, sum);
 }
 
 static enum status gemm16_v1_tile(const struct gemm16_problem *problem, void *workspace,
@@ -107,6 +115,11 @@ static enum status check(const struct gemm16_problem *p, struct error *error) {
     if (p->activate && ((int)p->f < NN_GELU || (int)p->f > NN_RELU)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "gemm16: f = %d is none of enum nn_activation", (int)p->f);
+    }
+    if (p->gate && (p->N % 2 != 0 || p->activate || p->residual != NULL)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: a gate needs an even N, not %zu, and neither f nor residual",
+                         p->N);
     }
     bool is_asked_for = p->dtype == NN_BF16 &&
                         (p->out_dtype == NN_BF16 || p->out_dtype == NN_F32) &&

@@ -6,9 +6,9 @@
  * rounded once, when it is stored. Labs 08, 10 and 11 multiply with the solution.
  *
  * The lab asks for the forward product of bf16 matrices: dtype NN_BF16, out_dtype NN_BF16 or
- * NN_F32, a bias and a residual in bf16 or none, any activation. For fp16, for a transposed factor
- * and for a bias or residual in fp32 your gemm16() may return STATUS_UNSUPPORTED with a line that
- * says so; the solution computes these, too.
+ * NN_F32, a bias and a residual in bf16 or none, any activation, or a gate. For fp16, for a
+ * transposed factor and for a bias or residual in fp32 your gemm16() may return STATUS_UNSUPPORTED
+ * with a line that says so; the solution computes these, too.
  */
 #ifndef WARPBOOK_LABS_12_TENSOR_CORES_TENSOR_CORES_H_
 #define WARPBOOK_LABS_12_TENSOR_CORES_TENSOR_CORES_H_
@@ -41,6 +41,10 @@ extern "C" {
  * residual where their types agree; nothing else overlaps. Every size may be 0: without M or N
  * nothing happens, with K = 0 the product is zeros.
  *
+ * With a gate, as Llama's feed-forward layers have it, rows 2 j and 2 j + 1 of weight (and bias)
+ * are gate and value of column j of out: with x = in * weight^T + bias, out (M, N / 2)[m][j] =
+ * silu(x[m][2 j]) * x[m][2 j + 1], silu(x) = x / (1 + e^-x), rounded once.
+ *
  * Either factor may be transposed, as in a backward pass. Of out = in * weight^T
  * with (rows, N') gradients dout: din = dout * weight has a transposed weight, (K, N) with K = N';
  * dweight = dout^T * in has both factors transposed, with K = rows.
@@ -55,11 +59,12 @@ struct gemm16_problem {
     bool weight_is_transposed; /**< element (n, k) lies at weight[k * N + n] */
     const void *bias;          /**< (N); NULL: none */
     bool bias_is_float;        /**< bias is fp32, whatever dtype is */
+    bool gate;                 /**< SiLU gate; then neither f nor residual, and an even N */
     bool activate;             /**< whether there is an f */
     enum nn_activation f;
     const void *residual;   /**< (M, N); NULL: none */
     bool residual_is_float; /**< residual is fp32; needs an out_dtype of NN_F32 */
-    void *out;              /**< (M, N) */
+    void *out;              /**< (M, N); with a gate (M, N / 2) */
 };
 
 /**

@@ -38,6 +38,13 @@ static struct tolerance tolerance_of(const struct gemm16_case *c) {
     t.absolute = 1.13 * t.absolute + 2e-6 * scale;
     t.relative = t.relative + rounding;
     t.norm = t.norm + rounding + 2e-6;
+    if (c->gate) { /* silu(a) b: an error of a grows by b and silu's slope, and the other way round
+                    */
+        const double most = 4.0 * scale, slope = 1.1;
+        t.absolute *= 2.0 * slope * most;
+        t.relative += tolerance_dot_f32(c->K, scale).relative;
+        t.norm += tolerance_dot_f32(c->K, scale).norm + 2e-6;
+    }
     return t;
 }
 
@@ -104,19 +111,29 @@ struct host_values {
     float *in, *weight, *bias, *residual;
 };
 
+/* Column n of row i of in * weight^T + bias. */
+static double product(const struct gemm16_data *data, const struct host_values *v, size_t i,
+                      size_t n) {
+    const struct gemm16_case *c = &data->c;
+    const float *in = v->in + data->row[i] * c->K, *weight = v->weight + n * c->K;
+    double x = 0.0;
+    for (size_t k = 0; k < c->K; k++) {
+        x += (double)in[k] * (double)weight[k];
+    }
+    return x + (c->bias ? (double)v->bias[n] : 0.0);
+}
+
 static void calculate_row(struct gemm16_data *data, const struct host_values *v, size_t i) {
     const struct gemm16_case *c = &data->c;
-    const float *in = v->in + data->row[i] * c->K;
-    for (size_t n = 0; n < c->N; n++) {
-        const float *weight = v->weight + n * c->K;
-        double x = 0.0;
-        for (size_t k = 0; k < c->K; k++) {
-            x += (double)in[k] * (double)weight[k];
-        }
-        x += c->bias ? (double)v->bias[n] : 0.0;
+    double *want = data->want + i * data->columns;
+    for (size_t j = 0; c->gate && j < data->columns; j++) {
+        want[j] = activation(product(data, v, i, 2 * j), NN_SILU) * product(data, v, i, 2 * j + 1);
+    }
+    for (size_t n = 0; !c->gate && n < c->N; n++) {
+        double x = product(data, v, i, n);
         x = c->activate ? activation(x, c->f) : x;
         x += c->residual ? (double)v->residual[data->row[i] * c->N + n] : 0.0;
-        data->want[i * c->N + n] = x;
+        want[n] = x;
     }
 }
 
@@ -134,7 +151,7 @@ static enum status make_host(struct gemm16_data *data, struct error *error) {
     const struct gemm16_case *c = &data->c;
     data->rows = c->rows == 0 || c->rows > c->M ? c->M : c->rows;
     data->row = malloc(data->rows * sizeof *data->row + 1);
-    data->want = malloc(data->rows * c->N * sizeof *data->want + 1);
+    data->want = malloc(data->rows * data->columns * sizeof *data->want + 1);
     data->old = malloc(data->out_bytes + 1);
     data->got = malloc(data->out_bytes + 1);
     if (data->row == NULL || data->want == NULL || data->old == NULL || data->got == NULL) {
@@ -186,6 +203,7 @@ static void set_problem(struct gemm16_data *data) {
         .weight_is_transposed = c->weight_is_transposed,
         .bias = c->bias ? skewed(data->d_bias, c->bias_is_float ? 2 * skew : skew) : NULL,
         .bias_is_float = c->bias_is_float,
+        .gate = c->gate,
         .activate = c->activate,
         .f = c->f,
         .residual = !c->residual ? NULL
@@ -213,7 +231,8 @@ enum status gemm16_data_create(struct gemm16_data *data, const struct gemm16_cas
     struct host_values v = {0};
     size_t element = nn_dtype_bytes(c->out_dtype);
     *data = (struct gemm16_data){.c = *c, .guard = guard * element};
-    data->out_bytes = (c->M * c->N + c->skew + 2 * guard) * element;
+    data->columns = c->gate ? c->N / 2 : c->N;
+    data->out_bytes = (c->M * data->columns + c->skew + 2 * guard) * element;
     data->tolerance = tolerance_of(c);
     enum status status = make_data(data, &v, error);
     free(v.in);
@@ -247,7 +266,7 @@ enum status gemm16_data_reset(struct gemm16_data *data, struct error *error) {
 static bool is_intact(const struct gemm16_data *data) {
     size_t element = nn_dtype_bytes(data->c.out_dtype);
     size_t first = data->guard + data->c.skew * element;
-    size_t end = first + data->c.M * data->c.N * element;
+    size_t end = first + data->c.M * data->columns * element;
     for (size_t i = 0; i < data->out_bytes; i++) {
         if ((i < first || i >= end) && data->got[i] != 0xff) {
             return false;
@@ -260,18 +279,19 @@ static enum status compare_rows(struct gemm16_data *data, char *wrong, size_t si
                                 struct error *error) {
     const struct gemm16_case *c = &data->c;
     size_t element = nn_dtype_bytes(c->out_dtype);
-    float *got = malloc(data->rows * c->N * sizeof *got + 1);
+    size_t columns = data->columns;
+    float *got = malloc(data->rows * columns * sizeof *got + 1);
     if (got == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
     }
     for (size_t i = 0; i < data->rows; i++) {
         const unsigned char *row =
-            data->got + data->guard + (c->skew + data->row[i] * c->N) * element;
-        nn_dtype_load(got + i * c->N, row, c->N, c->out_dtype);
+            data->got + data->guard + (c->skew + data->row[i] * columns) * element;
+        nn_dtype_load(got + i * columns, row, columns, c->out_dtype);
     }
-    struct comparison result = compare_f32(got, data->want, data->rows * c->N, data->tolerance);
+    struct comparison result = compare_f32(got, data->want, data->rows * columns, data->tolerance);
     if (!result.pass) {
-        comparison_describe(&result, c->N, wrong, size);
+        comparison_describe(&result, columns, wrong, size);
     }
     free(got);
     return STATUS_OK;
@@ -304,7 +324,7 @@ double gemm16_flops(const struct gemm16_case *c) {
 }
 
 double gemm16_bytes(const struct gemm16_case *c) {
-    double out = (double)c->M * (double)c->N;
+    double out = (double)c->M * (double)(c->gate ? c->N / 2 : c->N);
     double result = (double)nn_dtype_bytes(c->out_dtype) * out;
     double residual = c->residual && !c->in_place ? (c->residual_is_float ? 4.0 : 2.0) * out : 0.0;
     return 2.0 * ((double)c->M + (double)c->N) * (double)c->K + result + residual;

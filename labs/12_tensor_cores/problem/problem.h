@@ -19,6 +19,7 @@ struct gemm16_case {
     size_t M, N, K;
     enum nn_dtype dtype, out_dtype;
     bool bias, activate, residual;
+    bool gate; /**< then neither an activation nor a residual, and an even N */
     enum nn_activation f;
     bool bias_is_float, residual_is_float;
     bool in_is_transposed, weight_is_transposed;
@@ -34,8 +35,9 @@ struct gemm16_data {
     struct gemm16_problem problem;
     struct tolerance tolerance;
     size_t rows;              /* compared */
+    size_t columns;           /* of out: N, with a gate N / 2 */
     size_t *row;              /* (rows): which */
-    double *want;             /* (rows, N) */
+    double *want;             /* (rows, columns) */
     unsigned char *old, *got; /* host: out and its guards, before and after */
     size_t guard, out_bytes;  /* bytes before and behind out, and of all */
     void *d_in, *d_weight, *d_bias, *d_residual, *d_out, *workspace;

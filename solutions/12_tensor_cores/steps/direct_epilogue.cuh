@@ -24,6 +24,15 @@ static __device__ __forceinline__ void store_pair(const struct gemm16_epilogue &
             x[i] += value_at<E>(f.bias, n + i, f.bias_is_float);
         }
     }
+    if (f.gate) {
+        gate_pairs<1>(x);
+        if (f.out_is_float) {
+            ((float *)f.out)[at / 2] = x[0];
+        } else {
+            store_rounded((E *)f.out + at / 2, x[0]);
+        }
+        return;
+    }
     activate<2>(x, f.activation);
 #pragma unroll
     for (int i = 0; i < 2; i++) {
@@ -83,7 +92,8 @@ static __device__ __forceinline__ void store_sums(const struct gemm16_epilogue &
 
 /* Whether the results are the sums, rounded. */
 static inline bool is_plain(const struct gemm16_epilogue &f) {
-    return f.vector && !f.out_is_float && f.bias == NULL && f.residual == NULL && f.activation < 0;
+    return f.vector && !f.out_is_float && f.bias == NULL && f.residual == NULL &&
+           f.activation < 0 && !f.gate;
 }
 
 #endif

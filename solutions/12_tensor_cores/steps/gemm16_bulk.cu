@@ -122,26 +122,52 @@ __device__ __forceinline__ void multiply_part(float *sums, const struct part &p)
     }
 }
 
+/* Eight results of row m from column n on: a bias or none, and 16 bits (is_bare()). */
+template <typename E>
+__device__ __forceinline__ void store_bare(const struct gemm16_epilogue &f, float *x, size_t m,
+                                           size_t n) {
+    if (m >= f.M || n >= f.N) {
+        return;
+    }
+    if (f.bias != NULL) {
+        add_eight<E>(x, f.bias, n, false);
+    }
+    struct eight rounded;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        rounded.x[i] = pack(x[2 * i], x[2 * i + 1], E());
+    }
+    *(struct eight *)((E *)f.out + m * f.N + n) = rounded;
+}
+
 /* This block's share of the tile: adds it over the blocks, then the epilogue. */
-template <typename T>
+template <typename T, bool CLUSTER, bool BARE>
 __device__ __forceinline__ void add_parts(const float *own, unsigned rank, unsigned blocks,
                                           const struct gemm16_epilogue &f, size_t m0, size_t n0) {
     constexpr unsigned ROW = WEIGHTS / 8, ALL = T::ROWS * ROW; /* pieces of eight sums */
     unsigned share = (ALL + blocks - 1) / blocks, end = min((rank + 1) * share, ALL);
     for (unsigned i = rank * share + threadIdx.x; i < end; i += THREADS) {
-        unsigned at = shared_address(own + i / ROW * T::PITCH + i % ROW * 8);
+        const float *from = own + i / ROW * T::PITCH + i % ROW * 8;
         float x[8] = {};
-        for (unsigned block = 0; block < blocks; block++) {
-            add_from_block(x, at, block);
+        for (unsigned block = 0; CLUSTER && block < blocks; block++) {
+            add_from_block(x, shared_address(from), block);
         }
-        epilogue_eight<typename T::E>(f, x, m0 + i / ROW, n0 + i % ROW * 8);
+        if constexpr (!CLUSTER) {
+            read_eight(x, from);
+        }
+        if constexpr (BARE) {
+            store_bare<typename T::E>(f, x, m0 + i / ROW, n0 + i % ROW * 8);
+        } else {
+            epilogue_eight<typename T::E>(f, x, m0 + i / ROW, n0 + i % ROW * 8);
+        }
     }
 }
 
 #endif
 
-/* grid: (tiles of weight) * blocks of a cluster, tiles of `in` */
-template <typename T>
+/* grid: (tiles of weight) * blocks of a cluster, tiles of `in`. CLUSTER: there are some; BARE: the
+   epilogue is a bias at most */
+template <typename T, bool CLUSTER, bool BARE>
 __global__ void __launch_bounds__(THREADS)
     gemm16_bulk_weights(const __grid_constant__ struct bulk_maps maps, int steps, unsigned blocks,
                         const struct gemm16_epilogue f) {
@@ -188,9 +214,15 @@ __global__ void __launch_bounds__(THREADS)
             own[(column + i / 4 * 8 + i % 2) * T::PITCH + row + i / 2 % 2 * 8] = sums[i];
         }
     }
-    cluster_sync();
-    add_parts<T>(own, rank, blocks, f, (size_t)p.m0, (size_t)p.n0);
-    cluster_sync(); /* no block exits while others read its sums */
+    if constexpr (CLUSTER) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
+    add_parts<T, CLUSTER, BARE>(own, rank, blocks, f, (size_t)p.m0, (size_t)p.n0);
+    if constexpr (CLUSTER) {
+        cluster_sync(); /* no block exits while others read its sums */
+    }
 #endif
 }
 
@@ -200,13 +232,19 @@ enum status describe(CUtensorMap *map, const struct gemm16_problem *p, const voi
     return tensor_map_create(map, &matrix, error);
 }
 
-template <typename T>
-enum status launch(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
-                   struct error *error) {
+/* Whether store_bare() does. */
+bool is_bare(const struct gemm16_epilogue &f) {
+    return f.vector && !f.out_is_float && !f.bias_is_float && f.activation < 0 &&
+           f.residual == NULL && !f.gate;
+}
+
+template <typename T, auto KERNEL>
+enum status launch_kernel(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
+                          struct error *error) {
     struct bulk_maps maps = {};
     TRY(describe(&maps.in, p, p->in, p->M, T::ROWS, error));
     TRY(describe(&maps.weight, p, p->weight, p->N, WEIGHTS, error));
-    TRY(allow_shared<gemm16_bulk_weights<T>>(T::BYTES, error));
+    TRY(allow_shared<KERNEL>(T::BYTES, error));
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim.x = blocks;
@@ -218,16 +256,30 @@ enum status launch(const struct gemm16_problem *p, unsigned blocks, device_strea
     config.dynamicSmemBytes = T::BYTES;
     config.stream = stream;
     config.attrs = &cluster;
-    config.numAttrs = 1;
-    (void)cudaLaunchKernelEx(&config, gemm16_bulk_weights<T>, maps, (int)((p->K + BK - 1) / BK),
-                             blocks, gemm16_epilogue_of(p));
+    config.numAttrs = blocks > 1 ? 1 : 0;
+    (void)cudaLaunchKernelEx(&config, KERNEL, maps, (int)((p->K + BK - 1) / BK), blocks,
+                             gemm16_epilogue_of(p));
     return device_launched("gemm16_bulk_weights", error);
+}
+
+template <typename T>
+enum status launch(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
+                   struct error *error) {
+    bool bare = is_bare(gemm16_epilogue_of(p));
+    if (blocks > 1) {
+        return bare ? launch_kernel<T, gemm16_bulk_weights<T, true, true>>(p, blocks, stream, error)
+                    : launch_kernel<T, gemm16_bulk_weights<T, true, false>>(p, blocks, stream,
+                                                                            error);
+    }
+    return bare ? launch_kernel<T, gemm16_bulk_weights<T, false, true>>(p, 1, stream, error)
+                : launch_kernel<T, gemm16_bulk_weights<T, false, false>>(p, 1, stream, error);
 }
 
 /* Whether the kernels of this file are there: code for compute_90a. */
 bool has_code() {
     struct cudaFuncAttributes attributes;
-    return cudaFuncGetAttributes(&attributes, gemm16_bulk_weights<bulk_tile<__half, 16, 10>>) ==
+    return cudaFuncGetAttributes(&attributes,
+                                 gemm16_bulk_weights<bulk_tile<__half, 16, 10>, true, false>) ==
                cudaSuccess &&
            attributes.sharedSizeBytes > 0; /* its barriers */
 }

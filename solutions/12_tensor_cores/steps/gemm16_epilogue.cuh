@@ -79,6 +79,14 @@ template <int COUNT> static __device__ __forceinline__ void activate(float *x, i
 #undef EACH
 }
 
+/* COUNT results of a SiLU gate, of twice as many sums: gate and value in turn. */
+template <int COUNT> static __device__ __forceinline__ void gate_pairs(float *x) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = silu(x[2 * i]) * x[2 * i + 1];
+    }
+}
+
 /* An element of bias or residual. */
 template <typename E>
 static __device__ __forceinline__ float value_at(const void *values, size_t i, bool is_float) {
@@ -93,6 +101,10 @@ static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue
     int count = (int)(f.N - n < 8 ? f.N - n : 8);
     for (int i = 0; i < count && f.bias != NULL; i++) {
         x[i] += value_at<E>(f.bias, n + i, f.bias_is_float);
+    }
+    if (f.gate) { /* columns n / 2 and up of out; count is even */
+        gate_pairs<4>(x);
+        at /= 2, count /= 2;
     }
     activate<8>(x, f.activation);
     for (int i = 0; i < count; i++) {
@@ -152,6 +164,16 @@ static __device__ __forceinline__ void epilogue_eight(const struct gemm16_epilog
     size_t at = m * f.N + n;
     if (f.bias != NULL) {
         add_eight<E>(x, f.bias, n, f.bias_is_float);
+    }
+    if (f.gate) {
+        gate_pairs<4>(x);
+        if (f.out_is_float) {
+            *(float4 *)((float *)f.out + at / 2) = make_float4(x[0], x[1], x[2], x[3]);
+        } else {
+            *(uint2 *)((E *)f.out + at / 2) =
+                make_uint2(pack(x[0], x[1], E()), pack(x[2], x[3], E()));
+        }
+        return;
     }
     activate<8>(x, f.activation);
     if (f.residual != NULL) {

@@ -33,9 +33,8 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         extern __shared__ unsigned char shared_bytes[];
         __shared__ __align__(8) uint64_t ready[2 * GROUP / 32][T::SLOTS];
         int warp = threadIdx.x / 32 - GROUP / 32;
-        unsigned char *staging = shared_bytes +
-                                 (1024 - shared_address(shared_bytes) % 1024) % 1024 +
-                                 T::STAGES * T::STAGE + warp * (int)T::STAGING;
+        unsigned char *stages = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024;
+        unsigned char *staging = stages + T::STAGES * T::STAGE + warp * (int)T::STAGING;
         struct hopper_epilogue<T> epilogue = {
             f, maps, staging, 0, 0, {
             }
@@ -50,6 +49,9 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         run_tiles<T>(
             maps, s, [&](int row, int column) { epilogue.begin(row, column); },
             [&](float *sums, int row, int column, unsigned tile) {
+                if constexpr (T::PAIR == ALONG_K) {
+                    add_blocks<T>(sums, shared_address(stages));
+                }
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
                 epilogue.store(sums, row, row + split * (int)s.split_rows, column);
             });
@@ -83,7 +85,8 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
     if (T::FINISH != FINISH_ANY) { /* what the TMA stores, and loads */
         enum nn_dtype dtype = T::FLOATS ? NN_F32 : p->dtype;
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
-        TRY(describe(&maps.out, dtype, f.out, rows, p->N, 16, T::STORE_COLUMNS, error));
+        TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N, 16, T::STORE_COLUMNS,
+                     error));
         if (T::LOADS_RESIDUAL && f.residual != NULL) {
             TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N, 16, T::STORE_COLUMNS,
                          error));

@@ -7,30 +7,31 @@
 
 namespace {
 
-/* LAUNCH(a tile) for the epilogue that a problem needs. */
-template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, typename LAUNCH>
+template <typename E> using tile_of_any = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY>;
+
+/* The epilogues that a tile is compiled for: each kernel costs seconds of compiling. */
+constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | 1u << FINISH_RESIDUAL;
+constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | 1u << FINISH_GELU | 1u << FINISH_FLOAT;
+constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
+constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
+
+constexpr unsigned LAST = 1u << FINISH_RESIDUAL | 1u << FINISH_GELU;
+
+/* LAUNCH(a tile) for the epilogue that a problem needs, if it is one of WHICH. */
+template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, unsigned WHICH, int FINISH,
+          typename LAUNCH>
 enum status launch_finish(enum finish finish, LAUNCH launch) {
-    switch (finish) {
-    case FINISH_PLAIN:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_PLAIN>());
-    case FINISH_BIAS:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_BIAS>());
-    case FINISH_ACTIVATION:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_ACTIVATION>());
-    case FINISH_GELU_TANH:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_GELU_TANH>());
-    case FINISH_GELU:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_GELU>());
-    case FINISH_RESIDUAL:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_RESIDUAL>());
-    case FINISH_FLOAT:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT>());
-    default:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT_RESIDUAL>());
+    if constexpr (FINISH == FINISH_ANY) {
+        return launch(tile_of_any<E>());
+    } else {
+        if constexpr ((WHICH >> FINISH & 1) != 0) {
+            if (finish == FINISH) {
+                return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, (enum finish)FINISH>());
+            }
+        }
+        return launch_finish<E, BN, ATOMS, PINGPONG, PAIR, WHICH, FINISH + 1>(finish, launch);
     }
 }
-
-template <typename E> using tile_of_any = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY>;
 
 } // namespace
 
@@ -50,20 +51,21 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
                                                       error);
         };
         enum finish finish = splits > 1 ? FINISH_FLOAT : gemm16_finish_of(p);
-        if (finish == FINISH_ANY) {
-            return launch(tile_of_any<E>());
-        }
         switch (tile) {
         case 0:
-            return launch_finish<E, 256, 1, false, ALONG_M>(finish, launch);
+            return launch_finish<E, 256, 1, false, ALONE, FIRST, 0>(finish, launch);
         case 1:
-            return launch_finish<E, 192, 2, true, ALONG_M>(finish, launch);
+            return launch_finish<E, 192, 2, true, ALONG_M, MOST | GATE, 0>(finish, launch);
         case 2:
-            return launch_finish<E, 128, 2, true, ALONE>(finish, launch);
+            return launch_finish<E, 192, 2, true, ALONE, ALL, 0>(finish, launch);
         case 3:
-            return launch_finish<E, 192, 1, false, ALONE>(finish, launch);
+            return launch_finish<E, 160, 2, true, ALONE, MOST, 0>(finish, launch);
+        case 4:
+            return launch_finish<E, 192, 1, true, ALONE, ALL, 0>(finish, launch);
+        case 5:
+            return launch_finish<E, 192, 1, false, ALONE, LAST, 0>(finish, launch);
         default:
-            return launch_finish<E, 192, 1, true, ALONE>(finish, launch);
+            return launch(tile_of_any<E>());
         }
     });
 }

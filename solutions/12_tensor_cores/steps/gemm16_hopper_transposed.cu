@@ -7,38 +7,36 @@
 
 namespace {
 
-/* LAUNCH(a tile) for the epilogue that a problem needs; bias and activation it has none. */
-template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, bool IN_TRANSPOSED,
-          bool WEIGHT_TRANSPOSED, typename LAUNCH>
-enum status launch_finish(enum finish finish, LAUNCH launch) {
-    switch (finish) {
-    case FINISH_PLAIN:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_PLAIN, IN_TRANSPOSED,
-                                  WEIGHT_TRANSPOSED>());
-    case FINISH_RESIDUAL:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_RESIDUAL, IN_TRANSPOSED,
-                                  WEIGHT_TRANSPOSED>());
-    case FINISH_FLOAT:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT, IN_TRANSPOSED,
-                                  WEIGHT_TRANSPOSED>());
-    default:
-        return launch(hopper_tile<E, BN, ATOMS, PINGPONG, PAIR, FINISH_FLOAT_RESIDUAL,
-                                  IN_TRANSPOSED, WEIGHT_TRANSPOSED>());
-    }
+/* din: weight is transposed; results of 16 bits. */
+template <typename E, int BN, int ATOMS, enum finish FINISH>
+using din_tile = hopper_tile<E, BN, ATOMS, true, ALONE, FINISH, false, true>;
+
+template <typename E, int BN, int ATOMS, typename LAUNCH>
+enum status launch_din(enum finish finish, LAUNCH launch) {
+    return finish == FINISH_PLAIN ? launch(din_tile<E, BN, ATOMS, FINISH_PLAIN>())
+                                  : launch(din_tile<E, BN, ATOMS, FINISH_RESIDUAL>());
 }
 
-template <typename E, bool IN_TRANSPOSED, typename LAUNCH>
-enum status launch_tile(int tile, enum finish finish, LAUNCH launch) {
-    switch (tile) {
-    case 0:
-        return launch_finish<E, 192, 2, true, ALONG_M, IN_TRANSPOSED, true>(finish, launch);
-    case 1:
-        return launch_finish<E, 192, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
-    case 2:
-        return launch_finish<E, 128, 1, false, ALONE, IN_TRANSPOSED, true>(finish, launch);
-    default:
-        return launch_finish<E, 192, 1, true, ALONE, IN_TRANSPOSED, true>(finish, launch);
-    }
+/* dweight: both are transposed; results of fp32. */
+template <typename E, int BN, enum pair PAIR, int SPLIT, enum finish FINISH>
+using dweight_tile = hopper_tile<E, BN, 1, false, PAIR, FINISH, true, true, SPLIT>;
+
+template <typename E, int BN, enum pair PAIR, int SPLIT, typename LAUNCH>
+enum status launch_dweight(enum finish finish, LAUNCH launch) {
+    return finish == FINISH_FLOAT
+               ? launch(dweight_tile<E, BN, PAIR, SPLIT, FINISH_FLOAT>())
+               : launch(dweight_tile<E, BN, PAIR, SPLIT, FINISH_FLOAT_RESIDUAL>());
+}
+
+/* Everything else. */
+template <typename E, bool IN_TRANSPOSED, bool WEIGHT_TRANSPOSED>
+using any_tile = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY, IN_TRANSPOSED, WEIGHT_TRANSPOSED>;
+
+template <typename E, typename LAUNCH>
+enum status launch_any(const struct gemm16_problem *p, LAUNCH launch) {
+    return !p->weight_is_transposed ? launch(any_tile<E, true, false>())
+           : p->in_is_transposed    ? launch(any_tile<E, true, true>())
+                                    : launch(any_tile<E, false, true>());
 }
 
 } // namespace
@@ -46,17 +44,22 @@ enum status launch_tile(int tile, enum finish finish, LAUNCH launch) {
 enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                                      int tile, size_t splits, unsigned band, void *workspace,
                                      device_stream stream, struct error *error) {
-    enum finish finish = splits > 1 ? FINISH_FLOAT : gemm16_finish_of(p);
+    enum finish finish = gemm16_finish_of(p);
     return for_element(p->dtype, [&](auto type) {
         typedef typename decltype(type)::E E;
         auto launch = [&](auto tile_type) {
-            return launch_hopper<decltype(tile_type)>(p, gpu, splits, band, workspace, stream,
-                                                      error);
+            return launch_hopper<decltype(tile_type)>(p, gpu, 1, band, workspace, stream, error);
         };
-        if (!p->weight_is_transposed) { /* no product of a backward pass */
-            return launch_finish<E, 192, 1, false, ALONE, true, false>(finish, launch);
+        if (tile < 0) {
+            return launch_any<E>(p, launch);
         }
-        return p->in_is_transposed ? launch_tile<E, true>(tile, finish, launch)
-                                   : launch_tile<E, false>(tile, finish, launch);
+        if (!p->in_is_transposed) {
+            return tile == 0   ? launch_din<E, 192, 2>(finish, launch)
+                   : tile == 1 ? launch_din<E, 128, 2>(finish, launch)
+                               : launch_din<E, 192, 1>(finish, launch);
+        }
+        return tile == 0   ? launch_dweight<E, 192, ALONE, 1>(finish, launch)
+               : tile == 1 ? launch_dweight<E, 128, ALONE, 1>(finish, launch)
+                           : launch_dweight<E, 128, ALONG_K, 2>(finish, launch);
     });
 }

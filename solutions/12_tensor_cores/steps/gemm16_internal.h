@@ -18,6 +18,7 @@ struct gemm16_epilogue {
     size_t M, N;
     int activation; /**< of enum nn_activation; -1: none */
     bool out_is_float, bias_is_float, residual_is_float;
+    bool gate;   /**< SiLU gate: pairs of columns give one of out, which has N / 2 */
     bool vector; /**< eight columns are whole 16-byte pieces of bias, residual and out */
 };
 
@@ -55,8 +56,7 @@ MUST_CHECK enum status gemm16_tile(const struct gemm16_problem *problem,
 
 /**
  * @return whether there is code of gemm16_hopper() for this GPU, and it takes the problem: rows of
- *         in and weight are whole 16-byte pieces, aligned, and K is not 0; where a factor is
- *         transposed rows of out and residual, too, and there is neither bias nor activation
+ *         in and weight are whole 16-byte pieces, aligned, and K is not 0
  */
 bool gemm16_hopper_can(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
 
@@ -67,9 +67,9 @@ bool gemm16_hopper_is_faster(const struct gemm16_problem *problem, const struct 
 struct gemm16_hopper_tile {
     size_t rows, columns; /**< of the tiles of a cluster together */
     int blocks;           /**< of a cluster */
-    bool pingpong;        /**< ping-pong schedule of the consumer warpgroups, else cooperative */
+    int split;            /**< those that share K; then the tile is the same for all blocks */
     double step;          /**< time of a step of K of a tile, us */
-    double epilogue[8];   /**< the rest of a tile's time, us, for each enum finish */
+    double epilogue[9];   /**< the rest of a tile's time, us, for each enum finish; 0: no kernel */
 };
 
 /** @return the kernels for Hopper that there are for such factors. */

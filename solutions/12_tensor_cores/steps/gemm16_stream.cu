@@ -115,6 +115,15 @@ __device__ __forceinline__ void multiply_pieces(float (*sums)[4], const struct l
     }
 }
 
+template <typename E>
+__device__ __forceinline__ void store_one(const struct gemm16_epilogue &f, float x, size_t at) {
+    if (f.out_is_float) {
+        ((float *)f.out)[at] = x;
+    } else {
+        store_rounded((E *)f.out + at, x);
+    }
+}
+
 /* A result: the epilogue for one element, whatever its alignment. */
 template <typename E>
 __device__ __forceinline__ void store_result(const struct gemm16_epilogue &f, float x, size_t m,
@@ -127,11 +136,30 @@ __device__ __forceinline__ void store_result(const struct gemm16_epilogue &f, fl
     if (f.residual != NULL) {
         x += value_at<E>(f.residual, at, f.residual_is_float);
     }
-    if (f.out_is_float) {
-        ((float *)f.out)[at] = x;
-    } else {
-        store_rounded((E *)f.out + at, x);
+    store_one<E>(f, x, at);
+}
+
+/* The same of a gate: columns n, which is even, and n + 1. */
+template <typename E>
+__device__ __forceinline__ void store_gated(const struct gemm16_epilogue &f, float gate,
+                                            float value, size_t m, size_t n) {
+    float x[2] = {gate, value};
+    for (int i = 0; f.bias != NULL && i < 2; i++) {
+        x[i] += value_at<E>(f.bias, n + i, f.bias_is_float);
     }
+    gate_pairs<1>(x);
+    store_one<E>(f, x[0], (m * f.N + n) / 2);
+}
+
+/* Adds what the warps have of result i. */
+template <typename T>
+__device__ __forceinline__ float sum_of(const float (*sums)[T::ROWS * T::PITCH], unsigned i) {
+    float x = 0.0f;
+#pragma unroll
+    for (int part = 0; part < T::WARPS; part++) {
+        x += sums[part][i / T::WEIGHTS * T::PITCH + i % T::WEIGHTS];
+    }
+    return x;
 }
 
 /* grid: tiles of weight, tiles of `in` */
@@ -163,13 +191,13 @@ __global__ void __launch_bounds__(T::THREADS)
     __syncthreads();
     for (unsigned i = threadIdx.x; i < T::ROWS * T::WEIGHTS; i += T::THREADS) {
         size_t m = m0 + i / T::WEIGHTS, n = n0 + i % T::WEIGHTS;
-        float x = 0.0f;
-#pragma unroll
-        for (int part = 0; part < T::WARPS; part++) {
-            x += all_sums[part][i / T::WEIGHTS * T::PITCH + i % T::WEIGHTS];
+        if (m >= p.M || n >= p.N) {
+            continue;
         }
-        if (m < p.M && n < p.N) {
-            store_result<typename T::E>(f, x, m, n);
+        if (!f.gate) {
+            store_result<typename T::E>(f, sum_of<T>(all_sums, i), m, n);
+        } else if (n % 2 == 0) {
+            store_gated<typename T::E>(f, sum_of<T>(all_sums, i), sum_of<T>(all_sums, i + 1), m, n);
         }
     }
 }

@@ -11,6 +11,10 @@
  * the residual into the store tiles, where the results then take its place; a part whose store tile
  * is still used is prefetched into L2. Of the bias each lane loads two columns of 64 into
  * registers, and shuffles pass them on.
+ * (Two attempts to make this cheaper, on an H100: sums that begin with the bias made every product
+ * 1.2 to 1.6 times as slow, probably as accumulators that other instructions wrote keep ptxas from
+ * letting wgmma run ahead. A residual that the producer's warp prefetches into L2 a tile earlier,
+ * and six store tiles instead of four, gained nothing.)
  *
  * Sums are registers, so no index may be computed: a loop over parts that was not unrolled kept
  * them in local memory, and bias cost as much as the product (H200, 8192 x 2304 x 768: 107 us
@@ -39,7 +43,7 @@ struct bias_pair {
 
 template <typename T>
 __device__ __forceinline__ struct bias_pair load_bias(const struct gemm16_epilogue &f, int n) {
-    size_t at = (size_t)n + threadIdx.x % (T::STORE_COLUMNS / 2) * 2;
+    size_t at = (size_t)n + threadIdx.x % T::EACH * 2;
     struct bias_pair pair = {0, 0};
     if (f.bias != NULL && at < f.N && f.bias_is_float) {
         uint2 both = *(const uint2 *)((const float *)f.bias + at);
@@ -51,15 +55,15 @@ __device__ __forceinline__ struct bias_pair load_bias(const struct gemm16_epilog
 }
 
 /* The bias of columns 8 j + lane % 4 * 2 of a part, and of the one after. */
-template <typename T>
-__device__ __forceinline__ float2 bias_of(const struct bias_pair &pair, bool is_float, int j) {
+template <typename E>
+__device__ __forceinline__ float2 bias_of(const struct bias_pair &pair, bool is_float, int j, E) {
     int source = 4 * j + threadIdx.x % 4;
     unsigned low = __shfl_sync(~0u, pair.low, source);
     if (is_float) {
         return make_float2(__uint_as_float(low),
                            __uint_as_float(__shfl_sync(~0u, pair.high, source)));
     }
-    return unpack(low, typename T::E());
+    return unpack(low, E());
 }
 
 __device__ __forceinline__ float power_of_two(float x) {
@@ -132,55 +136,73 @@ __device__ __forceinline__ float2 *pair_at(unsigned char *store_tile, int j) {
     return (float2 *)(store_tile + row * 128 + (piece ^ row) * 16 + threadIdx.x % 2 * 8);
 }
 
+/* Four floats to the same address in block `rank` of the cluster; and from this one. */
+__device__ __forceinline__ void store_to_block(unsigned address, unsigned rank, const float *x) {
+    asm volatile("{\n.reg .b32 remote;\nmapa.shared::cluster.u32 remote, %0, %1;\n"
+                 "st.shared::cluster.v4.f32 [remote], {%2, %3, %4, %5};\n}" ::"r"(address),
+                 "r"(rank), "f"(x[0]), "f"(x[1]), "f"(x[2]), "f"(x[3])
+                 : "memory");
+}
+
+__device__ __forceinline__ float4 load_shared(unsigned address) {
+    float4 x;
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+                 : "=f"(x.x), "=f"(x.y), "=f"(x.z), "=f"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
 /* Row and column of part `part` of the tile's rows from `row` on. */
 template <typename T> __device__ __forceinline__ int2 part_origin(int row, int column, int part) {
-    constexpr int EACH = T::BN / T::STORE_COLUMNS;
-    return make_int2(row + part / EACH * 64 + (int)(threadIdx.x / 32 % 4 * 16),
-                     column + part % EACH * T::STORE_COLUMNS);
+    constexpr int ROW = T::BN / 2 / T::EACH;
+    return make_int2(row + part / ROW * 64 + (int)(threadIdx.x / 32 % 4 * 16),
+                     (T::GATE ? column / 2 : column) + part % ROW * T::STORE_COLUMNS);
 }
 
-/* Lane 0: starts loading a part of the residual into its slot. */
+/* x += the bias of a part's columns. */
 template <typename T>
-__device__ __forceinline__ void load_part(const struct hopper_maps &maps, unsigned store_tiles,
-                                          unsigned ready, int row, int column, int part) {
-    int2 at = part_origin<T>(row, column, part);
-    unsigned slot = part % T::SLOTS;
-    mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
-    tma_load_2d(store_tiles + slot * T::STORE_TILE, &maps.residual, at.y, at.x, ready + slot * 8);
-}
-
-/* While the first step of a tile is multiplied: asks for what its epilogue needs. */
-template <typename T>
-__device__ __forceinline__ void begin_epilogue(const struct hopper_maps &maps, unsigned store_tiles,
-                                               unsigned ready, int row, int column) {
-    if (T::LOADS_RESIDUAL && threadIdx.x % 32 == 0) {
-        tma_store_wait_read<0>();
+__device__ __forceinline__ void add_bias(float *x, const struct bias_pair &bias, bool is_float) {
 #pragma unroll
-        for (int part = 0; part < T::PARTS; part++) {
-            if (part < T::SLOTS) {
-                load_part<T>(maps, store_tiles, ready, row, column, part);
-            } else {
-                int2 at = part_origin<T>(row, column, part);
-                tma_prefetch_2d(&maps.residual, at.y, at.x);
-            }
-        }
+    for (int j = 0; T::HAS_BIAS && j < T::EACH / 4; j++) {
+        float2 both = bias_of(bias, is_float, j, typename T::E());
+        x[4 * j] += both.x, x[4 * j + 1] += both.y;
+        x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
     }
-    __syncwarp();
+}
+
+/* A part of a SiLU gate's results, 16 bits, from a lane's sums of 64 columns, gate and value in
+   turn. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane % 4) of eight:
+   so neighbours exchange, then the middle two of four lanes. */
+template <typename T>
+__device__ __forceinline__ void write_gated(const float *x, unsigned store_tile) {
+    constexpr float LOG2E = 1.4426950408889634f;
+    typedef typename T::E E;
+    int lane = threadIdx.x % 32, from = lane % 4 == 1 || lane % 4 == 2 ? lane ^ 3 : lane;
+    unsigned pairs[T::EACH / 4]; /* of columns 8 q and up of out: upper row, lower row */
+#pragma unroll
+    for (int i = 0; i < T::EACH / 4; i++) {
+        const float *left = x + i / 2 * 8 + i % 2 * 2, *right = left + 4;
+        float y[2] = {left[0] * logistic(-LOG2E * left[0]) * left[1],
+                      right[0] * logistic(-LOG2E * right[0]) * right[1]};
+        float other = __shfl_xor_sync(~0u, lane % 2 ? y[0] : y[1], 1);
+        unsigned pair = lane % 2 ? pack(other, y[1], E()) : pack(y[0], other, E());
+        pairs[i] = __shfl_sync(~0u, pair, from);
+    }
+#pragma unroll
+    for (int q = 0; q < T::EACH / 16; q++) {
+        const struct fragment four = {pairs[4 * q], pairs[4 * q + 1], pairs[4 * q + 2],
+                                      pairs[4 * q + 3]};
+        stmatrix_x4(matrix_at<T>(store_tile, q), four);
+    }
 }
 
 /* A part of 16-bit results, from a lane's sums x, into its store tile. */
 template <typename T>
-__device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &bias,
-                                              const struct gemm16_epilogue &f, bool adds_residual,
-                                              unsigned store_tile) {
+__device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epilogue &f,
+                                              bool adds_residual, unsigned store_tile) {
     typedef typename T::E E;
-    constexpr int COUNT = T::STORE_COLUMNS / 2;
-#pragma unroll
-    for (int j = 0; T::HAS_BIAS && j < COUNT / 4; j++) {
-        float2 both = bias_of<T>(bias, f.bias_is_float, j);
-        x[4 * j] += both.x, x[4 * j + 1] += both.y;
-        x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
-    }
+    constexpr int COUNT = T::EACH;
     if constexpr (T::FINISH == FINISH_ACTIVATION) {
         activate_quickly<COUNT>(x, f.activation);
     } else if constexpr (T::FINISH == FINISH_GELU_TANH) {
@@ -208,21 +230,50 @@ __device__ __forceinline__ void write_rounded(float *x, const struct bias_pair &
 
 /* The same of fp32 results, 32 columns. */
 template <typename T>
-__device__ __forceinline__ void write_floats(float *x, const struct bias_pair &bias,
-                                             const struct gemm16_epilogue &f,
-                                             unsigned char *store_tile) {
+__device__ __forceinline__ void write_floats(const float *x, unsigned char *store_tile) {
 #pragma unroll
     for (int j = 0; j < T::STORE_COLUMNS / 8; j++) {
         float2 *upper = pair_at(store_tile, j), *lower = upper + 1024 / sizeof(float2);
-        float2 both = bias_of<T>(bias, f.bias_is_float, j);
-        float2 first = make_float2(x[4 * j] + both.x, x[4 * j + 1] + both.y);
-        float2 second = make_float2(x[4 * j + 2] + both.x, x[4 * j + 3] + both.y);
+        float2 first = make_float2(x[4 * j], x[4 * j + 1]);
+        float2 second = make_float2(x[4 * j + 2], x[4 * j + 3]);
         if (T::LOADS_RESIDUAL) {
             first.x += upper->x, first.y += upper->y;
             second.x += lower->x, second.y += lower->y;
         }
         *upper = first;
         *lower = second;
+    }
+}
+
+/* A block's share of the sums ALONG_K: it stores parts rank, rank + SPLIT, ... of a tile, adds
+   those of the other blocks to them, and sends these theirs. `from`: where its ring was. */
+template <typename T> __device__ __forceinline__ void add_blocks(float *sums, unsigned from) {
+    constexpr int EACH = T::EACH, OTHERS = T::SPLIT - 1;
+    unsigned rank = rank_of_block<T>(),
+             at = from + (threadIdx.x / 32 - 4) * (EACH * 128) + threadIdx.x % 32 * 16;
+    cluster_sync(); /* all blocks have read their stages */
+#pragma unroll
+    for (int part = 0; part < T::PARTS; part++) {
+        unsigned owner = part % T::SPLIT, slot = part / T::SPLIT * OTHERS;
+        unsigned to = at + (slot + rank - (rank > owner)) * T::PARTIAL;
+#pragma unroll
+        for (int i = 0; owner != rank && i < EACH; i += 4) {
+            store_to_block(to + i * 128, owner, sums + part * EACH + i);
+        }
+    }
+    cluster_sync();
+#pragma unroll
+    for (int part = 0; part < T::PARTS; part++) {
+        unsigned slot = part / T::SPLIT * OTHERS;
+#pragma unroll
+        for (int other = 0; rank == part % T::SPLIT && other < OTHERS; other++) {
+#pragma unroll
+            for (int i = 0; i < EACH; i += 4) {
+                float4 x = load_shared(at + (slot + other) * T::PARTIAL + i * 128);
+                float *y = sums + part * EACH + i;
+                y[0] += x.x, y[1] += x.y, y[2] += x.z, y[3] += x.w;
+            }
+        }
     }
 }
 
@@ -234,8 +285,9 @@ template <typename T> struct hopper_epilogue {
     unsigned ready;  /* the warp's barriers, one a slot: a part of the residual has arrived */
     unsigned parity; /* of their phases, one bit each */
     /* Of the parts whose bias is loaded early: all, or the first where registers are few. */
+    static constexpr int ROW = T::BN / 2 / T::EACH; /* parts of a row of the tile */
     static constexpr int BIASES =
-        T::FINISH == FINISH_ACTIVATION || T::ATOMS * T::BN >= 384 ? 1 : T::BN / T::STORE_COLUMNS;
+        T::FINISH == FINISH_ACTIVATION || T::ATOMS * T::BN >= 384 ? 1 : ROW;
     struct bias_pair bias[BIASES];
 
     /* Whether there is a residual. */
@@ -246,26 +298,34 @@ template <typename T> struct hopper_epilogue {
     /* Lane 0: starts loading a part of the residual into its slot. */
     __device__ __forceinline__ void load_part(int row, int column, int part) {
         int2 at = part_origin<T>(row, column, part);
-        unsigned slot = part % T::SLOTS, to = shared_address(store_tiles) + slot * T::STORE_TILE;
+        unsigned slot = part / T::SPLIT % T::SLOTS;
         mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
-        tma_load_2d(to, &maps.residual, at.y, at.x, ready + slot * 8);
+        tma_load_2d(shared_address(store_tiles) + slot * T::STORE_TILE, &maps.residual, at.y, at.x,
+                    ready + slot * 8);
+    }
+
+    /* The bias of part `part` of a tile. */
+    __device__ __forceinline__ struct bias_pair bias_of_part(int column, int part) {
+        return T::HAS_BIAS ? load_bias<T>(f, column + part % ROW * 2 * T::EACH) : bias_pair{0, 0};
     }
 
     /* While the first step of a tile is multiplied: asks for what its epilogue needs. */
     __device__ __forceinline__ void begin(int row, int column) {
-        if constexpr (T::HAS_BIAS) {
 #pragma unroll
-            for (int i = 0; i < BIASES; i++) {
-                bias[i] = load_bias<T>(f, column + i * T::STORE_COLUMNS);
-            }
+        for (int i = 0; i < BIASES; i++) {
+            bias[i] = bias_of_part(column, i);
         }
         if constexpr (T::LOADS_RESIDUAL) {
             if (threadIdx.x % 32 == 0 && adds_residual()) {
                 tma_store_wait_read<0>();
 #pragma unroll
-                for (int part = 0; part < T::PARTS; part++) {
+                for (int i = 0; i < T::OWN; i++) {
+                    int part = i * T::SPLIT + (int)(T::SPLIT > 1 ? rank_of_block<T>() : 0);
                     int2 at = part_origin<T>(row, column, part);
-                    if (part < T::SLOTS) {
+                    if (part >= T::PARTS) {
+                        break;
+                    }
+                    if (i < T::SLOTS) {
                         load_part(row, column, part);
                     } else {
                         tma_prefetch_2d(&maps.residual, at.y, at.x);
@@ -280,29 +340,32 @@ template <typename T> struct hopper_epilogue {
      * on. */
     __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
                                                int out_row, int column, int part) {
-        unsigned slot = part % T::SLOTS;
+        unsigned own = part / T::SPLIT, slot = own % T::SLOTS;
         unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
         if (adds_residual()) {
             mbarrier_wait(ready + slot * 8, parity >> slot & 1);
             parity ^= 1u << slot;
-        } else if (part == 0) { /* lane 0: the TMA has read this store tile */
+        } else if (own == 0) { /* lane 0: the TMA has read this store tile */
             tma_store_wait_read<0>();
         } else {
             tma_store_wait_read<T::SLOTS - 1>();
         }
         __syncwarp();
+        add_bias<T>(x, part_bias, f.bias_is_float);
         if constexpr (T::FLOATS) {
-            write_floats<T>(x, part_bias, f, store_tile);
+            write_floats<T>(x, store_tile);
+        } else if constexpr (T::GATE) {
+            write_gated<T>(x, shared_address(store_tile));
         } else {
-            write_rounded<T>(x, part_bias, f, adds_residual(), shared_address(store_tile));
+            write_rounded<T>(x, f, adds_residual(), shared_address(store_tile));
         }
         fence_proxy_async();
         __syncwarp();
         if (threadIdx.x % 32 == 0) {
             int2 at = part_origin<T>(out_row, column, part);
             tma_store_2d(&maps.out, at.y, at.x, shared_address(store_tile));
-            int next = part - 1 + T::SLOTS;
-            if (adds_residual() && part > 0 && next < T::PARTS) {
+            int next = part + (T::SLOTS - 1) * T::SPLIT;
+            if (adds_residual() && own > 0 && next < T::PARTS) {
                 tma_store_wait_read<1>(); /* the part before has left */
                 load_part(row, column, next);
             }
@@ -310,16 +373,9 @@ template <typename T> struct hopper_epilogue {
         __syncwarp();
     }
 
-    /* The bias of part `part` of a tile. */
-    __device__ __forceinline__ struct bias_pair bias_of_part(int column, int part) {
-        constexpr int EACH = T::BN / T::STORE_COLUMNS;
-        return T::HAS_BIAS ? load_bias<T>(f, column + part % EACH * T::STORE_COLUMNS)
-                           : bias_pair{0, 0};
-    }
-
-    /* A tile, or a warpgroup's half of it: sums, a lane's of one part after the other. */
+    /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column) {
-        constexpr int EACH = T::STORE_COLUMNS / 2, COUNT = T::PARTS * EACH;
+        constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
         if constexpr (T::FINISH == FINISH_ACTIVATION) {
             struct bias_pair now = bias[0];
 #pragma unroll 1
@@ -343,7 +399,9 @@ template <typename T> struct hopper_epilogue {
         } else {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
-                store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part);
+                if (T::SPLIT == 1 || rank_of_block<T>() == part % T::SPLIT) {
+                    store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part);
+                }
             }
         }
     }

@@ -15,7 +15,8 @@ extern "C" {
 /**
  * The epilogues that kernels are compiled for: results as they are; with a bias; with any
  * activation, and bias and residual or not; with a residual, and a bias or not. Then fp32 results,
- * with a bias or not, and those with an fp32 residual. Then both GELUs, with a bias or not.
+ * with a bias or not, and those with an fp32 residual. Then both GELUs, and a SiLU gate, with a
+ * bias or not.
  */
 enum finish {
     FINISH_PLAIN,
@@ -26,6 +27,7 @@ enum finish {
     FINISH_FLOAT_RESIDUAL,
     FINISH_GELU_TANH,
     FINISH_GELU,
+    FINISH_GATE,
     FINISH_ANY /**< everything else, and rows of out that are no whole 16-byte pieces */
 };
 

@@ -11,8 +11,10 @@
  * In the ping-pong schedule each consumer warpgroup has tiles of its own: while one runs its
  * epilogue the other one multiplies. In the cooperative schedule both share a tile twice as large.
  *
- * Two blocks may be a pair, a cluster whose tiles lie side by side: one factor's part of a step is
- * the same for both, so each fetches half of it, and the TMA writes it to both (multicast).
+ * Two blocks may be a cluster whose tiles lie one below the other: the weights of a step are the
+ * same for both, so each fetches half of them, and the TMA writes it to both (multicast). Or the
+ * blocks of a cluster have the same tile, and each a part of K (split-K): at the end each adds its
+ * share of the tile over all of them, by distributed shared memory.
  *
  * A factor that is transposed, (K, M) or (K, N), comes in boxes of 64 rows of K and 64 columns, and
  * wgmma reads it "M-major" or "N-major".
@@ -49,19 +51,20 @@ constexpr int GROUP = 128;                          /* threads of a warpgroup */
 constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers */
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
-/* The two blocks of a cluster: their tiles lie one below the other and share weights, or side by
-   side and share rows of `in`. */
-enum pair { ALONE, ALONG_M, ALONG_N };
+/* The blocks of a cluster: two whose tiles lie one below the other and share weights; or some that
+   have the same tile, and each a part of K. */
+enum pair { ALONE, ALONG_M, ALONG_K };
 
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
-   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed.
+   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; SPLIT:
+   blocks of a cluster ALONG_K.
 
    Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
    of them, 128 bytes of each row, is a store tile (64 bytes where BN is no multiple of 64). PARTS:
    of a warp; SLOTS: store tiles that a warp has. */
 template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
-          bool WEIGHT_TRANSPOSED_ = false>
+          bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
 struct hopper_tile {
     typedef E_ E;
     static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
@@ -69,18 +72,26 @@ struct hopper_tile {
     static constexpr bool PINGPONG = PINGPONG_;
     static constexpr enum pair PAIR = PAIR_;
     static constexpr enum finish FINISH = FINISH_;
-    static constexpr int BLOCKS = PAIR == ALONE ? 1 : 2; /* of a cluster */
+    static constexpr int SPLIT = SPLIT_, SHARERS = PAIR == ALONG_M ? 2 : 1; /* of a stage */
+    static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
+    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
     static constexpr bool LOADS_RESIDUAL = FINISH == FINISH_RESIDUAL ||
                                            FINISH == FINISH_FLOAT_RESIDUAL ||
                                            FINISH == FINISH_ACTIVATION; /* if there is one */
-    static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY;
+    static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
+                                     !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
-    static constexpr int STORE_COLUMNS = !FLOATS && BN % 64 == 0 ? 64 : 32;
+    /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
+    static constexpr bool GATE = FINISH == FINISH_GATE;
+    static constexpr int STORE_COLUMNS = !FLOATS && !GATE && BN % 64 == 0 ? 64 : 32;
+    static constexpr int EACH = GATE ? STORE_COLUMNS : STORE_COLUMNS / 2;
     static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * (FLOATS ? 4 : 2);
-    static constexpr int PARTS = ATOMS * BN / STORE_COLUMNS;
+    static constexpr int PARTS = ATOMS * BN / 2 / EACH;
+    static_assert(BN / 2 % EACH == 0, "whole parts");
+    static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
     static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : 2;
-    static constexpr int SLOTS = PARTS < MOST_SLOTS ? PARTS : MOST_SLOTS;
+    static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
@@ -88,6 +99,9 @@ struct hopper_tile {
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
+    /* Bytes of the sums of a part that a block receives from another one. */
+    static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
+    static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
 };
 
 /* What a launch works on. */
@@ -134,12 +148,21 @@ template <typename T> __device__ __forceinline__ void advance(struct ring &r, un
     r.stage = at % T::STAGES;
 }
 
+template <typename T> __device__ __forceinline__ unsigned rank_of_block() {
+    return T::PAIR == ALONE ? 0 : cluster_rank();
+}
+
 /* A tile's range of K. */
 struct steps {
     unsigned first, count;
 };
 
+template <typename T>
 __device__ __forceinline__ struct steps steps_of(const struct hopper_sizes &s, unsigned tile) {
+    if constexpr (T::PAIR == ALONG_K) {
+        unsigned rank = rank_of_block<T>(), first = s.steps * rank / T::SPLIT;
+        return {first, s.steps * (rank + 1) / T::SPLIT - first};
+    }
     if (s.splits == 1) {
         return {0, s.steps};
     }
@@ -151,10 +174,6 @@ __device__ __forceinline__ unsigned tiles_of(const struct hopper_sizes &s) {
     return s.tiles_m * s.tiles_n * s.splits;
 }
 
-template <typename T> __device__ __forceinline__ unsigned rank_of_block() {
-    return T::PAIR == ALONE ? 0 : cluster_rank();
-}
-
 /* The tile scheduler: origin (row, column) of this block's tile. Clusters go down `band` tiles,
    then to the right. */
 template <typename T>
@@ -163,8 +182,7 @@ __device__ __forceinline__ int2 tile_origin(const struct hopper_sizes &s, unsign
     unsigned band = tile / (s.band * s.tiles_n), inside = tile % (s.band * s.tiles_n);
     unsigned height = min(s.band, s.tiles_m - band * s.band), rank = rank_of_block<T>();
     unsigned m = band * s.band + inside % height, n = inside / height;
-    return make_int2((int)((T::PAIR == ALONG_M ? m * 2 + rank : m) * T::BM),
-                     (int)((T::PAIR == ALONG_N ? n * 2 + rank : n) * T::BN));
+    return make_int2((int)((T::PAIR == ALONG_M ? m * 2 + rank : m) * T::BM), (int)(n * T::BN));
 }
 
 /* Starts the copies of a factor's part of a step: SIZE rows (TRANSPOSED: columns) from `first` on,
@@ -201,14 +219,13 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
         int2 at = tile_origin<T>(s, tile);
-        const struct steps steps = steps_of(s, tile);
+        const struct steps steps = steps_of<T>(s, tile);
         for (unsigned step = 0; step < steps.count; step++) {
             unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
             int k = (int)((steps.first + step) * BK);
             mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
             mbarrier_arrive_expect_tx(barrier, T::STAGE);
-            copy_factor<T::IN_TRANSPOSED, T::BM, T::PAIR == ALONG_N>(to, &maps.in, at.x, k, rank,
-                                                                     barrier);
+            copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
             copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
                                                                          at.y, k, rank, barrier);
             advance<T>(r);
@@ -218,8 +235,8 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
 
 /* A consumer warpgroup releases a stage to the producers of both blocks: one arrival each. */
 template <typename T> __device__ __forceinline__ void release(unsigned barrier) {
-    if (threadIdx.x % 32 == 0 && threadIdx.x % GROUP / 32 < T::BLOCKS) {
-        if constexpr (T::PAIR == ALONE) {
+    if (threadIdx.x % 32 == 0 && threadIdx.x % GROUP / 32 < T::SHARERS) {
+        if constexpr (T::SHARERS == 1) {
             mbarrier_arrive(barrier);
         } else {
             mbarrier_arrive_cluster(barrier, threadIdx.x % GROUP / 32);
@@ -284,7 +301,7 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
     unsigned first_row = T::PINGPONG ? 0 : group * T::GROUP_ROWS, first = blockIdx.x / T::BLOCKS;
     struct ring r = {0, 0};
-    advance<T>(r, own * steps_of(s, first).count);
+    advance<T>(r, own * steps_of<T>(s, first).count);
     for (unsigned tile = first + own * clusters; tile < tiles; tile += stride * clusters) {
         float sums[T::ATOMS * T::BN / 2];
         int2 at = tile_origin<T>(s, tile);
@@ -293,16 +310,16 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
             mbarrier_wait(shared.order + group * 8, parity);
             parity ^= 1;
         }
-        multiply_tile<T>(sums, r, steps_of(s, tile).count, shared, first_row * BK * 2,
+        multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, first_row * BK * 2,
                          shared.order + (group ^ 1) * 8, [&]() { early(at.x, at.y); });
         if (T::PINGPONG) { /* the other warpgroup's tile */
-            advance<T>(r, steps_of(s, tile + clusters).count);
+            advance<T>(r, steps_of<T>(s, tile + clusters).count);
         }
         epilogue(sums, at.x, at.y, tile);
     }
 }
 
-/* A block's work, in all threads. */
+/* A block's work, in all threads. ALONG_K the epilogue has two barriers of the cluster. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
                                           const struct hopper_sizes &s, EARLY early,
@@ -316,7 +333,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         for (int i = 0; i < T::STAGES; i++) {
             mbarrier_init(shared.full + i * 8, 1);
             /* the consumer warpgroups that read it, of both blocks */
-            mbarrier_init(shared.empty + i * 8, T::BLOCKS * (T::PINGPONG ? 1 : 2));
+            mbarrier_init(shared.empty + i * 8, T::SHARERS * (T::PINGPONG ? 1 : 2));
         }
         mbarrier_init(shared.order, 4);
         mbarrier_init(shared.order + 8, 4);
@@ -332,11 +349,15 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         if (threadIdx.x == 0) {
             produce<T>(maps, s, shared);
         }
+        if constexpr (T::PAIR == ALONG_K) { /* those of the epilogue */
+            cluster_sync();
+            cluster_sync();
+        }
     } else {
         warpgroup_reg_alloc<232>();
         consume<T>(s, shared, early, epilogue);
     }
-    if constexpr (T::PAIR != ALONE) {
+    if constexpr (T::PAIR == ALONG_M) {
         cluster_sync(); /* no block exits while the other one writes to its shared memory */
     }
 }
@@ -360,10 +381,10 @@ size_t divide_up(size_t a, size_t b) {
 template <typename T>
 enum status describe_factors(struct hopper_maps *maps, const struct gemm16_problem *p,
                              struct error *error) {
-    constexpr unsigned IN = T::PAIR == ALONG_N ? 2 : 1, WEIGHT = T::PAIR == ALONG_M ? 2 : 1;
-    enum status status =
-        T::IN_TRANSPOSED ? describe(&maps->in, p->dtype, p->in, p->K, p->M, BK / IN, BK, error)
-                         : describe(&maps->in, p->dtype, p->in, p->M, p->K, T::BM / IN, BK, error);
+    constexpr unsigned WEIGHT = T::PAIR == ALONG_M ? 2 : 1;
+    enum status status = T::IN_TRANSPOSED
+                             ? describe(&maps->in, p->dtype, p->in, p->K, p->M, BK, BK, error)
+                             : describe(&maps->in, p->dtype, p->in, p->M, p->K, T::BM, BK, error);
     if (status != STATUS_OK) {
         return status;
     }
@@ -379,7 +400,7 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     struct hopper_sizes s;
     s.steps = (unsigned)divide_up(p->K, BK);
     s.tiles_m = (unsigned)divide_up(p->M, T::BM * (T::PAIR == ALONG_M ? 2 : 1));
-    s.tiles_n = (unsigned)divide_up(p->N, T::BN * (T::PAIR == ALONG_N ? 2 : 1));
+    s.tiles_n = (unsigned)divide_up(p->N, T::BN);
     s.split_steps = (unsigned)divide_up(s.steps, splits);
     s.splits = (unsigned)divide_up(s.steps, s.split_steps);
     s.band = band;
@@ -387,11 +408,11 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     return s;
 }
 
-/* Blocks of a persistent launch: all that run at once, or fewer. */
+/* Blocks of a persistent launch: all that run at once, or fewer; ALONG_K a cluster has one tile. */
 template <typename T>
 unsigned persistent_blocks(const struct hopper_sizes &s, int multiprocessors) {
     size_t tiles = (size_t)s.tiles_m * s.tiles_n * s.splits;
-    size_t clusters = (size_t)multiprocessors / T::BLOCKS;
+    size_t clusters = T::PAIR == ALONG_K ? tiles : (size_t)multiprocessors / T::BLOCKS;
     clusters = clusters < 1 ? 1 : clusters;
     return (unsigned)(T::BLOCKS * (tiles < clusters ? tiles : clusters));
 }

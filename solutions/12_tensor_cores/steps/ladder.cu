@@ -43,6 +43,11 @@ enum status gemm16_check(const struct gemm16_problem *p, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "gemm16: f = %d is none of enum nn_activation", (int)p->f);
     }
+    if (p->gate && (p->N % 2 != 0 || p->activate || p->residual != NULL)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "gemm16: a gate needs an even N, not %zu, and neither f nor residual",
+                         p->N);
+    }
     return check_sizes(p, error);
 }
 
@@ -90,6 +95,7 @@ struct gemm16_epilogue gemm16_epilogue_of(const struct gemm16_problem *p) {
     f.out_is_float = p->out_dtype == NN_F32;
     f.bias_is_float = p->bias_is_float;
     f.residual_is_float = p->residual_is_float;
+    f.gate = p->gate;
     uintptr_t addresses = (uintptr_t)p->bias | (uintptr_t)p->residual | (uintptr_t)p->out;
     f.vector = addresses % 16 == 0 && p->N % 8 == 0;
     return f;

@@ -36,20 +36,28 @@ struct way {
     int multiprocessors; /* BY_MMA: of the GPU that it plans for */
     int tile;            /* BY_WGMMA: index of the kernel */
     size_t splits;       /* split-K, where a factor is transposed */
+    size_t shared_bytes; /* BY_MMA: of the GPU that it plans for; 0: of this one */
 };
 
-static const struct way chosen = {"chosen", CHOSEN, 0, 0, 0};
+static const struct way chosen = {.name = "chosen", .path = CHOSEN};
 /* On a GPU with one multiprocessor the plan is the largest tiles without split-K; with very many
    multiprocessors, the smallest tiles and many splits. */
-static const struct way large_tiles = {"large tiles", BY_MMA, 1, 0, 0};
-static const struct way small_tiles = {"small tiles", BY_MMA, 4096, 0, 0};
+static const struct way large_tiles = {.name = "large tiles", .path = BY_MMA, .multiprocessors = 1};
+static const struct way small_tiles = {
+    .name = "small tiles", .path = BY_MMA, .multiprocessors = 4096};
+/* GPUs with less shared memory have other large tiles: an A100, and one of Ada. */
+static const struct way others_tiles[] = {
+    {.name = "A100's tiles", .path = BY_MMA, .multiprocessors = 1, .shared_bytes = 163 << 10},
+    {.name = "Ada's tiles", .path = BY_MMA, .multiprocessors = 1, .shared_bytes = 99 << 10}};
 /* In between: large tiles with split-K, where a factor is transposed. */
-static const struct way large_with_split_k = {"large tiles, split-K", BY_MMA, 4, 0, 0};
+static const struct way large_with_split_k = {
+    .name = "large tiles, split-K", .path = BY_MMA, .multiprocessors = 4};
 static const struct way hopper[] = {
-    {"hopper 0", BY_WGMMA, 0, 0, 1}, {"hopper 0, split-K", BY_WGMMA, 0, 0, 3},
-    {"hopper 1", BY_WGMMA, 0, 1, 1}, {"hopper 1, split-K", BY_WGMMA, 0, 1, 3},
-    {"hopper 2", BY_WGMMA, 0, 2, 1}, {"hopper 3", BY_WGMMA, 0, 3, 1},
-    {"hopper 4", BY_WGMMA, 0, 4, 1}, {"hopper's choice", BY_WGMMA, 0, -1, 0}};
+    {"hopper 0", BY_WGMMA, 0, 0, 1, 0},          {"hopper 1", BY_WGMMA, 0, 1, 1, 0},
+    {"hopper 1, split-K", BY_WGMMA, 0, 1, 3, 0}, {"hopper 2", BY_WGMMA, 0, 2, 1, 0},
+    {"hopper 2, split-K", BY_WGMMA, 0, 2, 3, 0}, {"hopper 3", BY_WGMMA, 0, 3, 1, 0},
+    {"hopper 4", BY_WGMMA, 0, 4, 1, 0},          {"hopper 5", BY_WGMMA, 0, 5, 1, 0},
+    {"hopper's choice", BY_WGMMA, 0, -1, 0, 0}};
 
 /* Whether there is such a kernel for Hopper, here and for this problem. */
 static bool hopper_can(const struct gemm16_data *data, const struct way *way,
@@ -64,7 +72,9 @@ static enum status run(const struct gemm16_data *data, const struct way *way, st
     struct device_properties found;
     TRY(device_properties(&found, error));
     const struct gemm16_gpu own = {found.code / 10, found.multiprocessors, found.shared_bytes};
-    const struct gemm16_gpu other = {found.code / 10, way->multiprocessors, found.shared_bytes};
+    const struct gemm16_gpu other = {found.code / 10, way->multiprocessors,
+                                     way->shared_bytes > 0 ? way->shared_bytes
+                                                           : found.shared_bytes};
     bool empty = data->c.M * data->c.N == 0;
     if (!empty && way->path == BY_MMA) {
         return gemm16_tile(&data->problem, &other, data->workspace, NULL, error);
@@ -116,6 +126,10 @@ static void check_case(const struct gemm16_case *c) {
         check_way(&data, &chosen);
         check_way(&data, &large_tiles);
         check_way(&data, &small_tiles);
+    }
+    bool has_others = c->skew == 0 && !c->in_is_transposed && !c->weight_is_transposed && c->M > 16;
+    for (size_t i = 0; status == STATUS_OK && has_others && i < COUNT(others_tiles); i++) {
+        check_way(&data, &others_tiles[i]);
     }
     if (status == STATUS_OK && (c->in_is_transposed || c->weight_is_transposed)) {
         check_way(&data, &large_with_split_k);
@@ -194,6 +208,25 @@ C_TEST(gemm16, has_each_activation) {
         c.bias = i / 4 % 2 == 1;
         c.residual = !c.bias;
         c.f = (enum nn_activation)(i / 8);
+        check_case(&c);
+    }
+}
+
+/* A SiLU gate by every kernel: few rows and many, whole pieces of out and not, transposed factors.
+ */
+C_TEST(gemm16, has_gates) {
+    NEED_GPU();
+    static const struct shape gated[] = {{1, 2, 3},    {3, 72, 64},    {16, 80, 264},
+                                         {31, 130, 8}, {70, 208, 64},  {130, 72, 72},
+                                         {129, 6, 0},  {20, 144, 1032}};
+    for (size_t i = 0; i < 4 * COUNT(gated); i++) {
+        struct gemm16_case c = {.gate = true, .bias = i % 2 == 0};
+        c.M = gated[i / 4].M, c.N = gated[i / 4].N, c.K = gated[i / 4].K;
+        c.dtype = i / 4 % 2 == 0 ? NN_BF16 : NN_F16;
+        c.out_dtype = i % 4 == 3 ? NN_F32 : c.dtype;
+        c.bias_is_float = i % 4 == 2;
+        c.weight_is_transposed = i % 8 == 5;
+        c.skew = i % 8 == 1 ? 1 : 0;
         check_case(&c);
     }
 }
@@ -332,12 +365,17 @@ C_TEST(gemm16, refuses_what_it_does_not_take) {
     struct gemm16_data data;
     ASSERT_OK(gemm16_data_create(&data, &c, 0, NULL));
     EXPECT_OK(gemm16_data_reset(&data, NULL));
-    enum { CASES = 7 };
-    static const char *const texts[CASES] = {
-        "dtype is fp16 or bf16, not 0",        "out_dtype is that of in, or fp32, not 2",
-        "f = 5 is none of enum nn_activation", "an fp32 residual needs an fp32 result",
-        "M = 268435457 is above 268435456",    "N = 268435457 is above 268435456",
-        "K = 268435457 is above 268435456"};
+    enum { CASES = 10 };
+    static const char *const texts[CASES] = {"dtype is fp16 or bf16, not 0",
+                                             "out_dtype is that of in, or fp32, not 2",
+                                             "f = 5 is none of enum nn_activation",
+                                             "an fp32 residual needs an fp32 result",
+                                             "M = 268435457 is above 268435456",
+                                             "N = 268435457 is above 268435456",
+                                             "K = 268435457 is above 268435456",
+                                             "a gate needs an even N, not 7",
+                                             "neither f nor residual",
+                                             "neither f nor residual"};
     struct gemm16_problem bad[CASES];
     for (int i = 0; i < CASES; i++) {
         bad[i] = data.problem;
@@ -348,6 +386,10 @@ C_TEST(gemm16, refuses_what_it_does_not_take) {
     bad[2].f = (enum nn_activation)5;
     bad[3].residual_is_float = true;
     bad[4].M = bad[5].N = bad[6].K = GEMM16_MAX_SIZE + 1;
+    bad[7].gate = bad[8].gate = bad[9].gate = true;
+    bad[7].N = 7;
+    bad[8].activate = true;
+    bad[9].residual = bad[9].in;
     for (int i = 0; i < CASES; i++) {
         check_refused(&data, &bad[i], texts[i]);
     }

@@ -64,6 +64,7 @@ C_TEST(hopper, each_tile_and_epilogue) {
         {.M = 140, .N = 264, .K = 72, .residual = true, .residual_is_float = true},
         {.M = 140, .N = 67, .K = 72, .residual = true, .activate = true, .f = NN_GELU},
         {.M = 264, .N = 136, .K = 72, .residual = true, .activate = true, .f = NN_TANH},
+        {.M = 200, .N = 272, .K = 136, .bias = true, .gate = true},
         {.M = 72, .N = 136, .K = 520, .bias = true, .residual = true},
     };
     struct gemm16_problem plain = {0};
@@ -81,26 +82,34 @@ C_TEST(hopper, each_tile_and_epilogue) {
     }
 }
 
-/* dX, dW and the fourth combination; 16-bit results, and fp32 added to what is there. */
+/* din, dweight and the fourth combination: as a backward pass has them, the kernels of
+   gemm16_hopper_tiles(); with a bias and an activation, the one for everything else. K is long
+   enough for those whose clusters split it. */
 C_TEST(hopper, each_tile_of_transposed_factors) {
-    struct gemm16_problem transposed = {.in_is_transposed = true};
-    int count = 0;
-    (void)gemm16_hopper_tiles(&transposed, &count);
     if (!is_hopper()) {
         TEST_SKIP("needs a Hopper GPU");
     }
-    for (int n = 0; n < 3 * count; n++) {
-        bool add = n % 4 != 1;
-        const struct gemm16_case c = {.M = 136,
-                                      .N = 200,
-                                      .K = 328,
-                                      .dtype = n % 2 == 0 ? NN_BF16 : NN_F16,
-                                      .out_dtype = add ? NN_F32 : NN_F16,
-                                      .residual = add,
-                                      .residual_is_float = add,
-                                      .in_place = add,
-                                      .in_is_transposed = n % 3 != 1,
-                                      .weight_is_transposed = n % 3 > 0};
-        check(&c, n / 3, n % 2 == 0 ? 1 : 3);
+    for (int form = 1; form < 4; form++) {
+        struct gemm16_problem p = {.in_is_transposed = form & 1, .weight_is_transposed = form & 2};
+        int count = 0;
+        const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&p, &count);
+        for (int n = 0; n < 2 * count + 1; n++) {
+            bool any = n == 2 * count, is_float = form == 3 && !any, residual = n % 2 == 0;
+            enum nn_dtype dtype = (n / 2 + form) % 2 == 0 ? NN_BF16 : NN_F16;
+            const struct gemm16_case c = {.M = 200,
+                                          .N = 264,
+                                          .K = 72 + (any ? 0 : 256 * (size_t)tiles[n / 2].split),
+                                          .dtype = dtype,
+                                          .out_dtype = is_float ? NN_F32 : dtype,
+                                          .bias = any,
+                                          .activate = any,
+                                          .f = NN_SILU,
+                                          .residual = residual,
+                                          .residual_is_float = is_float && residual,
+                                          .in_place = residual,
+                                          .in_is_transposed = p.in_is_transposed,
+                                          .weight_is_transposed = p.weight_is_transposed};
+            check(&c, n / 2, 1);
+        }
     }
 }

@@ -66,6 +66,7 @@ static const struct gemm16_case step_cases[] = {
     {.M = 129, .N = 24, .K = 136, .bias = true, .bias_is_float = true},
     {.M = 17, .N = 35, .K = 128, .bias = true, .residual = true, .activate = true, .f = NN_SILU},
     {.M = 33, .N = 19, .K = 21, .skew = 1},
+    {.M = 37, .N = 72, .K = 136, .bias = true, .gate = true},
     {.M = 64, .N = 40, .K = 48, .in_is_transposed = true, .weight_is_transposed = true},
     {.M = 5, .N = 7, .K = 0, .bias = true},
     {.M = 0, .N = 7, .K = 8},
@@ -123,22 +124,24 @@ C_TEST(steps, say_what_GPU_they_need) {
 }
 
 /* Edges, one row, all parts of the epilogue; clusters of 1, 2, 4 and 8 blocks, some of which have
-   no part of K. */
+   no part of K. Forms 4 and 5 have an epilogue of at most a bias, of which there are kernels of
+   their own; form 6 has a gate. */
 static void check_few_rows(struct way way, size_t rows, bool clusters) {
-    for (int form = 0; form < 4; form++) {
+    for (int form = 0; form < 7; form++) {
         const struct gemm16_case c = {.M = form == 1 ? 1 : rows - 3,
                                       .N = form == 3 ? 35 : 136,
                                       .K = form == 2 ? 200 : 1032,
                                       .dtype = form > 1 ? NN_BF16 : NN_F16,
-                                      .out_dtype = form == 3   ? NN_F32
-                                                   : form == 2 ? NN_BF16
-                                                               : NN_F16,
-                                      .bias = true,
+                                      .out_dtype = form == 3  ? NN_F32
+                                                   : form > 1 ? NN_BF16
+                                                              : NN_F16,
+                                      .bias = form != 5,
                                       .bias_is_float = form == 0,
-                                      .activate = form > 1,
+                                      .activate = form == 2 || form == 3,
+                                      .gate = form == 6,
                                       .f = NN_GELU,
                                       .residual = form == 1};
-        way.blocks = clusters ? 1U << form : 0;
+        way.blocks = clusters ? 1U << form % 4 : 0;
         check(&c, &way);
     }
 }
