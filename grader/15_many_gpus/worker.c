@@ -37,8 +37,8 @@ static enum status open_rig(void *arguments, struct error *error) {
     for (int r = 0; r < c->ranks; r++) {
         static const char *const names[] = {"data of rank 0", "data of rank 1", "data of rank 2",
                                             "data of rank 3"};
-        simt_name_tensor(rig->seats[r].data.at[r], r < 4 ? names[r] : "data");
-        simt_name_tensor(rig->seats[r].workspace.at[r], "workspace");
+        simt_name_tensor(rig->states[r].data.at[r], r < 4 ? names[r] : "data");
+        simt_name_tensor(rig->states[r].workspace.at[r], "workspace");
     }
     c->rig = rig;
     return STATUS_OK;

@@ -10,18 +10,17 @@
 _PACK = """
 set -euo pipefail
 root=$(mktemp -d)
-trap 'chmod -R u+w "$root"; rm -rf "$root"' EXIT
+trap 'rm -rf "$root"' EXIT
 mkdir "$root/$5"
 while IFS='\t' read -r place file; do
     mkdir -p "$root/$5/$(dirname "$place")"
-    cp -L "$file" "$root/$5/$place"
+    ln -s "$PWD/$file" "$root/$5/$place"
     echo "$5/$place"
 done <"$1" >"$root/order"
 cp "$2" "$root/$5/manifest.tsv"
 printf '%s\n' "$5/commit" "$5/manifest.tsv" >>"$root/order"
 sed -n 's/^STABLE_COMMIT //p' "$3" >"$root/$5/commit"
-chmod -R u+w,a+rX "$root/$5"
-tar --create --mtime=@0 --owner=0 --group=0 --numeric-owner --directory="$root" \
+tar --create --dereference --mode=u+w,a+rX --mtime=@0 --owner=0 --group=0 --numeric-owner --directory="$root" \
     --verbatim-files-from --files-from="$root/order" | xz --lzma2=preset=1,dict=256MiB >"$4"
 """
 
@@ -42,7 +41,16 @@ def _programs(target):
     executable = target[DefaultInfo].files_to_run.executable
     return [executable] if executable else target[DefaultInfo].files.to_list()
 
-def _bundle_impl(ctx):
+# What bundle() says of both rules.
+_PROGRAMS = {
+    "programs": attr.label_keyed_string_dict(
+        doc = "Each program, test or group of them, with the lab that it belongs to.",
+    ),
+    "subject": attr.string(doc = "Whose code it is: labs or solutions."),
+}
+
+def _collect(ctx):
+    """The manifest's lines, each place's file, and the lab that it belongs to."""
     manifest = ["subject\t%s\t-" % ctx.attr.subject]
     files = {}
     lab_of = {}
@@ -54,6 +62,10 @@ def _bundle_impl(ctx):
         for file in target[DefaultInfo].default_runfiles.files.to_list():
             files[_place(file)] = file
             lab_of.setdefault(_place(file), lab)
+    return "".join([line + "\n" for line in manifest]), files, lab_of
+
+def _bundle_impl(ctx):
+    manifest, files, lab_of = _collect(ctx)
     for target, place in ctx.attr.files.items():
         files[place] = target[DefaultInfo].files.to_list()[0]
     layout = ctx.actions.declare_file(ctx.label.name + ".layout")
@@ -61,7 +73,7 @@ def _bundle_impl(ctx):
     archive = ctx.actions.declare_file(ctx.attr.folder + ".tar.xz")
     places = sorted([(lab_of.get(place, ""), place) for place in files])
     ctx.actions.write(layout, "".join(["%s\t%s\n" % (place, files[place].path) for _, place in places]))
-    ctx.actions.write(listing, "".join([line + "\n" for line in manifest]))
+    ctx.actions.write(listing, manifest)
     ctx.actions.run_shell(
         command = _PACK,
         arguments = [layout.path, listing.path, ctx.info_file.path, archive.path, ctx.attr.folder],
@@ -74,17 +86,26 @@ def _bundle_impl(ctx):
 
 _bundle = rule(
     implementation = _bundle_impl,
-    attrs = {
-        "programs": attr.label_keyed_string_dict(
-            doc = "Each program, test or group of them, with the lab that it belongs to.",
-        ),
-        "files": attr.label_keyed_string_dict(
+    attrs = dict(
+        _PROGRAMS,
+        files = attr.label_keyed_string_dict(
             allow_files = True,
             doc = "Files for the top of the archive, with their names there.",
         ),
-        "subject": attr.string(doc = "Whose code it is: labs or solutions."),
-        "folder": attr.string(doc = "The one folder in the archive, and the archive's name."),
-    },
+        folder = attr.string(doc = "The one folder in the archive, and the archive's name."),
+    ),
+)
+
+def _bundled_impl(ctx):
+    manifest, files, _ = _collect(ctx)
+    listing = ctx.actions.declare_file(ctx.label.name + ".manifest")
+    ctx.actions.write(listing, manifest)
+    return [DefaultInfo(files = depset([listing]), runfiles = ctx.runfiles(files = [listing] + files.values()))]
+
+_bundled = rule(
+    doc = "The manifest, and all that the archive would hold as runfiles.",
+    implementation = _bundled_impl,
+    attrs = _PROGRAMS,
 )
 
 def _lab_programs(subject, labs):
@@ -95,30 +116,35 @@ def _lab_programs(subject, labs):
         programs["//%s/%s:programs" % (subject, lab)] = lab
     return programs
 
-def bundle(name, programs = {}, files = {}):
-    """The archive of every lab that the same BUILD file grades above.
+def _by_subject(programs, labs):
+    return select({
+        "//grader:solutions": dict(programs, **_lab_programs("solutions", labs)),
+        "//conditions:default": dict(programs, **_lab_programs("labs", labs)),
+    })
+
+def bundle(name, folder, programs = {}, files = {}, labs = None, tags = []):
+    """The archive of every lab that the same BUILD file grades above, and NAME_programs for tests.
 
     Args:
-      name: of the target; the archive is called warpbook-bundle.tar.xz.
+      name: of the target.
+      folder: what the archive unpacks to; it is called FOLDER.tar.xz.
       programs: more of them, with the group they are listed under.
       files: for the top of the archive, with their names there.
+      labs: those of the archive, if not all.
+      tags: of the archive.
     """
-    labs = sorted([
+    graded = sorted([
         rule[:-len("_parity")]
         for rule in native.existing_rules()
         if rule.endswith("_parity")
     ])
-    _bundle(
-        name = name,
+    arguments = dict(
         testonly = True,
-        files = files,
-        folder = "warpbook-bundle",
-        programs = select({
-            "//grader:solutions": dict(programs, **_lab_programs("solutions", labs)),
-            "//conditions:default": dict(programs, **_lab_programs("labs", labs)),
-        }),
+        programs = _by_subject(programs, labs or graded),
         subject = select({
             "//grader:solutions": "solutions",
             "//conditions:default": "labs",
         }),
     )
+    _bundle(name = name, files = files, folder = folder, tags = tags, **arguments)
+    _bundled(name = name + "_programs", **arguments)
