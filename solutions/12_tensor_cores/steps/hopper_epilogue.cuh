@@ -11,10 +11,10 @@
  * the residual into the store tiles, where the results then take its place; a part whose store tile
  * is still used is prefetched into L2. Of the bias each lane loads two columns of 64 into
  * registers, and shuffles pass them on.
- * (Two attempts to make this cheaper, on an H100: sums that begin with the bias made every product
- * 1.2 to 1.6 times as slow, probably as accumulators that other instructions wrote keep ptxas from
- * letting wgmma run ahead. A residual that the producer's warp prefetches into L2 a tile earlier,
- * and six store tiles instead of four, gained nothing.)
+ * Two attempts to make this cheaper, on an H100: where sums began with the bias, the same tiles
+ * took 1.3 to 1.5 times as long, probably because accumulators that other instructions have written
+ * keep wgmma from running ahead. A residual that the producer's warp prefetched into L2 a tile
+ * earlier, and six store tiles instead of four, gained nothing beside it.
  *
  * Sums are registers, so no index may be computed: a loop over parts that was not unrolled kept
  * them in local memory, and bias cost as much as the product (H200, 8192 x 2304 x 768: 107 us
