@@ -133,7 +133,7 @@ static bool decode_by_family(const struct decoder *d, const struct ptx_instructi
         simt_decode_matrix,       simt_decode_async_copy, simt_decode_mbarrier,
         simt_decode_packed,       simt_decode_texture,    simt_decode_surface,
         simt_decode_bulk_copy,    simt_decode_wgmma,      simt_decode_cluster,
-        simt_decode_remote_store, simt_decode_volta_mma};
+        simt_decode_remote_store, simt_decode_volta_mma,  simt_decode_tensormap};
     const struct simt_decoding decoding = {.source = in, .function = d->function};
     for (size_t n = 0; n < sizeof families / sizeof *families; n++) {
         if (families[n](&decoding, out)) {
