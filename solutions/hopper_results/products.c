@@ -9,7 +9,7 @@
 enum { MULTIPROCESSORS = 4 };
 
 /* An activation's functions are approximate: some results are rounded to the neighbour. */
-static const double ACTIVATED = 4.0;
+static const double ACTIVATED = 1.0;
 
 /* A kernel, and what it is called. */
 struct way {

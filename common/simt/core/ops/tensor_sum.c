@@ -112,20 +112,36 @@ static double sum_of(const struct tensor_sum *sum, const struct addends *addends
     return all == 0.0 ? 0.0 : ldexp(all, top - sum->fraction_bits);
 }
 
+/* The k of a group, from first to last. */
+struct group {
+    size_t first, last;
+};
+
+static struct group group_at(const struct tensor_sum *sum, const struct tensor_factors *f,
+                             size_t first) {
+    size_t last = first + sum->group;
+    return (struct group){first, last < f->k ? last : f->k};
+}
+
+static double add_one(const struct tensor_sum *sum, const struct tensor_factors *f, size_t row,
+                      size_t column, struct group group, double c) {
+    struct addends addends = {.count = 0};
+    bool no_number = false;
+    add_to(&addends, c, c == 0.0 || !isfinite(c) ? 0 : exponent_of(c, sum->sum));
+    for (size_t k = group.first; k < group.last; k++) {
+        double a = f->a[row * f->a_row + k * f->a_k], b = row_of_b(f, row, k)[column];
+        bool finite = isfinite(a) && isfinite(b) && a != 0.0 && b != 0.0;
+        no_number = no_number || isnan(a * b);
+        add_to(&addends, a * b,
+               finite ? exponent_of(a, sum->factor) + exponent_of(b, f->b_format) : 0);
+    }
+    return no_number ? (double)NAN : round_sum(sum, sum_of(sum, &addends));
+}
+
 static double element(const struct tensor_sum *sum, const struct tensor_factors *f, size_t row,
                       size_t column, double c) {
     for (size_t first = 0; first < f->k; first += sum->group) {
-        struct addends addends = {.count = 0};
-        bool no_number = false;
-        add_to(&addends, c, c == 0.0 || !isfinite(c) ? 0 : exponent_of(c, sum->sum));
-        for (size_t k = first; k < first + sum->group && k < f->k; k++) {
-            double a = f->a[row * f->a_row + k * f->a_k], b = row_of_b(f, row, k)[column];
-            bool finite = isfinite(a) && isfinite(b) && a != 0.0 && b != 0.0;
-            no_number = no_number || isnan(a * b);
-            add_to(&addends, a * b,
-                   finite ? exponent_of(a, sum->factor) + exponent_of(b, f->b_format) : 0);
-        }
-        c = no_number ? (double)NAN : round_sum(sum, sum_of(sum, &addends));
+        c = add_one(sum, f, row, column, group_at(sum, f, first), c);
     }
     return c;
 }
@@ -134,8 +150,8 @@ static double element(const struct tensor_sum *sum, const struct tensor_factors 
 
 /*
  * Addends in units of the last bit that is kept are integers below 2^27, eight of which an int32_t
- * holds. What is too small for fp32 is cut off in any case: the largest exponent counts as at
- * least that of LEAST_TOP.
+ * holds. What is too small for fp32 is cut off in any case, where the largest exponent is at least
+ * that of LEAST_TOP; else elements are added one by one.
  */
 #define LEAST_TOP 0x1p-100f
 
@@ -181,38 +197,42 @@ static void add_up(double *sums, integers parts) {
 
 /* A row of a, and the rows of b that its elements meet. */
 struct row {
+    size_t number;
     float a[MOST_K], a_powers[MOST_K];
     const float *b[MOST_K], *b_powers[MOST_K];
 };
 
-/* The largest power of two of the addends. */
-static floats top_of(const struct tensor_sum *sum, const struct row *row, size_t first, size_t last,
+/* The largest power of two of the addends; 0 if all are 0. */
+static floats top_of(const struct tensor_sum *sum, const struct row *row, struct group group,
                      size_t column, const float *c) {
     const float least = (float)ldexp(1, least_exponent(sum->sum));
     floats top;
     for (size_t n = 0; n < LANES; n++) {
         top[n] = power_of(c[n], least, 0.0f);
     }
-    top = largest(top, LEAST_TOP - (floats){0});
-    for (size_t k = first; k < last; k++) {
+    for (size_t k = group.first; k < group.last; k++) {
         top = largest(top, row->a_powers[k] * load(row->b_powers[k] + column));
     }
     return top;
 }
 
-/* Eight columns from `column` on, of the k from first to last. */
-static void add_group(const struct tensor_sum *sum, const struct row *row, size_t first,
-                      size_t last, size_t column, double *c) {
-    float from[LANES];
-    double sums[LANES] = {0};
+static bool is_tiny(floats top) {
+    bool tiny = false;
     for (size_t n = 0; n < LANES; n++) {
-        from[n] = (float)c[n];
+        tiny |= top[n] > 0.0f && top[n] < LEAST_TOP;
     }
-    integers top = (integers)top_of(sum, row, first, last, column, from);
-    floats scale = (floats)(((254 + sum->fraction_bits) << 23) - top); /* units in 1 */
+    return tiny;
+}
+
+/* Eight columns from `column` on, whose largest powers of two are `top`. */
+static void add_eight(const struct tensor_sum *sum, const struct row *row, struct group group,
+                      size_t column, floats top, const float *from, double *c) {
+    double sums[LANES] = {0};
+    integers bits = (integers)largest(top, LEAST_TOP - (floats){0});
+    floats scale = (floats)(((254 + sum->fraction_bits) - (bits >> 23)) << 23); /* units in 1 */
     add_up(sums, __builtin_convertvector(load(from) * scale, integers));
-    for (size_t begin = first; begin < last; begin += STEP) {
-        size_t end = begin + STEP < last ? begin + STEP : last;
+    for (size_t begin = group.first; begin < group.last; begin += STEP) {
+        size_t end = begin + STEP < group.last ? begin + STEP : group.last;
         integers parts = {0};
         for (size_t k = begin; k < end; k++) {
             parts +=
@@ -221,7 +241,7 @@ static void add_group(const struct tensor_sum *sum, const struct row *row, size_
         add_up(sums, parts);
     }
     for (size_t n = 0; n < LANES; n++) {
-        uint64_t exponent = (uint64_t)(top[n] >> 23) + 1023 - 127 - (uint64_t)sum->fraction_bits;
+        uint64_t exponent = (uint64_t)(bits[n] >> 23) + 1023 - 127 - (uint64_t)sum->fraction_bits;
         c[n] = sums[n] * row_double_of_bits(exponent << 52);
     }
 }
@@ -235,14 +255,20 @@ static void round_eight(const struct tensor_sum *sum, double *c) {
     }
 }
 
-static void multiply_row(const struct tensor_sum *sum, const struct tensor_factors *f,
-                         const struct row *row, double *c) {
-    for (size_t column = 0; column < f->n; column += LANES) {
-        for (size_t first = 0; first < f->k; first += sum->group) {
-            size_t last = first + sum->group < f->k ? first + sum->group : f->k;
-            add_group(sum, row, first, last, column, &c[column]);
-            round_eight(sum, &c[column]);
-        }
+static void add_group(const struct tensor_sum *sum, const struct tensor_factors *f,
+                      const struct row *row, struct group group, size_t column, double *c) {
+    float from[LANES];
+    for (size_t n = 0; n < LANES; n++) {
+        from[n] = (float)c[n];
+    }
+    floats top = top_of(sum, row, group, column, from);
+    if (!is_tiny(top)) {
+        add_eight(sum, row, group, column, top, from, c);
+        round_eight(sum, c);
+        return;
+    }
+    for (size_t n = 0; n < LANES; n++) {
+        c[n] = add_one(sum, f, row->number, column + n, group, c[n]);
     }
 }
 
@@ -259,14 +285,18 @@ static void multiply_rows(const struct tensor_sum *sum, const struct tensor_fact
     size_t count = (size_t)f->n * f->k * (f->columns == NULL ? 1 : 2);
     find_powers(f->b, count, 1, f->b_format, values, powers);
     for (size_t m = 0; m < f->m; m++) {
-        struct row row;
+        struct row row = {.number = m};
         find_powers(&f->a[m * f->a_row], f->k, f->a_k, sum->factor, row.a, row.a_powers);
         for (size_t k = 0; k < f->k; k++) {
             size_t at = (size_t)(row_of_b(f, m, k) - f->b);
             row.b[k] = values + at;
             row.b_powers[k] = powers + at;
         }
-        multiply_row(sum, f, &row, &c[m * f->n]);
+        for (size_t n = 0; n < f->n; n += LANES) {
+            for (size_t first = 0; first < f->k; first += sum->group) {
+                add_group(sum, f, &row, group_at(sum, f, first), n, &c[m * f->n + n]);
+            }
+        }
     }
 }
 
