@@ -5,6 +5,7 @@
 
 #include "common/base/checked.h"
 #include "common/models/bert_encoder.h"
+#include "common/models/bert_padding.h"
 #include "common/models/fused.h"
 #include "common/models/resident.h"
 
@@ -34,6 +35,8 @@ struct bert {
     int32_t *positions; /* (rows): 0, 1, ... in each sequence */
     int32_t *zeros;     /* (rows): token types of an input without types */
     int32_t *firsts;    /* (B + 1): the first row of each sequence, and the number of rows */
+
+    struct bert_packed packed; /* a padded batch without its padding, for the encoder */
 };
 
 static enum status check_config(const struct bert_config *c, const struct bert_weights *w,
@@ -165,6 +168,15 @@ static enum status alloc_activations(struct bert *m) {
     return all ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
+static enum status alloc_packed(struct bert *m) {
+    struct bert_packed *packed = &m->packed;
+    packed->ids = calloc(m->max_tokens, sizeof *packed->ids);
+    packed->types = calloc(m->max_tokens, sizeof *packed->types);
+    packed->starts = calloc(m->max_tokens + 1, sizeof *packed->starts);
+    bool all = packed->ids != NULL && packed->types != NULL && packed->starts != NULL;
+    return all ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
 static enum status create_encoder(struct bert *m) {
     const struct engine *e = m->engine;
     const struct bert_encoder_model model = {&m->config, &m->weights, m->qkv, m->max_tokens};
@@ -175,7 +187,8 @@ static enum status create_encoder(struct bert *m) {
 static enum status make_resident(struct bert *m, const struct bert_weights *weights) {
     TRY(load_weights(m, weights));
     TRY(alloc_activations(m));
-    return create_encoder(m);
+    TRY(create_encoder(m));
+    return m->encoder != NULL ? alloc_packed(m) : STATUS_OK;
 }
 
 enum status bert_create(struct bert **model, const struct bert_config *config,
@@ -228,6 +241,9 @@ void bert_free(struct bert *m) {
     free(m->positions);
     free(m->zeros);
     free(m->firsts);
+    free(m->packed.ids);
+    free(m->packed.types);
+    free(m->packed.starts);
     free(m);
 }
 
@@ -462,12 +478,27 @@ static enum status run(struct bert *m, const struct bert_input *input,
     return read_outputs(m, output, input->B, extent->rows);
 }
 
+/* run() without the rows of padding. */
+static enum status run_packed(struct bert *m, const struct bert_input *input,
+                              const struct bert_output *output) {
+    struct extent extent;
+    const struct bert_input packed = bert_pack(&m->packed, input);
+    TRY(measure(&packed, &extent));
+    TRY(run(m, &packed, output, &extent));
+    if (output->hidden != NULL) {
+        bert_unpack(output->hidden, packed.starts, input->B, input->T, m->config.C);
+    }
+    return STATUS_OK;
+}
+
 enum status bert_forward(struct bert *m, const struct bert_input *input,
                          const struct bert_output *output) {
     struct extent extent;
     TRY(check_call(m, input, output, &extent));
-    enum status status = run(m, input, output, &extent);
-    /* The engine may still read the caller's ids, also after a failure. */
+    enum status status = m->encoder != NULL && bert_padding_is_behind(input)
+                             ? run_packed(m, input, output)
+                             : run(m, input, output, &extent);
+    /* The engine may still read the ids, also after a failure. */
     enum status waited = m->engine->synchronize(m->engine->context);
     return status != STATUS_OK ? status : waited;
 }

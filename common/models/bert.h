@@ -18,6 +18,9 @@ struct bert; /**< opaque: resident weights and activations */
 /**
  * One batch of token ids; all host memory. It has B * T rows, one for each token; a packed batch
  * has starts[B] rows: its sequences lie one after the other without padding.
+ *
+ * A stage that runs the whole encoder itself gets a batch whose padding is behind its texts without
+ * the rows of padding. Such a batch costs what the packed one costs.
  */
 struct bert_input {
     const int32_t *ids;    /**< (rows), each in [0, V) */
@@ -30,7 +33,7 @@ struct bert_input {
 
 /** Where outputs go; all host memory. NULL: this output is not wanted. */
 struct bert_output {
-    float *hidden; /**< (rows, C): last hidden state */
+    float *hidden; /**< (rows, C): last hidden state; without meaning, but finite, in padding */
     float *pooled; /**< (B, C): tanh(pooler([CLS])) */
     float *logits; /**< (B, labels) */
 };

@@ -536,31 +536,89 @@ C_TEST(bert_encoder, gets_equal_sequences_with_their_starts) {
     fixture_free(&f);
 }
 
-/* hidden = output of the model for a batch with a mask or without. */
-static enum status hidden_of(const struct fixture *f, bool masked, float hidden[LONGEST * C]) {
-    const uint8_t mask[LONGEST] = {1, 1, 1, 1, 0, 0};
+enum { PADDED_B = 2 }; /* texts of a padded batch */
+
+/* Expects the encoder's rows at the tokens' places, and zeros in padding. */
+static void expect_unpacked(const float *hidden, const int32_t *starts, size_t T) {
+    for (size_t b = 0; b < PADDED_B; b++) {
+        size_t length = (size_t)(starts[b + 1] - starts[b]);
+        for (size_t i = 0; i < T * C; i++) {
+            size_t row = (size_t)starts[b] + i / C;
+            double want = i / C < length ? 1.0 + (double)fill_of(row, i % C) : 0.0;
+            EXPECT_NEAR(want, hidden[b * T * C + i], 1e-6);
+        }
+    }
+}
+
+/* A batch whose padding is behind the texts reaches the encoder without it. */
+static void expect_packed(const uint8_t *mask, size_t T, const int32_t *starts, bool typed) {
+    struct fixture f = {0};
+    struct noting n = {0};
+    float hidden[PADDED_B * LONGEST * C], pooled[PADDED_B * C], want[C];
+    int32_t ids[PADDED_B * LONGEST], types[PADDED_B * LONGEST];
+    size_t rows = 0;
+    ASSERT_OK(noting_model(&f, &n, NULL));
     const struct bert_input input = {
-        .ids = some_ids, .mask = masked ? mask : NULL, .B = 1, .T = LONGEST};
+        .ids = some_ids, .types = typed ? some_types : NULL, .mask = mask, .B = PADDED_B, .T = T};
+    ASSERT_OK(
+        bert_forward(f.bert, &input, &(struct bert_output){.hidden = hidden, .pooled = pooled}));
+    for (size_t i = 0; i < PADDED_B * T; i++) {
+        ids[rows] = some_ids[i];
+        types[rows] = some_types[i];
+        rows += mask[i] != 0;
+    }
+    EXPECT_INT_EQ(1, n.runs);
+    EXPECT_INT_EQ(PADDED_B, n.call.B);
+    EXPECT_INT_EQ(rows, n.call.rows);
+    EXPECT_INT_EQ(starts[1] > starts[2] - starts[1] ? starts[1] : starts[2] - starts[1],
+                  n.call.longest);
+    EXPECT_TRUE(memcmp(n.starts, starts, (PADDED_B + 1) * sizeof *starts) == 0);
+    EXPECT_TRUE(memcmp(n.call.ids, ids, rows * sizeof *ids) == 0);
+    EXPECT_TRUE(typed ? memcmp(n.call.types, types, rows * sizeof *types) == 0
+                      : n.call.types == NULL);
+    expect_unpacked(hidden, starts, T);
+    for (size_t b = 0; b < PADDED_B; b++) {
+        pool_filled(&f, b, want);
+        EXPECT_TRUE(memcmp(want, pooled + b * C, sizeof want) == 0);
+    }
+    fixture_free(&f);
+}
+
+C_TEST(bert_encoder, gets_padded_batches_without_the_padding) {
+    expect_packed((const uint8_t[]){1, 1, 1, 0, 1, 0, 0, 0}, 4, (const int32_t[]){0, 3, 4}, true);
+    expect_packed((const uint8_t[]){1, 0, 0, 0, 0, 0, 1, 255, 1, 1, 1, 1}, LONGEST,
+                  (const int32_t[]){0, 1, 7}, false);
+    expect_packed((const uint8_t[]){1, 1, 1, 1}, 2, (const int32_t[]){0, 2, 4}, false);
+}
+
+/* hidden = output of the model for a batch with a mask, or without one: NULL. */
+static enum status hidden_of(const struct fixture *f, const uint8_t *mask,
+                             float hidden[LONGEST * C]) {
+    const struct bert_input input = {.ids = some_ids, .mask = mask, .B = 1, .T = LONGEST};
     return bert_forward(f->bert, &input, &(struct bert_output){.hidden = hidden});
 }
 
-/* Expects that the model runs operator by operator: always with a mask, and without one if the
-   engine declined the model. */
-static void expect_operators(const struct fixture *f, bool masked) {
+/* Expects that the model runs operator by operator. */
+static void expect_operators(const struct fixture *f, const uint8_t *mask) {
     struct fixture plain = {0};
     float want[LONGEST * C], got[LONGEST * C] = {0};
     ASSERT_TRUE(fixture_create(&plain));
-    EXPECT_OK(hidden_of(&plain, masked, want));
-    EXPECT_OK(hidden_of(f, masked, got));
+    EXPECT_OK(hidden_of(&plain, mask, want));
+    EXPECT_OK(hidden_of(f, mask, got));
     EXPECT_TRUE(memcmp(want, got, sizeof want) == 0);
     fixture_free(&plain);
 }
 
-C_TEST(bert_encoder, does_not_get_masks) {
+/* Padding before a token: the token's position is its column, which a packed batch cannot say. */
+C_TEST(bert_encoder, does_not_get_padding_before_a_token) {
+    static const uint8_t masks[][LONGEST] = {
+        {0, 1, 1, 1, 1, 1}, {1, 1, 0, 1, 1, 1}, {1, 0, 0, 0, 0, 1}, {0, 0, 0, 0, 0, 0}};
     struct fixture f = {0};
     struct noting n = {0};
     ASSERT_OK(noting_model(&f, &n, NULL));
-    expect_operators(&f, true);
+    for (size_t i = 0; i < sizeof masks / sizeof *masks; i++) {
+        expect_operators(&f, masks[i]);
+    }
     EXPECT_INT_EQ(0, n.runs);
     fixture_free(&f);
 }
@@ -569,8 +627,8 @@ C_TEST(bert_encoder, may_decline_a_model) {
     struct fixture f = {0};
     struct noting n = {.declines = true};
     ASSERT_OK(noting_model(&f, &n, NULL));
-    expect_operators(&f, false);
-    expect_operators(&f, true);
+    expect_operators(&f, NULL);
+    expect_operators(&f, (const uint8_t[LONGEST]){1, 1, 1, 1, 0, 0});
     fixture_free(&f);
     EXPECT_INT_EQ(1, n.created);
     EXPECT_INT_EQ(0, n.runs);

@@ -327,18 +327,19 @@ static void await_end(void) {
     _exit(1);
 }
 
-/* The error may come from another rank's death, which the watcher sees a moment later. */
-static void look_for_cause(struct ranks *r) {
-    for (int i = 0; i < 50 && !atomic_load(&r->ending); i++) {
+/* The error may come from another rank's death, which the watcher sees a moment later. What all
+ * ranks find wrong is rank 0's to say. */
+static void look_for_cause(struct ranks *r, enum status status) {
+    bool may_follow = status == STATUS_DEVICE || status == STATUS_IO;
+    int tens = (may_follow ? 50 : 0) + (r->rank != 0 ? 30 : 0);
+    for (int i = 0; i < tens && !atomic_load(&r->ending); i++) {
         pause_ms(10);
     }
 }
 
 static void fail(struct ranks *r, const char *program, const struct error *error,
                  enum status status) {
-    if (status == STATUS_DEVICE || status == STATUS_IO) {
-        look_for_cause(r);
-    }
+    look_for_cause(r, status);
     if (atomic_load(&r->ending) || !ranks_claim(r)) {
         await_end();
     }

@@ -23,18 +23,23 @@ static const char lab[] = "12_tensor_cores";
 
 enum { PATIENCE = 60 /* seconds */, CALLS = 7, CHECKED_ROWS = 32 /* on a GPU */ };
 
-/* On simt the plain product has a tile of 128 x 128 for each multiprocessor of an H200. */
 #ifndef GRADER_SMALL
-enum { SIMT_M = 1536, SIMT_N = 1408, SIMT_K = 256, SIMT_C = 512, SIMT_T = 32 };
+#define OF_SIMT(size, small) (size)
 #else /* the grader's own tests, of submissions that are not about how fast they are */
-enum { SIMT_M = 128, SIMT_N = 128, SIMT_K = 64, SIMT_C = 64, SIMT_T = 8 };
+#define OF_SIMT(size, small) (small)
 #endif
 
+enum { SIMT_C = OF_SIMT(512, 64), SIMT_T = OF_SIMT(32, 8) };
+
 static const struct gemm16_case gpu_plain = {.M = 4096, .N = 4096, .K = 4096};
-static const struct gemm16_case simt_plain = {.M = SIMT_M, .N = SIMT_N, .K = SIMT_K};
+/* A tile of 128 x 128 for each multiprocessor of an H200. */
+static const struct gemm16_case simt_plain = {
+    .M = OF_SIMT(1536, 128), .N = OF_SIMT(1408, 128), .K = OF_SIMT(256, 64)};
 /* BERT's up-projection. */
 static const struct gemm16_case gpu_fused = {.M = 8192, .N = 3072, .K = 768};
-static const struct gemm16_case simt_fused = {.M = SIMT_M / 2, .N = SIMT_N, .K = 2 * SIMT_K};
+/* On GPUs from an A100 on, one wave of two blocks a multiprocessor by tiles of 64 x 64. */
+static const struct gemm16_case simt_fused = {
+    .M = OF_SIMT(768, 64), .N = OF_SIMT(1024, 128), .K = OF_SIMT(768, 128)};
 
 struct race {
     struct gemm16_case c;

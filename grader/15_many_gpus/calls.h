@@ -57,7 +57,7 @@ struct many_decode_feed_call {
     void *decoders;
     int32_t tokens[MANY_CALL_TOKENS];
     size_t count, position;
-    float *logits; /**< device 0, (ranks, V): of the last token; NULL: not wanted */
+    float *logits; /**< device 0, (count, ranks, V) */
 };
 
 #endif

@@ -37,8 +37,8 @@ static enum status open_rig(void *arguments, struct error *error) {
     for (int r = 0; r < c->ranks; r++) {
         static const char *const names[] = {"data of rank 0", "data of rank 1", "data of rank 2",
                                             "data of rank 3"};
-        simt_name_tensor(rig->seats[r].data.at[r], r < 4 ? names[r] : "data");
-        simt_name_tensor(rig->seats[r].workspace.at[r], "workspace");
+        simt_name_tensor(rig->states[r].data.at[r], r < 4 ? names[r] : "data");
+        simt_name_tensor(rig->states[r].workspace.at[r], "workspace");
     }
     c->rig = rig;
     return STATUS_OK;
@@ -134,22 +134,25 @@ struct feeding {
     const struct many_decode_feed_call *call;
 };
 
+/* Behind the token in its stream, which need not wait for it. */
+static enum status copy_logits(const struct feeding *f, const struct comm *comm, size_t token,
+                               struct error *error) {
+    int rank = comm->rank;
+    size_t V = f->d->whole->V, at = token * (size_t)comm->ranks + (size_t)rank;
+    cudaError_t code = cudaMemcpyAsync(f->call->logits + at * V, f->d->io[rank].logits,
+                                       V * sizeof(float), cudaMemcpyDefault, f->d->streams[rank]);
+    return code == cudaSuccess
+               ? STATUS_OK
+               : error_set(error, STATUS_DEVICE, "copying logits: %s", cudaGetErrorString(code));
+}
+
 static enum status feed_rank(struct comm *comm, void *context, struct error *error) {
     const struct feeding *f = context;
     const struct many_decode_feed_call *c = f->call;
     int r = comm->rank;
     for (size_t i = 0; i < c->count; i++) {
         TRY(many_decoder_feed(f->d->decoders[r], c->tokens[i], c->position + i, error));
-    }
-    TRY(comm_synchronize(comm, f->d->streams[r], error));
-    if (c->logits == NULL) {
-        return STATUS_OK;
-    }
-    size_t V = f->d->whole->V;
-    cudaError_t code = cudaMemcpyAsync(c->logits + (size_t)r * V, f->d->io[r].logits,
-                                       V * sizeof(float), cudaMemcpyDefault, f->d->streams[r]);
-    if (code != cudaSuccess) {
-        return error_set(error, STATUS_DEVICE, "copying logits: %s", cudaGetErrorString(code));
+        TRY(copy_logits(f, comm, i, error));
     }
     return comm_synchronize(comm, f->d->streams[r], error);
 }

@@ -103,7 +103,7 @@ def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], settings = []
     Args:
       program: the graded_case().
       variable: that chooses the submission.
-      verdicts: {name: text that must come}.
+      verdicts: {name: text that must come}; "PASSED": a right one that looks wrong.
       cases: {name: the one test case that must say it}, where others in front of it would take long,
         or fail as well and say something else.
       usual: names of others, of which what is usual must be said.
@@ -116,7 +116,7 @@ def wrong_cpu(program, variable, verdicts, cases = {}, usual = [], settings = []
         expect_verdict(
             name = "%s_%s" % (program, mistake),
             test = ":" + program,
-            want = "pass" if mistake == "right" else "fail",
+            want = "pass" if text == "PASSED" else "fail",
             text = text,
             variables = ["%s=%s" % (variable, mistake)] + settings + _only(cases.get(mistake)),
             **kwargs

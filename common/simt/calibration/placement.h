@@ -16,13 +16,13 @@ struct placement_start {
 };
 
 /**
- * @brief Launches @p blocks of 256 threads on the default stream.
+ * @brief Launches @p blocks of @p threads on the default stream.
  * @param starts device, (blocks)
  * @param apart  the blocks whose number this divides multiply for some 10 us; others return; 0:
  * none
  * @return a CUDA error code; 0: launched
  */
-int placement_launch(struct placement_start *starts, int blocks, int apart);
+int placement_launch(struct placement_start *starts, int blocks, int threads, int apart);
 
 #ifdef __cplusplus
 }

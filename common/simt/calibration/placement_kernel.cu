@@ -1,6 +1,6 @@
 #include "common/simt/calibration/placement.h"
 
-enum { THREADS = 256, STEPS = 1000 };
+enum { STEPS = 1000 };
 
 static __global__ void start_kernel(struct placement_start *starts, int apart) {
     if (threadIdx.x == 0) {
@@ -21,7 +21,7 @@ static __global__ void start_kernel(struct placement_start *starts, int apart) {
     }
 }
 
-int placement_launch(struct placement_start *starts, int blocks, int apart) {
-    start_kernel<<<(unsigned)blocks, THREADS>>>(starts, apart);
+int placement_launch(struct placement_start *starts, int blocks, int threads, int apart) {
+    start_kernel<<<(unsigned)blocks, (unsigned)threads>>>(starts, apart);
     return (int)cudaGetLastError();
 }

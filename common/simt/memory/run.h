@@ -72,15 +72,18 @@ enum simt_order {
  * turns; a launch on one host thread gives up its turn every so many instructions.
  */
 struct simt_yield {
-    /** Lets others run. @param progress blocks have written something since the last time.
+    /** Lets others run. @param progress blocks have written something since the last time
+     *  @param waits it is others' turn as long as they get on
      *  @return false: the launch has waited too long */
-    bool (*function)(void *context, bool progress);
+    bool (*function)(void *context, bool progress, bool waits);
+    bool (*has_others)(void *context); /**< others have begun, and are not done */
     /** A thread orders what other devices see. @param how of enum simt_order @param address of
      *  `bytes` bytes that it loads or stores, else 0 */
     void (*order)(void *context, unsigned how, uint64_t address, uint32_t bytes);
     void *context;
-    double patience;  /**< seconds in which nothing happened, when function() says false */
-    bool has_yielded; /**< memory is no longer only this launch's doing */
+    double patience;        /**< seconds in which nothing happened, when function() says false */
+    bool has_yielded;       /**< memory is no longer only this launch's doing */
+    struct simt_late *late; /**< stores that other devices see late; NULL: none. See late.h */
 };
 
 /** Conditions that kernels set for the graphs that they are part of. */

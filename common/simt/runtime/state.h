@@ -64,6 +64,9 @@ struct runtime_flights {
     size_t count, started;     /**< that are not done; of these, that have a thread */
     double quiet;              /**< seconds of the host's clock: when something happened last */
     uint64_t vain;             /**< how often all have had their turn since then */
+    uint64_t slept;            /**< turns so far that ended in waiting */
+    size_t launches;           /**< so far, of flights */
+    unsigned ahead;            /**< rounds since one that waits was woken */
     struct shadow_list *spare; /**< shadows for launches that run beside others */
 };
 

@@ -29,7 +29,8 @@ struct encoder_functions {
  * @brief Makes the engine.
  *
  * Models with heads above 128 channels, which lab 07's kernel does not take, run operator by
- * operator, as on the stage below; so do batches with a mask.
+ * operator, as on the stage below; so do batches with padding before a token. Padding behind texts
+ * never reaches the encoder: bert_forward() packs the batch.
  *
  * @return STATUS_OK, STATUS_OUT_OF_MEMORY, or what device_open() says
  */

@@ -15,7 +15,7 @@ extern "C" {
 
 /**
  * @brief As engine_encoder_create(), with encoder16.h's encoder. What is not BERT's encoder
- *        (the pooler, the classifier, batches with a mask) stays fp32.
+ *        (the pooler, the classifier, batches with padding before a token) stays fp32.
  *
  * @param dtype NN_F16 or NN_BF16
  * @return STATUS_OK; STATUS_OUT_OF_MEMORY; STATUS_INVALID_ARGUMENT for another type; what

@@ -194,6 +194,68 @@ C_TEST(encoder16, equals_the_reference_within_rounding) {
     check_sample(&s);
 }
 
+/* The sample's texts, each padded to T rows. */
+struct padded {
+    int32_t ids[MOST_ROWS], types[MOST_ROWS];
+    uint8_t mask[MOST_ROWS];
+};
+
+static struct padded pad(const struct sample *s, size_t T) {
+    struct padded p = {0};
+    for (size_t b = 0; b < s->B; b++) {
+        for (int32_t row = s->starts[b]; row < s->starts[b + 1]; row++) {
+            size_t place = b * T + (size_t)(row - s->starts[b]);
+            p.ids[place] = s->ids[row];
+            p.types[place] = s->types[row];
+            p.mask[place] = 1;
+        }
+    }
+    return p;
+}
+
+/* The answer to the padded batch is that to the packed one, bit for bit: fp32 would differ. */
+static void check_padded(const struct sample *s, struct bert *bert, size_t T) {
+    static float got[MOST_ROWS * 64], want[MOST_ROWS * 64];
+    float logits[MOST_SEQUENCES * 3], want_logits[MOST_SEQUENCES * 3];
+    const struct padded padded = pad(s, T);
+    size_t C = s->config.C, labels = s->config.labels;
+    const struct bert_input packed = {
+        .ids = s->ids, .types = s->types, .B = s->B, .starts = s->starts};
+    const struct bert_input masked = {
+        .ids = padded.ids, .types = padded.types, .mask = padded.mask, .B = s->B, .T = T};
+    EXPECT_OK(bert_forward(bert, &packed, &(struct bert_output){want, NULL, want_logits}));
+    EXPECT_OK(bert_forward(bert, &masked, &(struct bert_output){got, NULL, logits}));
+    EXPECT_TRUE(memcmp(want_logits, logits, s->B * labels * sizeof *logits) == 0);
+    for (size_t b = 0; b < s->B; b++) {
+        size_t length = (size_t)(s->starts[b + 1] - s->starts[b]);
+        EXPECT_TRUE(memcmp(want + (size_t)s->starts[b] * C, got + b * T * C,
+                           length * C * sizeof *got) == 0);
+    }
+}
+
+C_TEST(encoder16, leaves_padding_out) {
+    struct sample s = {.config = config_of(64, 256, 2, 4, NN_GELU)};
+    struct bert_random random = {0};
+    struct error error = {0};
+    draw_batch(&s, (const size_t[]){17, 1, 40}, 3);
+    if (device_open(&error) != STATUS_OK) {
+        TEST_STOP("%s", error.message);
+    }
+    ASSERT_OK(bert_random_create(&random, &s.config, 7));
+    for (int dtype = NN_F16; dtype <= NN_BF16; dtype++) {
+        struct engine engine;
+        struct bert *bert = NULL;
+        EXPECT_OK(engine_encoder16_create(&engine, (enum nn_dtype)dtype, &error));
+        EXPECT_OK(bert_create(&bert, &s.config, &random.weights, &engine, MOST_ROWS, &error));
+        if (bert != NULL) {
+            check_padded(&s, bert, 45);
+        }
+        bert_free(bert);
+        engine_destroy(&engine);
+    }
+    bert_random_free(&random);
+}
+
 C_TEST(encoder16, takes_sizes_that_fit_nothing) {
     struct sample s = {.config = config_of(39, 67, 3, 3, NN_GELU_TANH), .typed = true};
     draw_batch(&s, (const size_t[]){5, 31, 2, 64, 1, 19}, 6);

@@ -50,11 +50,12 @@ static enum status open(struct many_setup *s, struct error *error) {
     int count = comm_devices();
     return count >= s->ranks
                ? STATUS_OK
-               : error_set(
-                     error, STATUS_NO_DEVICE,
-                     "%d ranks need as many GPUs that reach each other's memory; there %s %d; "
-                     "build with --config=simt to run without",
-                     s->ranks, count == 1 ? "is" : "are", count);
+               : error_set(error, STATUS_NO_DEVICE,
+                           "%d ranks need as many GPUs that reach each other's memory; there %s "
+                           "%d; %s",
+                           s->ranks, count == 1 ? "is" : "are", count,
+                           s->gpu.modelled ? "leave SIMT_DEVICES out, or set it to the ranks"
+                                           : "build with --config=simt to run without");
 }
 
 static enum status run(void *argument, struct error *error) {

@@ -31,24 +31,24 @@ struct reduce_bench {
 };
 
 static enum status submit(const struct reduce_bench *b, struct comm *comm, struct error *error) {
-    const struct many_seat *seat = &b->rig->seats[comm->rank];
+    const struct many_rank_state *state = &b->rig->states[comm->rank];
     struct many_all_reduce reduce = {
-        .count = b->count, .dtype = b->dtype, .workspace = &seat->workspace};
-    memcpy(reduce.data, seat->data.at, sizeof reduce.data);
+        .count = b->count, .dtype = b->dtype, .workspace = &state->workspace};
+    memcpy(reduce.data, state->data.at, sizeof reduce.data);
     for (int i = 0; i < b->calls; i++) {
-        TRY(b->step->functions.all_reduce(comm, &reduce, seat->stream, error));
+        TRY(b->step->functions.all_reduce(comm, &reduce, state->stream, error));
     }
     return STATUS_OK;
 }
 
 static enum status record(const struct reduce_bench *b, struct comm *comm, cudaGraphExec_t *graph,
                           struct error *error) {
-    const struct many_seat *seat = &b->rig->seats[comm->rank];
+    const struct many_rank_state *state = &b->rig->states[comm->rank];
     cudaGraph_t recorded;
-    TRY(check(cudaStreamBeginCapture(seat->stream, cudaStreamCaptureModeRelaxed), "recording",
+    TRY(check(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeRelaxed), "recording",
               error));
     TRY(submit(b, comm, error));
-    TRY(check(cudaStreamEndCapture(seat->stream, &recorded), "recording", error));
+    TRY(check(cudaStreamEndCapture(state->stream, &recorded), "recording", error));
     TRY(check(cudaGraphInstantiate(graph, recorded, 0), "instantiating", error));
     return check(cudaGraphDestroy(recorded), "recording", error);
 }
@@ -56,14 +56,14 @@ static enum status record(const struct reduce_bench *b, struct comm *comm, cudaG
 static enum status launch(const struct reduce_bench *b, struct comm *comm, cudaGraphExec_t graph,
                           struct error *error) {
     return graph != NULL
-               ? check(cudaGraphLaunch(graph, b->rig->seats[comm->rank].stream), "launch", error)
+               ? check(cudaGraphLaunch(graph, b->rig->states[comm->rank].stream), "launch", error)
                : submit(b, comm, error);
 }
 
 /* One launch of the graph that is not timed, then the fastest of `repeats`. */
 static enum status time_reduce(struct comm *comm, void *context, struct error *error) {
     struct reduce_bench *b = context;
-    device_stream stream = b->rig->seats[comm->rank].stream;
+    device_stream stream = b->rig->states[comm->rank].stream;
     cudaGraphExec_t graph = NULL;
     double best = INFINITY;
     if (b->step->recordable) {
@@ -93,7 +93,7 @@ static size_t small_int(size_t i) {
 /* Sums of numbers that are exact in any order: rank r has (r + 1) times a pattern of small ints. */
 static enum status fill_exact(struct comm *comm, void *context, struct error *error) {
     const struct reduce_bench *b = context;
-    const struct many_seat *seat = &b->rig->seats[comm->rank];
+    const struct many_rank_state *state = &b->rig->states[comm->rank];
     size_t bytes = b->count * nn_dtype_bytes(b->dtype);
     float *numbers = malloc(b->count * sizeof *numbers);
     void *stored = malloc(bytes);
@@ -105,7 +105,7 @@ static enum status fill_exact(struct comm *comm, void *context, struct error *er
     }
     nn_dtype_store(stored, numbers, b->count, b->dtype);
     enum status status =
-        device_write(seat->data.at[comm->rank], stored, bytes, seat->stream, error);
+        device_write(state->data.at[comm->rank], stored, bytes, state->stream, error);
     free(numbers);
     free(stored);
     return status;
@@ -119,7 +119,7 @@ struct verdict {
 static enum status count_wrong(struct comm *comm, void *context, struct error *error) {
     struct verdict *v = context;
     const struct reduce_bench *b = v->bench;
-    const struct many_seat *seat = &b->rig->seats[comm->rank];
+    const struct many_rank_state *state = &b->rig->states[comm->rank];
     size_t bytes = b->count * nn_dtype_bytes(b->dtype);
     size_t factor = (size_t)comm->ranks * (size_t)(comm->ranks + 1) / 2;
     float *numbers = malloc(b->count * sizeof *numbers);
@@ -127,7 +127,8 @@ static enum status count_wrong(struct comm *comm, void *context, struct error *e
     if (numbers == NULL || stored == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory");
     }
-    enum status status = device_read(stored, seat->data.at[comm->rank], bytes, seat->stream, error);
+    enum status status =
+        device_read(stored, state->data.at[comm->rank], bytes, state->stream, error);
     nn_dtype_load(numbers, stored, b->count, b->dtype);
     for (size_t i = 0; i < b->count; i++) {
         v->wrong[comm->rank] += numbers[i] != (float)(small_int(i) * factor);
@@ -141,7 +142,7 @@ static enum status run_once(struct comm *comm, void *context, struct error *erro
     const struct reduce_bench *b = context;
     TRY(comm_barrier(comm, error));
     TRY(submit(b, comm, error));
-    return comm_synchronize(comm, b->rig->seats[comm->rank].stream, error);
+    return comm_synchronize(comm, b->rig->states[comm->rank].stream, error);
 }
 
 /* One call with exact numbers. */

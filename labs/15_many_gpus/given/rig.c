@@ -20,12 +20,12 @@ struct creation {
     size_t bytes;
 };
 
-static enum status create_seat(struct comm *comm, void *context, struct error *error) {
+static enum status create_state(struct comm *comm, void *context, struct error *error) {
     const struct creation *c = context;
-    struct many_seat *seat = &c->rig->seats[comm->rank];
-    TRY(device_stream_create(&seat->stream, error));
-    TRY(comm_alloc(comm, MANY_WORKSPACE_BYTES, &seat->workspace, error));
-    return c->bytes > 0 ? comm_alloc(comm, c->bytes, &seat->data, error) : STATUS_OK;
+    struct many_rank_state *state = &c->rig->states[comm->rank];
+    TRY(device_stream_create(&state->stream, error));
+    TRY(comm_alloc(comm, MANY_WORKSPACE_BYTES, &state->workspace, error));
+    return c->bytes > 0 ? comm_alloc(comm, c->bytes, &state->data, error) : STATUS_OK;
 }
 
 enum status many_rig_create(struct many_rig *rig, int ranks, size_t bytes, struct error *error) {
@@ -33,41 +33,42 @@ enum status many_rig_create(struct many_rig *rig, int ranks, size_t bytes, struc
     memset(rig, 0, sizeof *rig);
     rig->ranks = ranks;
     TRY(comm_group_create(&rig->group, ranks, error));
-    return comm_group_run(rig->group, create_seat, &creation, error);
+    return comm_group_run(rig->group, create_state, &creation, error);
 }
 
-static enum status free_seat(struct comm *comm, void *context, struct error *error) {
+static enum status free_state(struct comm *comm, void *context, struct error *error) {
     struct many_rig *rig = context;
-    struct many_seat *seat = &rig->seats[comm->rank];
+    struct many_rank_state *state = &rig->states[comm->rank];
     (void)error;
-    if (seat->graph != NULL) {
-        (void)cudaGraphExecDestroy(seat->graph);
+    if (state->graph != NULL) {
+        (void)cudaGraphExecDestroy(state->graph);
     }
-    device_free(seat->input);
-    comm_free(comm, &seat->data);
-    comm_free(comm, &seat->workspace);
-    device_stream_destroy(seat->stream);
+    device_free(state->input);
+    comm_free(comm, &state->data);
+    comm_free(comm, &state->workspace);
+    device_stream_destroy(state->stream);
     return STATUS_OK;
 }
 
 void many_rig_free(struct many_rig *rig) {
     if (rig->group != NULL) {
-        enum status status = comm_group_run(rig->group, free_seat, rig, NULL);
+        enum status status = comm_group_run(rig->group, free_state, rig, NULL);
         (void)status; /* it frees all the same */
         comm_group_free(rig->group);
     }
     memset(rig, 0, sizeof *rig);
 }
 
-static enum status renew_seat(struct comm *comm, void *context, struct error *error) {
+static enum status renew_state(struct comm *comm, void *context, struct error *error) {
     struct many_rig *rig = context;
-    struct many_seat *seat = &rig->seats[comm->rank];
-    TRY(device_set(seat->workspace.at[comm->rank], 0, seat->workspace.bytes, seat->stream, error));
-    return comm_synchronize(comm, seat->stream, error);
+    struct many_rank_state *state = &rig->states[comm->rank];
+    TRY(device_set(state->workspace.at[comm->rank], 0, state->workspace.bytes, state->stream,
+                   error));
+    return comm_synchronize(comm, state->stream, error);
 }
 
 enum status many_rig_renew(struct many_rig *rig, struct error *error) {
-    return comm_group_run(rig->group, renew_seat, rig, error);
+    return comm_group_run(rig->group, renew_state, rig, error);
 }
 
 /* Ranks come to a call at different times, sometimes one first, sometimes the other. */
@@ -97,14 +98,14 @@ static size_t bytes_of(const struct many_sums *s) {
 
 static enum status load(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
-    const struct many_seat *seat = &c->rig->seats[comm->rank];
+    const struct many_rank_state *state = &c->rig->states[comm->rank];
     size_t bytes = bytes_of(c->sums);
     for (size_t i = 0; i < c->sums->calls; i++) {
         size_t at = (i * (size_t)comm->ranks + (size_t)comm->rank) * bytes;
-        TRY(copy((char *)seat->data.at[comm->rank] + i * bytes, (const char *)c->in + at, bytes,
-                 seat->stream, error));
+        TRY(copy((char *)state->data.at[comm->rank] + i * bytes, (const char *)c->in + at, bytes,
+                 state->stream, error));
     }
-    return comm_synchronize(comm, seat->stream, error);
+    return comm_synchronize(comm, state->stream, error);
 }
 
 enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums, const void *in,
@@ -116,50 +117,50 @@ enum status many_rig_load(struct many_rig *rig, const struct many_sums *sums, co
 /* Memory for what prepare() keeps: not while a graph is recorded. */
 static enum status reserve_input(struct comm *comm, const struct sums_call *c,
                                  struct error *error) {
-    struct many_seat *seat = &c->rig->seats[comm->rank];
-    return c->sums->delays != 0 && seat->input == NULL
-               ? device_alloc(&seat->input, seat->data.bytes, error)
+    struct many_rank_state *state = &c->rig->states[comm->rank];
+    return c->sums->delays != 0 && state->input == NULL
+               ? device_alloc(&state->input, state->data.bytes, error)
                : STATUS_OK;
 }
 
 /* Before a call: its data come into being in the stream, maybe late. Until then there is none. */
-static enum status prepare(const struct many_seat *seat, const struct sums_call *c, void *data,
-                           struct rng *rng, struct error *error) {
+static enum status prepare(const struct many_rank_state *state, const struct sums_call *c,
+                           void *data, struct rng *rng, struct error *error) {
     size_t bytes = bytes_of(c->sums);
     if (c->sums->delays == 0) {
         return STATUS_OK;
     }
-    TRY(copy(seat->input, data, bytes, seat->stream, error));
-    TRY(device_set(data, 0xff, bytes, seat->stream, error));
-    TRY(come_late(rng, true, seat->stream, error));
-    return copy(data, seat->input, bytes, seat->stream, error);
+    TRY(copy(state->input, data, bytes, state->stream, error));
+    TRY(device_set(data, 0xff, bytes, state->stream, error));
+    TRY(come_late(rng, true, state->stream, error));
+    return copy(data, state->input, bytes, state->stream, error);
 }
 
 /* Behind a call: the stream uses the sums at once, and the memory for something else. */
-static enum status use(const struct many_seat *seat, const struct sums_call *c, void *data,
+static enum status use(const struct many_rank_state *state, const struct sums_call *c, void *data,
                        struct error *error) {
     size_t bytes = bytes_of(c->sums);
     if (c->sums->delays == 0) {
         return STATUS_OK;
     }
-    TRY(copy(seat->input, data, bytes, seat->stream, error));
-    TRY(device_set(data, 0xff, bytes, seat->stream, error));
-    return copy(data, seat->input, bytes, seat->stream, error);
+    TRY(copy(state->input, data, bytes, state->stream, error));
+    TRY(device_set(data, 0xff, bytes, state->stream, error));
+    return copy(data, state->input, bytes, state->stream, error);
 }
 
 static enum status submit(struct comm *comm, const struct sums_call *c, struct error *error) {
-    const struct many_seat *seat = &c->rig->seats[comm->rank];
+    const struct many_rank_state *state = &c->rig->states[comm->rank];
     struct rng rng = delays_of(c->sums->delays, comm);
     for (size_t i = 0; i < c->sums->calls; i++) {
         struct many_all_reduce reduce = {
-            .count = c->sums->count, .dtype = c->sums->dtype, .workspace = &seat->workspace};
+            .count = c->sums->count, .dtype = c->sums->dtype, .workspace = &state->workspace};
         for (int r = 0; r < comm->ranks; r++) {
-            reduce.data[r] = (char *)seat->data.at[r] + i * bytes_of(c->sums);
+            reduce.data[r] = (char *)state->data.at[r] + i * bytes_of(c->sums);
         }
         void *own = reduce.data[comm->rank];
-        TRY(prepare(seat, c, own, &rng, error));
-        TRY(c->functions->all_reduce(comm, &reduce, seat->stream, error));
-        TRY(use(seat, c, own, error));
+        TRY(prepare(state, c, own, &rng, error));
+        TRY(c->functions->all_reduce(comm, &reduce, state->stream, error));
+        TRY(use(state, c, own, error));
     }
     return STATUS_OK;
 }
@@ -172,13 +173,13 @@ static enum status check(cudaError_t code, struct error *error) {
 
 static enum status record(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
-    struct many_seat *seat = &c->rig->seats[comm->rank];
+    struct many_rank_state *state = &c->rig->states[comm->rank];
     cudaGraph_t graph = NULL;
     cudaGraphExec_t executable = NULL;
     TRY(reserve_input(comm, c, error));
-    TRY(check(cudaStreamBeginCapture(seat->stream, cudaStreamCaptureModeRelaxed), error));
+    TRY(check(cudaStreamBeginCapture(state->stream, cudaStreamCaptureModeRelaxed), error));
     enum status status = submit(comm, c, error);
-    cudaError_t code = cudaStreamEndCapture(seat->stream, &graph);
+    cudaError_t code = cudaStreamEndCapture(state->stream, &graph);
     status = status == STATUS_OK ? check(code, error) : status;
     if (status == STATUS_OK) {
         status = check(cudaGraphInstantiate(&executable, graph, 0), error);
@@ -186,7 +187,7 @@ static enum status record(struct comm *comm, void *context, struct error *error)
     if (graph != NULL) {
         (void)cudaGraphDestroy(graph);
     }
-    seat->graph = executable;
+    state->graph = executable;
     return status;
 }
 
@@ -198,11 +199,11 @@ enum status many_rig_record(struct many_rig *rig, const struct many_sums *sums,
 
 static enum status sum(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
-    const struct many_seat *seat = &c->rig->seats[comm->rank];
+    const struct many_rank_state *state = &c->rig->states[comm->rank];
     TRY(reserve_input(comm, c, error));
-    TRY(seat->graph != NULL ? check(cudaGraphLaunch(seat->graph, seat->stream), error)
-                            : submit(comm, c, error));
-    return comm_synchronize(comm, seat->stream, error);
+    TRY(state->graph != NULL ? check(cudaGraphLaunch(state->graph, state->stream), error)
+                             : submit(comm, c, error));
+    return comm_synchronize(comm, state->stream, error);
 }
 
 enum status many_rig_sum(struct many_rig *rig, const struct many_sums *sums,
@@ -213,14 +214,14 @@ enum status many_rig_sum(struct many_rig *rig, const struct many_sums *sums,
 
 static enum status store(struct comm *comm, void *context, struct error *error) {
     const struct sums_call *c = context;
-    const struct many_seat *seat = &c->rig->seats[comm->rank];
+    const struct many_rank_state *state = &c->rig->states[comm->rank];
     size_t bytes = bytes_of(c->sums);
     for (size_t i = 0; i < c->sums->calls; i++) {
         size_t at = (i * (size_t)comm->ranks + (size_t)comm->rank) * bytes;
-        TRY(copy((char *)c->out + at, (const char *)seat->data.at[comm->rank] + i * bytes, bytes,
-                 seat->stream, error));
+        TRY(copy((char *)c->out + at, (const char *)state->data.at[comm->rank] + i * bytes, bytes,
+                 state->stream, error));
     }
-    return comm_synchronize(comm, seat->stream, error);
+    return comm_synchronize(comm, state->stream, error);
 }
 
 enum status many_rig_store(struct many_rig *rig, const struct many_sums *sums, void *out,
@@ -271,7 +272,7 @@ static enum status fill_operands(struct operands *o, const struct many_products 
 static enum status run_products(struct comm *comm, const struct products_call *c,
                                 const struct operands *o, struct error *error) {
     const struct many_products *p = c->products;
-    const struct many_seat *seat = &c->rig->seats[comm->rank];
+    const struct many_rank_state *state = &c->rig->states[comm->rank];
     struct rng rng = delays_of(p->delays, comm);
     const struct many_linear linear = {.N = p->N,
                                        .K = p->K / (size_t)comm->ranks,
@@ -280,22 +281,22 @@ static enum status run_products(struct comm *comm, const struct products_call *c
                                        .in = o->in,
                                        .bias = p->bias && comm->rank == 0 ? o->add : NULL,
                                        .x = o->x,
-                                       .workspace = &seat->workspace};
-    TRY(comm_synchronize(comm, seat->stream, error));
+                                       .workspace = &state->workspace};
+    TRY(comm_synchronize(comm, state->stream, error));
     for (size_t i = 0; i < p->calls; i++) {
-        TRY(come_late(&rng, p->delays != 0, seat->stream, error));
-        TRY(c->functions->linear(comm, &linear, seat->stream, error));
+        TRY(come_late(&rng, p->delays != 0, state->stream, error));
+        TRY(c->functions->linear(comm, &linear, state->stream, error));
     }
-    TRY(comm_synchronize(comm, seat->stream, error));
-    TRY(copy(p->out + (size_t)comm->rank * p->N, o->x, p->N * sizeof(float), seat->stream, error));
-    return comm_synchronize(comm, seat->stream, error);
+    TRY(comm_synchronize(comm, state->stream, error));
+    TRY(copy(p->out + (size_t)comm->rank * p->N, o->x, p->N * sizeof(float), state->stream, error));
+    return comm_synchronize(comm, state->stream, error);
 }
 
 static enum status multiply(struct comm *comm, void *context, struct error *error) {
     const struct products_call *c = context;
     struct operands o = {0};
     enum status status =
-        fill_operands(&o, c->products, comm, c->rig->seats[comm->rank].stream, error);
+        fill_operands(&o, c->products, comm, c->rig->states[comm->rank].stream, error);
     status = status == STATUS_OK ? run_products(comm, c, &o, error) : status;
     device_free(o.weight);
     device_free(o.in);

@@ -18,7 +18,7 @@ extern "C" {
 #endif
 
 /** What one rank has. */
-struct many_seat {
+struct many_rank_state {
     device_stream stream;
     struct comm_memory workspace;
     struct comm_memory data;
@@ -30,7 +30,7 @@ struct many_seat {
 struct many_rig {
     struct comm_group *group;
     int ranks;
-    struct many_seat seats[COMM_MAX_RANKS];
+    struct many_rank_state states[COMM_MAX_RANKS];
 };
 
 /** @param bytes of data on each rank; 0: none */

@@ -63,24 +63,55 @@ static float number_at(const void *numbers, size_t i, enum nn_dtype dtype) {
     return x;
 }
 
-/* Element i of a call: each addition may round once, by half a unit of the type. */
-static bool is_right(const struct many_sums_problem *p, size_t call, size_t i, char *text,
-                     size_t size) {
-    size_t ranks = (size_t)p->ranks, count = p->sums.count;
+static double addend(const struct many_sums_problem *p, size_t call, size_t rank, size_t i) {
+    size_t at = (call * (size_t)p->ranks + rank) * p->sums.count + i;
+    return (double)number_at(p->in, at, p->sums.dtype);
+}
+
+/* What a wrong sum has in place of a rank's number: that of another call, or nothing. Only in fp32,
+ * where two sums are not alike by chance. */
+static void explain(const struct many_sums_problem *p, size_t call, size_t i, double error,
+                    double allowed, char *text, size_t size) {
+    text[0] = '\0';
+    for (size_t r = 0; r < (size_t)p->ranks && p->sums.dtype == NN_F32; r++) {
+        double own = addend(p, call, r, i);
+        if (fabs(error + own) <= allowed) {
+            snprintf(text, size, "; nothing of rank %zu is in it: left out, or read before it came",
+                     r);
+        }
+        for (size_t c = 0; c < p->sums.calls; c++) {
+            if (c != call && fabs(error + own - addend(p, c, r, i)) <= allowed) {
+                snprintf(text, size, "; it has the number that rank %zu had in call %zu, which %s",
+                         r, c,
+                         c < call ? "was read before the new one came"
+                                  : "was written before the old one had been read");
+            }
+        }
+    }
+}
+
+/* Element i of a call on a rank: each addition may round once, by half a unit of the type. */
+static bool is_right(const struct many_sums_problem *p, size_t call, size_t rank, size_t i,
+                     char *text, size_t size) {
+    size_t ranks = (size_t)p->ranks;
     double want = 0.0, magnitude = 0.0;
+    char why[200];
     for (size_t r = 0; r < ranks; r++) {
-        double x = (double)number_at(p->in, (call * ranks + r) * count + i, p->sums.dtype);
+        double x = addend(p, call, r, i);
         want += x;
         magnitude += fabs(x);
     }
     double allowed = (double)(ranks - 1) * nn_dtype_rounding(p->sums.dtype) * magnitude * 1.01;
-    double got = (double)number_at(p->out, call * ranks * count + i, p->sums.dtype);
+    double got =
+        (double)number_at(p->out, (call * ranks + rank) * p->sums.count + i, p->sums.dtype);
     if (fabs(got - want) <= allowed) {
         return true;
     }
+    explain(p, call, i, got - want, 2.0 * allowed, why, sizeof why);
     snprintf(text, size,
-             "call %zu, rank 0, element %zu: got %.9g, want %.9g, difference %.3g, tolerance %.3g",
-             call, i, got, want, fabs(got - want), allowed);
+             "call %zu, rank %zu, element %zu: got %.9g, want %.9g, difference %.3g, tolerance "
+             "%.3g%s",
+             call, rank, i, got, want, fabs(got - want), allowed, why);
     return false;
 }
 
@@ -105,8 +136,8 @@ static bool same_bits(const struct many_sums_problem *p, size_t call, size_t ran
 
 void many_sums_check(const struct many_sums_problem *p, char *text, size_t size) {
     for (size_t call = 0; call < p->sums.calls; call++) {
-        for (size_t i = 0; i < p->sums.count; i++) {
-            if (!is_right(p, call, i, text, size)) {
+        for (size_t at = 0; at < (size_t)p->ranks * p->sums.count; at++) {
+            if (!is_right(p, call, at / p->sums.count, at % p->sums.count, text, size)) {
                 return;
             }
         }

@@ -10,7 +10,7 @@
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
-#include "solutions/12_tensor_cores/steps/ladder.h"
+#include "solutions/12_tensor_cores/steps/helpers.cuh"
 
 enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *workspace,
                               device_stream stream, struct error *error) {
@@ -25,6 +25,9 @@ enum status gemm16_v10_shapes(const struct gemm16_problem *problem, void *worksp
                          "code for %d.x",
                          gpu.major);
     }
+    unsigned tiles; /* the smallest that a launch counts */
+    TRY(gemm16_check_workspace(workspace, error));
+    TRY(count_tiles(problem, 64, 64, &tiles, error));
     if (gemm16_few_rows_are_faster(problem, &gpu)) {
         return gemm16_few_rows(problem, &gpu, stream, error);
     }

@@ -18,5 +18,6 @@ enum status gemm16_v4_ring(const struct gemm16_problem *problem, void *workspace
     if (gpu.major < 8) {
         return gemm16_v10_shapes(problem, workspace, stream, error); /* says so */
     }
+    TRY(gemm16_check_workspace(workspace, error));
     return gemm16_tile(problem, &gpu, workspace, stream, error);
 }

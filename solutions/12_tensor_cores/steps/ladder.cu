@@ -46,6 +46,15 @@ enum status gemm16_check(const struct gemm16_problem *p, struct error *error) {
     return check_sizes(p, error);
 }
 
+enum status gemm16_check_workspace(const void *workspace, struct error *error) {
+    return workspace != NULL && (uintptr_t)workspace % 256 == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_INVALID_ARGUMENT,
+                           "gemm16: workspace %p, where %zu bytes of device memory should be, "
+                           "256-byte aligned",
+                           workspace, GEMM16_WORKSPACE_BYTES);
+}
+
 struct gemm16_gpu gemm16_gpu_of_this_thread(void) {
     const struct gpu_limits limits = gpu_limits();
     return {limits.major, limits.multiprocessors, limits.shared_bytes};

@@ -18,6 +18,9 @@ gemm16_function gemm16_v1_tile, gemm16_v2_wmma, gemm16_v3_mma, gemm16_v4_ring, g
 /** @return STATUS_INVALID_ARGUMENT, with a line that names it, for what gemm16() does not take. */
 MUST_CHECK enum status gemm16_check(const struct gemm16_problem *problem, struct error *error);
 
+/** @return STATUS_INVALID_ARGUMENT, with a line, for what is no workspace of gemm16(). */
+MUST_CHECK enum status gemm16_check_workspace(const void *workspace, struct error *error);
+
 /** @return STATUS_UNSUPPORTED, with a line, where the GPU runs code older than `code` (80, 90). */
 MUST_CHECK enum status gemm16_needs(int code, const char *step, struct error *error);
 

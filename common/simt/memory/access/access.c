@@ -4,6 +4,7 @@
 #include "common/simt/memory/access/access.h"
 
 #include "common/simt/memory/access/decode_memory.h"
+#include "common/simt/memory/access/late.h"
 
 /* Modifiers without effect here: caching and the scope of ordering. */
 static bool is_hint(const char *modifier) {
@@ -293,6 +294,7 @@ static void fence(struct simt_warp *warp, const struct simt_instruction *in) {
     const struct simt_yield *yield = warp->block->run->yield;
     if (yield != NULL && (in->detail[0] & SIMT_SYSTEM) != 0 && warp->block->shadow != NULL) {
         yield->order(yield->context, SIMT_ORDER_ACQUIRES | SIMT_ORDER_RELEASES, 0, 0);
+        simt_late_settle(yield->late);
     }
     simt_sync_release(warp, in->detail[0]);
     simt_sync_acquire(warp, in->detail[0]);

@@ -2,6 +2,7 @@
  * ld and st: moves between rows and the places of a resolved request.
  */
 #include "common/simt/memory/access/decode_memory.h"
+#include "common/simt/memory/access/late.h"
 
 #ifdef __AVX2__
 #include <immintrin.h>
@@ -385,8 +386,10 @@ static void run_strong(struct simt_warp *warp, const struct simt_instruction *in
     bool store = in->dst_count == 0;
     simt_sync_release(warp, in->detail[0]);
     publish_or_observe(warp, (enum ptx_space)in->detail[2], store);
+    simt_late_begin(warp, in);
     handlers[store][in->detail[2]][0](warp, in);
     simt_sync_acquire(warp, in->detail[0]);
+    simt_late_end(warp, in, store);
 }
 
 simt_handler *simt_load_store_handler(struct simt_instruction *in, enum ptx_space space, bool store,

@@ -7,6 +7,7 @@
 #include <math.h>
 
 #include "common/simt/memory/access/decode_memory.h"
+#include "common/simt/memory/access/late.h"
 
 enum operation {
     OP_ADD,
@@ -273,8 +274,10 @@ static void move_atomic(const struct simt_request *request) {
 #define DEFINE_ATOMIC(name, space)                                                \
     static void name(struct simt_warp *warp, const struct simt_instruction *in) { \
         simt_sync_release(warp, in->detail[0]);                                   \
+        simt_late_begin(warp, in);                                                \
         simt_request_run(warp, in, space, SIMT_ATOMIC, move_atomic);              \
         simt_sync_acquire(warp, in->detail[0]);                                   \
+        simt_late_end(warp, in, true);                                            \
     }
 DEFINE_ATOMIC(atomic_generic, PTX_GENERIC)
 DEFINE_ATOMIC(atomic_global, PTX_GLOBAL)

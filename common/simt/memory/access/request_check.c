@@ -2,6 +2,7 @@
  * Full checks: reads of unwritten bytes, and races. Lanes at one address are
  * checked once.
  */
+#include "common/simt/memory/access/late.h"
 #include "common/simt/memory/access/request.h"
 #include "common/simt/memory/access/request_race.h"
 #include "common/simt/memory/access/request_undefined.h"
@@ -536,10 +537,28 @@ static bool check_proxy(const struct simt_request *request) {
     return true;
 }
 
+/* Stores that other devices may see later than those behind them. */
+static void note_late(const struct simt_request *request) {
+    const struct simt_run *run = request->warp->block->run;
+    bool relaxed = request->kind == SIMT_WRITE && request->strong &&
+                   (request->instruction->detail[0] & SIMT_SYSTEM) != 0;
+    const struct simt_extent devices = simt_memory_window(run->memory);
+    if (run->yield == NULL || run->yield->late == NULL || !relaxed || is_shared(request) ||
+        request->first < devices.begin || request->first >= devices.end) {
+        return;
+    }
+    bool may_tear = simt_field(request->instruction, SIMT_COUNT_SHIFT) > 1;
+    for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
+        simt_late_note(run->yield->late, request->host + request->relative[simt_first_lane(rest)],
+                       request->bytes, may_tear);
+    }
+}
+
 /* What follows from a store or an atomic operation that is right. @return false after a fault */
 static bool note_write(const struct simt_request *request) {
     request->warp->block->writes++;
     save_replaced(request);
+    note_late(request);
     mark_written(request);
     if (is_shared(request) && request->home->shadow->generic != NULL) {
         note_generic(request);

@@ -10,13 +10,18 @@
  *     trespass rank 1 writes to memory of rank 0 that it was not handed
  *     pinned   kernels of all ranks write host memory of the same address at the same time
  *     free     says how much device memory is taken
+ *     ends     is the devices' process for a program that comes as that ends: it lets one in and
+ * goes
  */
 #include <signal.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -249,11 +254,33 @@ static void stay(const struct rank *r, bool early) {
     try_cuda("cudaDeviceSynchronize", cudaDeviceSynchronize());
 }
 
+/* Under the name that device_process.c gives it. */
+static void end(const struct rank *r) {
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const char *name = getenv("SIMT_DEVICE");
+    int used = snprintf(address.sun_path + 1, sizeof address.sun_path - 1, "simt-%u-%s",
+                        (unsigned)getuid(), name != NULL ? strchr(name, ':') + 1 : "");
+    socklen_t length = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)used);
+    int listener = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+    if (bind(listener, (const struct sockaddr *)&address, length) != 0 ||
+        listen(listener, 1) != 0) {
+        fail("a socket", "the name is taken");
+    }
+    tell(r, "listens", "", 1);
+    if (accept(listener, NULL, NULL) < 0) {
+        fail("a socket", "nobody comes");
+    }
+}
+
 int main(int argc, char **argv) {
     if (argc != 5) {
         return 1;
     }
     const struct rank r = {.folder = argv[4], .rank = atoi(argv[2]), .ranks = atoi(argv[3])};
+    if (strcmp(argv[1], "ends") == 0) {
+        end(&r);
+        return 0;
+    }
     size_t free_bytes = 0, total = 0;
     int devices = 0;
     try_cuda("cudaGetDeviceCount", cudaGetDeviceCount(&devices));

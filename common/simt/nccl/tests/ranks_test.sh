@@ -72,6 +72,15 @@ wait "${pids[1]}" 2>/dev/null
 out=$(SIMT_DEVICE=shared:$name timeout 60 "$run" "$rank" free 0 1 "$folder")
 [ "$out" = "0 bytes are taken" ] || fail "after a rank was killed: $out"
 
+# A program that comes as the devices' process ends gets another one.
+start ends 1
+while [ ! -e "$folder/listens" ] && kill -0 "${pids[0]}" 2>/dev/null; do
+    sleep 0.05
+done
+out=$(SIMT_DEVICE=shared:$name timeout 60 "$run" "$rank" free 0 1 "$folder" 2>&1)
+[ "$out" = "0 bytes are taken" ] || fail "after a process that ended: $out"
+want 0 0
+
 # What is wrong is said.
 out=$(SIMT_DEVICE=shared: "$run" "$rank" free 0 1 / 2>&1) && fail "shared: without a name is taken"
 grep -q "shared:NAME" <<<"$out" || fail "$out"

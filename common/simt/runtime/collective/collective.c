@@ -385,7 +385,7 @@ static void explain_absence(struct runtime *runtime, struct communicator *c,
 /* Lets others run. @return false: the operation will not be done */
 static bool wait_a_turn(struct runtime *runtime, const struct communicator *c, bool failed) {
     return !failed && !c->aborted && c->state == COLLECTIVE_GOOD && flight_runs(runtime) &&
-           flight_yield(runtime, false);
+           flight_yield(runtime, false, true);
 }
 
 static cudaError_t meet(struct runtime *runtime, struct communicator *c,

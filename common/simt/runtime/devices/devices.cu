@@ -36,6 +36,44 @@ static __global__ void play(volatile int *mine, volatile int *theirs, int rounds
     }
 }
 
+static __global__ void play_together(volatile int *mine, volatile int *theirs, int rounds,
+                                     bool first, int pollers) {
+    for (int round = 1; round <= rounds; round++) {
+        if (first && threadIdx.x == 0) {
+            *theirs = round;
+        }
+        while (threadIdx.x < pollers && *mine < round) {
+        }
+        __syncthreads();
+        if (!first && threadIdx.x == 0) {
+            *theirs = round;
+        }
+    }
+}
+
+template <bool FENCE>
+static __global__ void tell_words(volatile int *words, volatile int *flag, int count) {
+    for (int i = 1; i <= count; i++) {
+        words[i] = i;
+        if (FENCE) {
+            __threadfence_system();
+        }
+        *flag = i;
+    }
+}
+
+static __global__ void count_missing(const volatile int *words, const volatile int *flag, int count,
+                                     int *missing) {
+    int sum = 0;
+    for (int i = 1; i <= count; i++) {
+        while (*flag < i) {
+        }
+        __threadfence_system();
+        sum += words[i] != i;
+    }
+    *missing = sum;
+}
+
 static __global__ void wait_for(volatile int *flag, int value, int *out) {
     while (*flag != value) {
     }
@@ -198,6 +236,24 @@ void launch_own(int *d_out, int add, cudaStream_t stream) {
 
 void launch_play(int *d_mine, int *d_theirs, int rounds, bool first, cudaStream_t stream) {
     play<<<1, 1, 0, stream>>>(d_mine, d_theirs, rounds, first);
+}
+
+void launch_play_together(int *d_mine, int *d_theirs, int rounds, bool first, int pollers,
+                          cudaStream_t stream) {
+    play_together<<<1, THREADS, 0, stream>>>(d_mine, d_theirs, rounds, first, pollers);
+}
+
+void launch_tell_words(int *d_words, int *d_flag, int count, bool fence, cudaStream_t stream) {
+    if (fence) {
+        tell_words<true><<<1, 1, 0, stream>>>(d_words, d_flag, count);
+    } else {
+        tell_words<false><<<1, 1, 0, stream>>>(d_words, d_flag, count);
+    }
+}
+
+void launch_count_missing(int *d_words, int *d_flag, int count, int *d_missing,
+                          cudaStream_t stream) {
+    count_missing<<<1, 1, 0, stream>>>(d_words, d_flag, count, d_missing);
 }
 
 void launch_wait(int *d_flag, int value, int *d_out, cudaStream_t stream) {

@@ -25,6 +25,17 @@ void launch_own(int *d_out, int add, cudaStream_t stream);
 /** Two kernels throw a number to and fro: each writes `theirs` and waits for `mine`. */
 void launch_play(int *d_mine, int *d_theirs, int rounds, bool first, cudaStream_t stream);
 
+/** The same by a block of 128 threads, of which the first `pollers` wait. */
+void launch_play_together(int *d_mine, int *d_theirs, int rounds, bool first, int pollers,
+                          cudaStream_t stream);
+
+/** One thread stores words 1, 2, ... to words[1], words[2], ... and each one's number to the flag
+ *  behind it; the other side waits for each number, then counts the words that are not there. All
+ *  accesses are volatile. @param fence between word and number */
+void launch_tell_words(int *d_words, int *d_flag, int count, bool fence, cudaStream_t stream);
+void launch_count_missing(int *d_words, int *d_flag, int count, int *d_missing,
+                          cudaStream_t stream);
+
 /** Waits until the flag has a value, then stores that in d_out. */
 void launch_wait(int *d_flag, int value, int *d_out, cudaStream_t stream);
 

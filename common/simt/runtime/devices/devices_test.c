@@ -427,6 +427,78 @@ C_TEST(devices, links_take_time) {
     }
 }
 
+/** Modelled milliseconds of a game of two blocks. */
+static float time_of_game(struct pair *p, int pollers) {
+    enum { ROUNDS = 20 };
+    cudaEvent_t events[2];
+    float milliseconds = 0;
+    for (int d = 0; d < 2; d++) {
+        WANT(cudaSuccess, cudaSetDevice(d));
+        WANT(cudaSuccess, cudaMemset(p->d[d], 0, sizeof(int)));
+        WANT(cudaSuccess, cudaDeviceSynchronize());
+    }
+    for (int n = 0; n < 2; n++) {
+        WANT(cudaSuccess, cudaEventCreate(&events[n]));
+    }
+    WANT(cudaSuccess, cudaEventRecord(events[0], NULL));
+    launch_play_together(p->d[1], p->d[0], ROUNDS, true, pollers, NULL);
+    WANT(cudaSuccess, cudaEventRecord(events[1], NULL));
+    WANT(cudaSuccess, cudaSetDevice(0));
+    launch_play_together(p->d[0], p->d[1], ROUNDS, false, pollers, NULL);
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    WANT(cudaSuccess, cudaSetDevice(1));
+    WANT(cudaSuccess, cudaEventSynchronize(events[1]));
+    WANT(cudaSuccess, cudaEventElapsedTime(&milliseconds, events[0], events[1]));
+    for (int n = 0; n < 2; n++) {
+        WANT(cudaSuccess, cudaEventDestroy(events[n]));
+    }
+    return milliseconds;
+}
+
+/** Who polls, and how often it happens to look here, is no matter of modelled time. With full
+ * checks the order of turns changes from launch to launch, and the times of such kernels with it.
+ */
+PAIR_TEST(waiting_takes_no_time) {
+    const char *check = getenv("SIMT_CHECK");
+    connect(0, 1);
+    float one = time_of_game(p, 1), all = time_of_game(p, 128);
+    if (check != NULL && strcmp(check, "bounds") == 0) {
+        EXPECT_TRUE(one < 1.5f * all && all < 1.5f * one);
+    }
+    disconnect(0, 1);
+}
+
+/** @return words that were missing in all games of several */
+static int missing_words(struct pair *p, bool fence) {
+    enum { GAMES = 8, WORDS = 12 };
+    int *d_flag = p->d[0] + WORDS + 1, *d_missing = d_flag + 1, missing = 0, sum = 0;
+    for (int game = 0; game < GAMES; game++) {
+        WANT(cudaSuccess, cudaSetDevice(0));
+        WANT(cudaSuccess, cudaMemset(p->d[0], 0, sizeof p->host));
+        WANT(cudaSuccess, cudaDeviceSynchronize());
+        launch_count_missing(p->d[0], d_flag, WORDS, d_missing, NULL);
+        WANT(cudaSuccess, cudaSetDevice(1));
+        launch_tell_words(p->d[0], d_flag, WORDS, fence, NULL);
+        WANT(cudaSuccess, cudaDeviceSynchronize());
+        WANT(cudaSuccess, cudaSetDevice(0));
+        WANT(cudaSuccess, cudaMemcpy(&missing, d_missing, sizeof missing, cudaMemcpyDefault));
+        sum += missing;
+    }
+    return sum;
+}
+
+/** Others may see a store after later ones, but not beyond a fence. */
+PAIR_TEST(stores_come_late) {
+    const char *check = getenv("SIMT_CHECK");
+    connect(0, 1);
+    EXPECT_INT_EQ(0, missing_words(p, true));
+    int without = missing_words(p, false);
+    if (getenv("SIMT_DEVICES") != NULL && (check == NULL || strcmp(check, "full") == 0)) {
+        EXPECT_TRUE(without > 0);
+    }
+    disconnect(0, 1);
+}
+
 C_TEST(devices, reset_leaves_the_others) {
     void *a = NULL, *b = NULL;
     size_t free_bytes = 0, total = 0, at_first = 0;

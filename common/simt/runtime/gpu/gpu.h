@@ -31,6 +31,7 @@ struct simt_gpu {
     int l1_bytes_per_clock;            /**< of L1 or shared memory, a multiprocessor */
     double l2_bandwidth;               /**< bytes a nanosecond that L2 can be seen to give */
     double l2_latency, memory_latency; /**< cycles of a load that hits L2, or misses it */
+    int served_ahead; /**< multiprocessors that get blocks ahead of their turn; 0: not known */
     /** @} */
 };
 

@@ -348,6 +348,7 @@ static void make_plan(struct plan *plan, const struct simt_gpu *gpu, const struc
         plan->blocks.needs = plan->needs;
         plan->blocks.spans = costs->spans;
         plan->blocks.span_count = costs->span_count;
+        plan->blocks.ahead = (uint32_t)gpu->served_ahead; /* alike, it would make no difference */
     }
 }
 

@@ -11,6 +11,9 @@ enum {
 };
 static const double SETTLED = 1e-7; /* relative change of a round at which the iteration ends */
 static const double SAME = 1e-9;    /* shares of a block that count as none */
+/* Blocks that the other multiprocessors get between two rounds of those that are served ahead, and
+ * between the first two. Recorded in calibration/placement_h100.jsonl. */
+enum { BETWEEN_ROUNDS = 92, BETWEEN_FIRST_ROUNDS = 72 };
 
 /* Blocks of one class that began at the same time. */
 struct resident {
@@ -25,9 +28,18 @@ struct group {
     struct simt_lane lane;
     struct resident residents[SIMT_MOST_RESIDENT];
     uint32_t resident_count, used; /* used: slots */
+    bool ahead;                    /* gets blocks ahead of its turn */
     double since, next;            /* cycles: state of `left`; the first end of a block */
     struct simt_lane flow;         /* what `lane` gains in a cycle: work, stay and wait */
     bool changed;                  /* rates are those of earlier residents */
+};
+
+/* Whose turn it is while the GPU fills for the first time. */
+struct turn {
+    uint32_t rounds; /* that are left to those who are served ahead; 0: all take part alike */
+    bool ahead;      /* they have this turn */
+    uint64_t blocks; /* of this turn, still to be placed */
+    uint64_t others; /* blocks of the others' next turn */
 };
 
 struct state {
@@ -37,6 +49,7 @@ struct state {
     size_t count, room;
     size_t span;   /* the next block is of this span */
     uint64_t left; /* blocks of that span */
+    struct turn turn;
 };
 
 /* A queueing network: residents of one class are as many customers, whenever they began. */
@@ -271,11 +284,18 @@ static void add_blocks(struct group *g, uint32_t of, uint32_t blocks) {
     }
 }
 
-/* The group with most free slots, the first of those, and how many more they are than any other
- * group's. @return false: there is no free slot */
+static bool has_turn(const struct state *state, const struct group *g) {
+    return state->turn.rounds == 0 || g->ahead == state->turn.ahead;
+}
+
+/* The group with most free slots, the first of those whose turn it is, and how many more they are
+ * than any other group's. @return false: there is no free slot */
 static bool find_free(const struct state *state, size_t *at, uint32_t *more) {
     uint32_t most = 0, second = 0;
     for (size_t n = 0; n < state->count; n++) {
+        if (!has_turn(state, state->groups[n])) {
+            continue;
+        }
         uint32_t vacant = state->blocks->slots - state->groups[n]->used;
         if (vacant > most) {
             second = most;
@@ -289,6 +309,45 @@ static bool find_free(const struct state *state, size_t *at, uint32_t *more) {
     return most > 0;
 }
 
+/* Those who are served ahead get the rounds in which everybody gets a block, only earlier; what the
+ * grid has beyond whole rounds comes in turn. */
+static void begin_turns(struct state *state) {
+    const struct simt_blocks *blocks = state->blocks;
+    uint64_t all = 0;
+    for (size_t n = 0; n < blocks->span_count; n++) {
+        all += blocks->spans[n].blocks;
+    }
+    uint64_t rounds = all / blocks->processors;
+    state->turn = (struct turn){.rounds = rounds < blocks->slots ? (uint32_t)rounds : blocks->slots,
+                                .ahead = true,
+                                .blocks = blocks->ahead,
+                                .others = BETWEEN_FIRST_ROUNDS};
+}
+
+/* Counts blocks that were placed; the last ones of a turn end it. */
+static void pass_turn(struct state *state, uint64_t placed) {
+    struct turn *turn = &state->turn;
+    if (turn->rounds == 0) {
+        return;
+    }
+    turn->blocks -= placed;
+    if (turn->blocks == 0 && turn->ahead) {
+        turn->rounds--;
+        turn->ahead = false;
+        turn->blocks = turn->others;
+        turn->others = BETWEEN_ROUNDS;
+    } else if (turn->blocks == 0) {
+        turn->ahead = true;
+        turn->blocks = state->blocks->ahead;
+    }
+}
+
+/* Blocks that may be placed together: alike, and of one turn. */
+static uint64_t blocks_at_once(const struct state *state) {
+    bool limited = state->turn.rounds > 0 && state->turn.blocks < state->left;
+    return limited ? state->turn.blocks : state->left;
+}
+
 /* Fills free slots with the next blocks. @return false: out of memory */
 static bool fill(struct state *state) {
     size_t at = 0;
@@ -296,20 +355,22 @@ static bool fill(struct state *state) {
     while (state->span < state->blocks->span_count && find_free(state, &at, &more)) {
         struct group *g = state->groups[at];
         uint32_t processors = g->lane.processors;
-        if (state->left < processors) {
-            if (!split(state, at, (uint32_t)state->left)) {
+        uint64_t most = blocks_at_once(state);
+        if (most < processors) {
+            if (!split(state, at, (uint32_t)most)) {
                 return false;
             }
             g = state->groups[at];
-            processors = (uint32_t)state->left;
+            processors = (uint32_t)most;
         }
-        uint64_t rounds = state->left / processors;
+        uint64_t rounds = most / processors;
         uint32_t blocks = more < 1 ? 1 : rounds < more ? (uint32_t)rounds : more;
         add_blocks(g, state->blocks->spans[state->span].of, blocks);
         state->left -= (uint64_t)blocks * processors;
         if (state->left == 0 && ++state->span < state->blocks->span_count) {
             state->left = state->blocks->spans[state->span].blocks;
         }
+        pass_turn(state, (uint64_t)blocks * processors);
     }
     return true;
 }
@@ -322,14 +383,31 @@ static double next_end(const struct state *state) {
     return next;
 }
 
+/* All multiprocessors, those that are served ahead of their turn in front. */
+static bool begin(struct state *state) {
+    uint32_t ahead = state->blocks->ahead;
+    if (!insert_group(state, 0, make_group(state, NULL, state->blocks->processors - ahead))) {
+        return false;
+    }
+    if (ahead > 0) {
+        if (!insert_group(state, 0, make_group(state, NULL, ahead))) {
+            return false;
+        }
+        state->groups[0]->ahead = true;
+        begin_turns(state);
+    }
+    return true;
+}
+
 static bool run(struct state *state) {
-    if (!insert_group(state, 0, make_group(state, NULL, state->blocks->processors))) {
+    if (!begin(state)) {
         return false;
     }
     for (;;) {
         if (!fill(state)) {
             return false;
         }
+        state->turn.rounds = 0;
         for (size_t n = 0; n < state->count; n++) {
             if (state->groups[n]->changed) {
                 look_ahead(state, state->groups[n]);

@@ -5,9 +5,11 @@
  *
  * The next block of the grid goes where most places are free, on the multiprocessor with the lowest
  * number of those: first one block on each, then a second one, and so on; later, where a block has
- * ended. The blocks of a multiprocessor are a closed queueing network (MODEL.md): how fast each
- * gets on depends on the others that are there. Multiprocessors that have had the same blocks at
- * the same time are computed once.
+ * ended. Where a chip has multiprocessors that are served more often than the others (MODEL.md),
+ * these are the first ones, and get blocks ahead of their turn until the GPU is full for the first
+ * time. The blocks of a multiprocessor are a closed queueing network (MODEL.md): how fast each gets
+ * on depends on the others that are there. Multiprocessors that have had the same blocks at the
+ * same time are computed once.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_GPU_PLACEMENT_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_GPU_PLACEMENT_H_
@@ -56,6 +58,7 @@ struct simt_blocks {
     const struct simt_block_span *spans; /**< (span_count): the grid in its order */
     size_t span_count;
     uint32_t processors;
+    uint32_t ahead; /**< of those, the first ones, which get blocks ahead of their turn; 0: none */
     uint32_t slots; /**< blocks that fit on a multiprocessor, 1 to SIMT_MOST_RESIDENT */
 };
 

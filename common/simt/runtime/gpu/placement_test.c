@@ -101,6 +101,80 @@ C_TEST(placement, work_may_be_on_one_multiprocessor) {
     EXPECT_TRUE(end > 8e4 && end < 8.5e4);
 }
 
+/* The same grid where eight multiprocessors are served ahead, as on the H100 that
+ * calibration/placement_h100.jsonl is from: one multiprocessor has one of the blocks with work, one
+ * three and one four. */
+C_TEST(placement, served_ahead_of_their_turn) {
+    struct simt_block_span spans[MOST_SPANS];
+    const struct simt_need needs[] = {need_of(1e4, 100), need_of(1, 10)};
+    uint64_t found[5] = {0}, most = 0;
+    for (size_t n = 0; n < 16; n++) {
+        spans[n] = (struct simt_block_span){.blocks = n % 2 == 0 ? 1 : PROCESSORS - 1,
+                                            .of = (uint32_t)(n % 2)};
+    }
+    const struct simt_blocks blocks = {.needs = needs,
+                                       .spans = spans,
+                                       .span_count = 16,
+                                       .processors = PROCESSORS,
+                                       .ahead = 8,
+                                       .slots = 8};
+    struct simt_placement placement;
+    ASSERT_TRUE(simt_place(&placement, &blocks, true));
+    for (size_t n = 0; n < placement.count; n++) {
+        const struct simt_lane *lane = &placement.lanes[n];
+        uint64_t busy = (uint64_t)(lane->work[SIMT_STATION_ISSUE] / 1e4 + 0.5);
+        ASSERT_TRUE(busy < 5);
+        found[busy] += lane->processors;
+        most = lane->blocks > most ? lane->blocks : most;
+    }
+    EXPECT_INT_EQ(PROCESSORS * 8, blocks_in(&placement));
+    EXPECT_INT_EQ(8, most);
+    EXPECT_INT_EQ(1, found[1]);
+    EXPECT_INT_EQ(0, found[2]);
+    EXPECT_INT_EQ(1, found[3]);
+    EXPECT_INT_EQ(1, found[4]);
+    simt_placement_free(&placement);
+}
+
+/* Of 300 blocks two rounds are whole: block 264 comes in turn, to the multiprocessor of block 0. */
+C_TEST(placement, the_rest_of_a_grid_comes_in_turn) {
+    const struct simt_need needs[] = {need_of(1e4, 100), need_of(1, 10)};
+    const struct simt_block_span spans[] = {{.blocks = 1, .of = 0},
+                                            {.blocks = 2 * PROCESSORS - 1, .of = 1},
+                                            {.blocks = 1, .of = 0},
+                                            {.blocks = 35, .of = 1}};
+    const struct simt_blocks blocks = {.needs = needs,
+                                       .spans = spans,
+                                       .span_count = 4,
+                                       .processors = PROCESSORS,
+                                       .ahead = 8,
+                                       .slots = 8};
+    struct simt_placement placement;
+    ASSERT_TRUE(simt_place(&placement, &blocks, false));
+    EXPECT_INT_EQ(300, blocks_in(&placement));
+    EXPECT_NEAR(2e4, simt_placement_last(&placement)->work[SIMT_STATION_ISSUE], 100);
+    EXPECT_INT_EQ(1, simt_placement_last(&placement)->processors);
+    simt_placement_free(&placement);
+}
+
+/* Whom the order serves first changes nothing where blocks are alike. */
+C_TEST(placement, equal_blocks_take_as_long_in_any_order) {
+    const struct simt_need need = need_of(100, 1000);
+    for (uint32_t blocks = 1; blocks < 20 * PROCESSORS; blocks += 61) {
+        const struct simt_block_span span = {.blocks = blocks};
+        struct simt_blocks plain = {
+            .needs = &need, .spans = &span, .span_count = 1, .processors = PROCESSORS, .slots = 8};
+        struct simt_blocks ahead = plain;
+        struct simt_placement one, other;
+        ahead.ahead = 8;
+        ASSERT_TRUE(simt_place(&one, &plain, false) && simt_place(&other, &ahead, false));
+        EXPECT_INT_EQ(blocks, blocks_in(&other));
+        EXPECT_NEAR(simt_placement_last(&one)->end, simt_placement_last(&other)->end, 1e-3);
+        simt_placement_free(&one);
+        simt_placement_free(&other);
+    }
+}
+
 /* A block that lasts as long as the rest costs nothing at the beginning, and its length at the
  * end. */
 C_TEST(placement, long_blocks_cost_where_they_come_last) {

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "common/simt/control.h"
+#include "common/simt/memory/access/late.h"
 #include "common/simt/runtime/gpu/link.h"
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
@@ -195,8 +196,12 @@ static void account(struct runtime *runtime, const struct kernel_work *launch, b
     }
 }
 
-static bool yield(void *runtime, bool progress) {
-    return flight_yield(runtime, progress);
+static bool yield(void *runtime, bool progress, bool waits) {
+    return flight_yield(runtime, progress, waits);
+}
+
+static bool has_others(void *runtime) {
+    return flights_are_begun(runtime);
 }
 
 static void order_system(void *runtime, unsigned how, uint64_t address, uint32_t bytes) {
@@ -278,12 +283,15 @@ cudaError_t launch_run(struct runtime *runtime, const struct kernel_work *launch
         return error;
     }
     struct simt_yield turns = {.function = yield,
+                               .has_others = has_others,
                                .order = order_system,
                                .context = runtime,
-                               .patience = runtime->settings.wait_seconds};
+                               .patience = runtime->settings.wait_seconds,
+                               .late = simt_late_create(flight_way(runtime))};
     struct simt_global_shadow *shadow = flight_take_shadow(runtime);
     cudaError_t error = run_with(runtime, launch, graph, shadow, &turns);
     flight_give_shadow(runtime, shadow);
+    simt_late_free(turns.late);
     account_link(runtime, before);
     return error;
 }

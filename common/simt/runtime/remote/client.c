@@ -129,13 +129,28 @@ static void reserve_window(struct client *client, const struct packet *hello) {
     sigaction(SIGSEGV, &action, &client->before);
 }
 
-/** @param own this program has started the device, which tells the user what is wrong */
-static void connect_device(struct client *client, bool own) {
+/** The process may be about to end, as all others that shared it have left: then another one is
+ *  started. @return of receiving the first packet */
+static enum status greet(struct client *client, const char *shared, struct packet *hello) {
+    enum { TRIES = 10 };
+    enum status status = packet_receive(client->own.socket, hello);
+    for (int n = 1; n < TRIES && status == STATUS_IO && shared != NULL; n++) {
+        close(client->own.socket);
+        client->own.socket = device_process_share(shared);
+        status =
+            client->own.socket != NO_SOCKET ? packet_receive(client->own.socket, hello) : status;
+    }
+    return status;
+}
+
+/** @param own this program has started the device, which tells the user what is wrong
+ *  @param shared the name that others start it by, too; or NULL */
+static void connect_device(struct client *client, bool own, const char *shared) {
     struct packet *hello = malloc(sizeof *hello);
     if (hello == NULL || client->own.socket == NO_SOCKET) {
         runtime_give_up("the device process cannot be started");
     }
-    enum status status = packet_receive(client->own.socket, hello);
+    enum status status = greet(client, shared, hello);
     if (status == STATUS_OK && hello->kind == PACKET_HELLO && hello->error != 0) {
         _exit(1);
     }
@@ -179,7 +194,7 @@ static void choose(void) {
         runtime_give_up("SIMT_DEVICE is one of inside, process, shared:NAME, or a descriptor's "
                         "number");
     }
-    connect_device(client, shared || strcmp(value, "process") == 0);
+    connect_device(client, shared || strcmp(value, "process") == 0, shared ? value + 7 : NULL);
     pthread_atfork(NULL, NULL, forget_in_child);
     client->at = &client->own;
 }

@@ -18,6 +18,8 @@ struct flight {
     uint64_t serial;
     uint64_t number; /* of the event that it records or waits for */
     bool started, done, expired, progressed;
+    bool waits;     /* for others, as of its last turn */
+    uint64_t slept; /* since which of all turns */
     pthread_t thread;
     struct CUstream_st *order_stream; /* what struct runtime_order has while it runs */
     struct simt_footprint *footprint;
@@ -160,10 +162,25 @@ bool flight_runs(const struct runtime *runtime) {
            pthread_equal(runtime->flights.turn->thread, pthread_self());
 }
 
-bool flight_yield(struct runtime *runtime, bool progress) {
+enum simt_late_way flight_way(struct runtime *runtime) {
+    /* An odd number, and neighbours of each kind, so that the launches of two and of more devices
+     * meet each other in many ways. */
+    static const enum simt_late_way ways[] = {SIMT_LATE_STORES, SIMT_LATE_STORES, SIMT_LATE_NONE,
+                                              SIMT_LATE_STORES, SIMT_LATE_LOADS,  SIMT_LATE_NONE,
+                                              SIMT_LATE_NONE};
+    enum { MOST = 512, SELDOM = 8 }; /* a long program does not take much longer */
+    size_t launch = runtime->flights.launches++;
+    bool races = (runtime->settings.check & SIMT_CHECK_RACES) != 0;
+    bool is_tried = launch < MOST || launch % SELDOM == 0;
+    return races && is_tried ? ways[launch % (sizeof ways / sizeof *ways)] : SIMT_LATE_NONE;
+}
+
+bool flight_yield(struct runtime *runtime, bool progress, bool waits) {
     struct runtime_flights *flights = &runtime->flights;
     struct flight *flight = flights->turn;
     flight->progressed = flight->progressed || progress;
+    flight->waits = waits;
+    flight->slept = ++flights->slept;
     pthread_mutex_lock(&flights->lock);
     give_turn(flights, NULL);
     wait_for_turn(flights, flight);
@@ -204,7 +221,7 @@ static bool start_thread(struct flight *flight) {
 static void give_turn_to(struct runtime *runtime, struct flight *flight) {
     int device = runtime->device;
     runtime_select(runtime, flight->stream->device);
-    flight->progressed = false;
+    flight->progressed = flight->waits = false;
     if (!flight->started && start_thread(flight)) {
         flight->started = true;
         runtime->flights.started++;
@@ -224,11 +241,15 @@ static void land(struct runtime *runtime, struct flight *flight) {
     free(flight);
 }
 
-/* Gives the flights of a stream their turn. @return whether something happened */
-static bool go(struct runtime *runtime, struct CUstream_st *stream, bool *landed) {
+/* Gives the flights of a stream their turn. @param wakes also one that waits
+ * @return whether something happened */
+static bool go(struct runtime *runtime, struct CUstream_st *stream, bool wakes, bool *landed) {
     bool progress = false;
     while (stream->flights != NULL && is_ready(runtime, stream->flights)) {
         struct flight *flight = stream->flights;
+        if (flight->waits && !wakes) {
+            return progress;
+        }
         give_turn_to(runtime, flight);
         if (!flight->done) {
             return progress || flight->progressed;
@@ -239,19 +260,61 @@ static bool go(struct runtime *runtime, struct CUstream_st *stream, bool *landed
     return progress;
 }
 
-/* Gives all flights their turn, until no flight ends. @return whether something happened */
-static bool go_all(struct runtime *runtime) {
+/* Gives all flights their turn, until no flight ends. @param wakes also those that wait */
+static bool go_round(struct runtime *runtime, bool wakes) {
     bool progress = false;
     bool landed = runtime->flights.count > 0;
     while (landed) {
         landed = false;
         for (int d = 0; d < runtime->settings.devices; d++) {
-            progress = go(runtime, stream_default(runtime, d), &landed) || progress;
+            progress = go(runtime, stream_default(runtime, d), wakes, &landed) || progress;
         }
         for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
-            progress = go(runtime, s, &landed) || progress;
+            progress = go(runtime, s, wakes, &landed) || progress;
         }
     }
+    return progress;
+}
+
+/* The stream whose flight has waited longest, and not only since turn `since`; or NULL. */
+static struct CUstream_st *longest_waiting(struct runtime *runtime, uint64_t since) {
+    struct CUstream_st *longest = NULL;
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        struct CUstream_st *s = stream_default(runtime, d);
+        if (s->flights != NULL && s->flights->waits && s->flights->slept <= since) {
+            since = s->flights->slept;
+            longest = s;
+        }
+    }
+    for (struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
+        if (s->flights != NULL && s->flights->waits && s->flights->slept <= since) {
+            since = s->flights->slept;
+            longest = s;
+        }
+    }
+    return longest;
+}
+
+/* Wakes those that wait, one after the other until one gets on. */
+static bool wake(struct runtime *runtime) {
+    uint64_t since = runtime->flights.slept;
+    struct CUstream_st *stream;
+    bool progress = false, landed = false;
+    runtime->flights.ahead = 0;
+    while (!progress && (stream = longest_waiting(runtime, since)) != NULL) {
+        progress = go(runtime, stream, true, &landed);
+    }
+    return progress;
+}
+
+/* Gives all flights their turn, or those that do not wait. @return whether something happened */
+static bool go_all(struct runtime *runtime) {
+    enum { MOST_AHEAD = 256 }; /* rounds: then who waits has its turn, come what may */
+    bool fair =
+        (runtime->settings.check & SIMT_CHECK_RACES) == 0 || runtime->flights.ahead >= MOST_AHEAD;
+    bool progress = go_round(runtime, fair);
+    runtime->flights.ahead = fair ? 0 : runtime->flights.ahead + 1;
+    progress = progress || (!fair && wake(runtime));
     runtime->flights.vain++;
     if (progress) {
         flights_stir(runtime);

@@ -10,6 +10,9 @@
  * stream waits in a list. Calls that submit work or wait for it give each flight its turn. The
  * order of turns depends on calls alone, so results repeat.
  *
+ * While races are looked for, a flight that waits gets its next turn only when no other one gets
+ * on. So each gets as far ahead of the others as it can, and uses memory again as early as it can.
+ *
  * Where nothing happens for SIMT_WAIT_SECONDS while a call waits, flights are told so and fail; but
  * only after many turns in vain: on a busy machine seconds say little.
  */
@@ -20,6 +23,8 @@
 #include <stdint.h>
 
 #include <cuda_runtime_api.h>
+
+#include "common/simt/memory/access/late.h"
 
 struct runtime;
 struct work;
@@ -60,8 +65,13 @@ cudaError_t flights_ask_event(struct runtime *runtime, struct CUevent_st *event)
 /** Work that is no flight has run: something has happened on some device. */
 void flights_stir(struct runtime *runtime);
 
-/** The flight that runs lets others have their turn. @return false: it has waited too long */
-bool flight_yield(struct runtime *runtime, bool progress);
+/** The flight that runs lets others have their turn. @param waits while races are looked for: until
+ *  nobody else gets on @return false: it has waited too long */
+bool flight_yield(struct runtime *runtime, bool progress, bool waits);
+
+/** A launch begins. @return where it lets others run in the middle of what it tells them: launches
+ *  take turns, so that neighbours meet in different ways */
+enum simt_late_way flight_way(struct runtime *runtime);
 
 /** @return whether the calling thread is a flight's */
 bool flight_runs(const struct runtime *runtime);
