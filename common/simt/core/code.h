@@ -280,6 +280,9 @@ simt_decode_family simt_decode_cluster;
 /** st.async and red.async. */
 simt_decode_family simt_decode_remote_store;
 
+/** tensormap.replace and tensormap.cp_fenceproxy. */
+simt_decode_family simt_decode_tensormap;
+
 /** barrier.cluster.arrive. */
 simt_handler simt_run_cluster_arrive;
 /** tex, tld4, txq and suq. */

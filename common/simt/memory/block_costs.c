@@ -33,7 +33,8 @@ static uint32_t loads_of(const struct simt_counters *c) {
 static uint32_t key_of(const struct simt_counters *c) {
     enum { TENSOR_SHARE = 256 };
     uint64_t passes = c->global_lines + c->shared_load_wavefronts + c->shared_store_wavefronts +
-                      c->atomic_serial + c->local_sectors / 4;
+                      c->atomic_serial + c->local_sectors / 4 + c->peer_served_sectors +
+                      c->peer_served_passes + c->peer_served_atomics;
     const uint64_t costs[KINDS] = {c->machine_instructions, 4 * passes,
                                    4 * (c->l2_sectors - c->l1_hit_sectors),
                                    c->flops / TENSOR_SHARE};

@@ -57,6 +57,9 @@ struct simt_counters {
     uint64_t peer_sectors; /**< of 32 bytes, of these requests; of atomics twice: there and back */
     uint64_t peer_far_sectors;    /**< of these: in clusters of more than two blocks */
     uint64_t peer_served_sectors; /**< that other blocks asked this one for, counted alike */
+    uint64_t peer_served_passes;  /**< of its shared memory for loads and stores of other blocks:
+                                     words  of one bank one after the other */
+    uint64_t peer_served_atomics; /**< the same for atomics: lanes of one bank */
     uint64_t barriers;            /**< warp arrivals */
     uint64_t divergent_branches;
 

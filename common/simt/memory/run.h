@@ -127,10 +127,12 @@ struct simt_run {
     uint64_t start_nanoseconds; /**< what %globaltimer says when a block begins */
     uint64_t clock_khz;         /**< of the GPU */
     uint32_t processors;        /**< of the GPU, at least 1 */
-    struct simt_yield *yield;   /**< NULL: nothing else runs meanwhile */
-    uint64_t grid_workspace;    /**< cooperative launches: the counter of grid.sync(); else 0 */
-    uint64_t *atomic_lines;     /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
-                                     lines that far apart together; updated by all host threads */
+    uint32_t tensor_code; /**< compute capability of the GPU whose tensor cores' sums these are, 90
+                               for Hopper; 0: sums as accurate as fp64. See tensor_sum.h */
+    struct simt_yield *yield; /**< NULL: nothing else runs meanwhile */
+    uint64_t grid_workspace;  /**< cooperative launches: the counter of grid.sync(); else 0 */
+    uint64_t *atomic_lines;   /**< (SIMT_ATOMIC_LINES): lanes of atomics by line of device memory,
+                                   lines that far apart together; updated by all host threads */
 };
 
 enum { SIMT_ATOMIC_LINES = 4096 };

@@ -331,3 +331,55 @@ extern "C" __global__ void hinted(const __grid_constant__ CUtensorMap map, const
         asm volatile("cp.async.bulk.commit_group;\ncp.async.bulk.wait_group 0;" ::: "memory");
     }
 }
+
+/* A warp makes a tensor map of another one: thread 0 changes each field of a copy in shared memory,
+ * the warp brings it to global memory, and the box of the new map's tensor comes to out. `columns` by
+ * `rows` ints at `tensor`, of which the box has `box` by `box`. */
+extern "C" __global__ void changed_map(const __grid_constant__ CUtensorMap map, int *made,
+                                       const int *tensor, int columns, int rows, int box, int *out) {
+    __shared__ __align__(128) int copy[32], stage[1024];
+    __shared__ __align__(8) unsigned long long full;
+    unsigned barrier = shared_address(&full), shared = shared_address(copy);
+    copy[threadIdx.x] = ((const int *)&map)[threadIdx.x];
+    __syncwarp();
+    if (threadIdx.x == 0) {
+        init(barrier, 1);
+        asm volatile("tensormap.replace.tile.global_address.shared::cta.b1024.b64 [%0], %1;" ::"r"(
+                         shared),
+                     "l"(tensor)
+                     : "memory");
+        asm volatile("tensormap.replace.tile.rank.shared::cta.b1024.b32 [%0], 1;\n"
+                     "tensormap.replace.tile.elemtype.shared::cta.b1024.b32 [%0], 3;\n"
+                     "tensormap.replace.tile.interleave_layout.shared::cta.b1024.b32 [%0], 0;\n"
+                     "tensormap.replace.tile.swizzle_mode.shared::cta.b1024.b32 [%0], 0;\n"
+                     "tensormap.replace.tile.fill_mode.shared::cta.b1024.b32 [%0], 0;" ::"r"(shared)
+                     : "memory");
+        asm volatile("tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 0, %1;\n"
+                     "tensormap.replace.tile.global_dim.shared::cta.b1024.b32 [%0], 1, %2;\n"
+                     "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 0, %3;\n"
+                     "tensormap.replace.tile.box_dim.shared::cta.b1024.b32 [%0], 1, %3;\n"
+                     "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%0], 0, 1;\n"
+                     "tensormap.replace.tile.element_stride.shared::cta.b1024.b32 [%0], 1, 1;\n"
+                     "tensormap.replace.tile.global_stride.shared::cta.b1024.b64 [%0], 0, %4;" ::"r"(
+                         shared),
+                     "r"(columns), "r"(rows), "r"(box), "l"((unsigned long long)columns * 4)
+                     : "memory");
+    }
+    __syncwarp();
+    asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync."
+                 "aligned [%0], [%1], 128;" ::"l"(made),
+                 "r"(shared)
+                 : "memory");
+    if (threadIdx.x == 0) {
+        asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" ::"l"(made) : "memory");
+        arm(barrier, box * box * 4);
+        asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::"
+                     "bytes [%0], [%1, {%2, %2}], [%3];" ::"r"(shared_address(stage)),
+                     "l"(made), "r"(0), "r"(barrier)
+                     : "memory");
+    }
+    wait(barrier, 0);
+    for (int n = threadIdx.x; n < box * box; n += 32) {
+        out[n] = stage[n];
+    }
+}

@@ -1,5 +1,5 @@
 /*
- * hopper [products|units|peers|exchanges] [--kernel=NAME] [--once] [--cube=N]
+ * hopper [products|units|peers|exchanges|conflicts] [--kernel=NAME] [--once] [--cube=N]
  *
  * Runs kernels of Hopper's instructions and prints one JSON line each: name and the median time of
  * CUDA events, measured on a GPU, modelled on simt. `--once` runs each twice and times the second
@@ -156,7 +156,8 @@ static const struct {
 } sets[] = {{"products", hopper_products, HOPPER_PRODUCTS},
             {"units", hopper_units, HOPPER_UNITS},
             {"peers", hopper_peers, HOPPER_PEERS},
-            {"exchanges", hopper_exchanges, HOPPER_EXCHANGES}};
+            {"exchanges", hopper_exchanges, HOPPER_EXCHANGES},
+            {"conflicts", hopper_conflicts, HOPPER_CONFLICTS}};
 enum { SETS = sizeof sets / sizeof *sets, ALL_SETS = (1 << SETS) - 1, PRODUCTS = 1 };
 
 /* @return the set's bit; 0: there is none of that name */
@@ -185,7 +186,7 @@ int main(int argc, char **argv) {
             chosen = PRODUCTS;
         } else {
             fprintf(stderr,
-                    "hopper: what is %s? Usage: hopper [products|units|peers|exchanges] "
+                    "hopper: what is %s? Usage: hopper [products|units|peers|exchanges|conflicts] "
                     "[--kernel=NAME] [--once] [--cube=N, a multiple of 256 up to 4096]\n",
                     argv[i]);
             return 2;

@@ -35,7 +35,13 @@ struct hopper_kernel {
     bool (*launch)(const struct hopper_buffers *buffers, const struct hopper_product *product);
 };
 
-enum { HOPPER_PRODUCTS = 20, HOPPER_UNITS = 18, HOPPER_PEERS = 16, HOPPER_EXCHANGES = 16 };
+enum {
+    HOPPER_PRODUCTS = 20,
+    HOPPER_UNITS = 18,
+    HOPPER_PEERS = 16,
+    HOPPER_EXCHANGES = 16,
+    HOPPER_CONFLICTS = 24
+};
 
 /** Products of bf16 matrices by one template: schedules, stages, tiles, clusters, epilogues. */
 extern const struct hopper_kernel hopper_products[HOPPER_PRODUCTS];
@@ -45,6 +51,10 @@ extern const struct hopper_kernel hopper_units[HOPPER_UNITS];
 
 /** Accesses to the shared memory of other blocks, by kind, size and cluster. */
 extern const struct hopper_kernel hopper_peers[HOPPER_PEERS];
+
+/** Accesses to other blocks' shared memory whose lanes meet in a word, a bank or a block. The first
+ *  eight may set constants of the model. */
+extern const struct hopper_kernel hopper_conflicts[HOPPER_CONFLICTS];
 
 /** Kernels whose blocks work together through shared memory. */
 extern const struct hopper_kernel hopper_exchanges[HOPPER_EXCHANGES];

@@ -133,7 +133,7 @@ static bool decode_by_family(const struct decoder *d, const struct ptx_instructi
         simt_decode_matrix,       simt_decode_async_copy, simt_decode_mbarrier,
         simt_decode_packed,       simt_decode_texture,    simt_decode_surface,
         simt_decode_bulk_copy,    simt_decode_wgmma,      simt_decode_cluster,
-        simt_decode_remote_store, simt_decode_volta_mma};
+        simt_decode_remote_store, simt_decode_volta_mma,  simt_decode_tensormap};
     const struct simt_decoding decoding = {.source = in, .function = d->function};
     for (size_t n = 0; n < sizeof families / sizeof *families; n++) {
         if (families[n](&decoding, out)) {
@@ -258,19 +258,27 @@ static bool depends_on_order(const struct ptx_instruction *in) {
     return !integer || strcmp(in->base, "atom") == 0;
 }
 
+/* Names of templates, and paths, may be as long as a message: then only their beginning, or end. */
+enum { MOST_NAME = 160, MOST_PATH = 120 };
+
 static enum status unsupported(const struct ptx_module *module, const struct ptx_function *function,
                                const struct ptx_instruction *in, enum status status,
                                struct error *error) {
     const char *file = in->file < module->file_count ? module->files[in->file] : NULL;
+    const char *cut = strlen(function->name) > MOST_NAME ? "..." : "";
+    size_t length = file != NULL ? strlen(file) : 0;
     if (status != STATUS_UNSUPPORTED) {
-        return error_set(error, status, "%s: %s", function->name, status_message(status));
+        return error_set(error, status, "%.*s%s: %s", MOST_NAME, function->name, cut,
+                         status_message(status));
     }
     if (file == NULL) {
-        return error_set(error, status, "%s uses %s, which simt does not run", function->name,
-                         in->opcode);
+        return error_set(error, status, "%.*s%s uses %s, which simt does not run", MOST_NAME,
+                         function->name, cut, in->opcode);
     }
-    return error_set(error, status, "%s uses %s at %s:%u, which simt does not run", function->name,
-                     in->opcode, file, in->line);
+    bool long_path = length > MOST_PATH;
+    return error_set(error, status, "%.*s%s uses %s at %s%s:%u, which simt does not run", MOST_NAME,
+                     function->name, cut, in->opcode, long_path ? "..." : "",
+                     long_path ? file + length - MOST_PATH : file, in->line);
 }
 
 static enum status decode_all(struct decoder *d, const struct ptx_module *module,

@@ -33,6 +33,7 @@ bool decode_has_destination(const struct ptx_instruction *i) {
                                           "griddepcontrol",
                                           "wgmma",
                                           "sust",
+                                          "tensormap",
                                           NULL};
     static const char *const with_state[] = {"arrive",   "arrive_drop",   "test_wait",
                                              "try_wait", "pending_count", NULL};

@@ -555,6 +555,7 @@ static struct simt_run make_run(const struct simt_launch *launch, const struct s
         .start_nanoseconds = launch->start_nanoseconds,
         .clock_khz = launch->clock_khz > 0 ? launch->clock_khz : 1000000,
         .processors = launch->processors > 0 ? launch->processors : 1,
+        .tensor_code = launch->tensor_code,
         .l1_bytes = launch->l1_bytes,
         .l2 = launch->l2_bytes > 0 ? simt_memory_l2(launch->module->memory) : NULL,
         .l2_parts = parts_of(launch, blocks),

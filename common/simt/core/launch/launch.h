@@ -100,6 +100,7 @@ struct simt_launch {
                             less what its blocks take as shared memory, over those blocks; 0: no L1 */
     size_t l2_bytes;     /**< of the GPU; 0: no L2, then every sector comes from device memory */
     uint32_t processors; /**< of the GPU: multiprocessors; 0: not known, then one */
+    uint32_t tensor_code;     /**< as of struct simt_run */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
     struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
     uint64_t seed;            /**< draws the warps whose chains are followed */

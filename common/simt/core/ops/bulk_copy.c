@@ -288,22 +288,19 @@ static bool read_map(struct simt_warp *warp, const struct simt_instruction *i, u
     unsigned char *host[SIMT_LANES];
     unsigned char *bytes = (unsigned char *)&copy->map;
     enum { PARTS = sizeof copy->map / CHUNK };
-    for (uint32_t n = 0; n < PARTS; n++) {
-        access.addresses[n] = address + n * CHUNK;
-    }
     if (address % 64 != 0) {
         simt_fail(warp, i, copy->lane, SIMT_FAULT_MISALIGNED, address,
                   "names a tensor map at 0x%llx, which is no multiple of 64",
                   (unsigned long long)address);
         return false;
     }
-    if (!simt_lane_resolve(warp, i, &access, (1u << PARTS) - 1, host)) {
-        name_thread(copy);
-        return false;
-    }
     for (uint32_t n = 0; n < PARTS; n++) {
-        if (host[n] != NULL) {
-            memcpy(bytes + n * CHUNK, host[n], CHUNK);
+        access.addresses[copy->lane] = address + n * CHUNK;
+        if (!simt_lane_resolve(warp, i, &access, 1u << copy->lane, host)) {
+            return false;
+        }
+        if (host[copy->lane] != NULL) {
+            memcpy(bytes + n * CHUNK, host[copy->lane], CHUNK);
         }
     }
     if (copy->map.magic != TENSOR_MAP_MAGIC) {

@@ -420,3 +420,65 @@ LAUNCH_TEST(hopper, hints_and_prefetches_change_nothing, HOPPER_PTX) {
         EXPECT_INT_EQ(tensor[n], got[64 + n]);
     }
 }
+
+struct map_arguments {
+    struct tensor_map map;
+    uint64_t made, tensor;
+    int columns, rows, box;
+    uint64_t out;
+};
+
+enum { CHANGED_ROWS = 8, CHANGED_COLUMNS = 12, CHANGED_BOX = 16 };
+
+/* Every field of the map that is changed was another one before. */
+static struct map_arguments map_of_other_fields(struct launch_testing *t, const int *tensor) {
+    return (struct map_arguments){
+        .map = {.magic = TENSOR_MAP_MAGIC,
+                .type = 7,
+                .element_bytes = 2,
+                .rank = 5,
+                .swizzle = TENSOR_SWIZZLE_64,
+                .address = 16,
+                .last = {1, 1, 1, 1, 1},
+                .box = {2, 2, 2, 2, 2},
+                .steps = {2, 2, 2, 2, 2},
+                .fill_nan = 1,
+                .strides = {16, 16, 16, 16}},
+        .made = launch_testing_upload(t, NULL, sizeof(struct tensor_map)),
+        .tensor = launch_testing_upload(t, tensor, sizeof(int) * CHANGED_ROWS * CHANGED_COLUMNS),
+        .columns = CHANGED_COLUMNS,
+        .rows = CHANGED_ROWS,
+        .box = CHANGED_BOX,
+        .out = launch_testing_upload(t, NULL, sizeof(int) * CHANGED_BOX * CHANGED_BOX)};
+}
+
+LAUNCH_TEST(hopper, a_tensor_map_that_a_warp_has_changed, HOPPER_PTX) {
+    int tensor[CHANGED_ROWS * CHANGED_COLUMNS];
+    for (int n = 0; n < CHANGED_ROWS * CHANGED_COLUMNS; n++) {
+        tensor[n] = 5 * n + 2;
+    }
+    struct map_arguments arguments = map_of_other_fields(t, tensor);
+    if (!launch_testing_block_clean(t, "changed_map", 32, &arguments)) {
+        return;
+    }
+    const int *got = launch_testing_result(t, arguments.out);
+    for (int n = 0; n < CHANGED_BOX * CHANGED_BOX; n++) {
+        int column = n % CHANGED_BOX, row = n / CHANGED_BOX;
+        bool inside = column < CHANGED_COLUMNS && row < CHANGED_ROWS;
+        EXPECT_INT_EQ(inside ? tensor[row * CHANGED_COLUMNS + column] : 0, got[n]);
+    }
+}
+
+LAUNCH_TEST(hopper, a_tensor_map_that_cannot_be, HOPPER_PTX) {
+    int tensor[CHANGED_ROWS * CHANGED_COLUMNS] = {0};
+    struct map_arguments arguments = map_of_other_fields(t, tensor);
+    arguments.box = 257;
+    EXPECT_TRUE(!launch_testing_run(
+        t, LAUNCH(.kernel = "changed_map", .threads = {32}, .parameters = &arguments)));
+    expect_fault(t, SIMT_FAULT_TEXTURE, "gives a tensor map a box_dim of 257");
+    arguments = map_of_other_fields(t, tensor);
+    arguments.map.magic = 0;
+    EXPECT_TRUE(!launch_testing_run(
+        t, LAUNCH(.kernel = "changed_map", .threads = {32}, .parameters = &arguments)));
+    expect_fault(t, SIMT_FAULT_TEXTURE, "was not made by cuTensorMapEncodeTiled");
+}

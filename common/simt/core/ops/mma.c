@@ -1,22 +1,18 @@
 /*
  * mma.sync and wmma.mma: D = A * B + C on the registers of a warp.
  *
- * Each element of D is a sum in fp64 that starts with C and adds the products
- * in the order of k; products of all formats but f64 are exact in fp64, and the
- * sum is rounded to D's format once, at the end. A GPU aligns the products of a
- * group to the largest and cuts bits off, so its results differ in the last
- * place of fp32; those here are the more accurate ones. f64 uses fused
+ * Sums are those of the modelled GPU's tensor cores (tensor_sum.h). f64 uses fused
  * multiply-adds in the order of k. Integers are exact: they wrap, or with
  * .satfinite stop at the ends of the range.
  *
  * mma.sp: half of A is stored, and metadata says which half (sparse.h).
  */
-#include <math.h>
 #include <string.h>
 
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/lane_access.h"
 #include "common/simt/core/ops/sparse.h"
+#include "common/simt/core/ops/tensor_sum.h"
 #include "common/simt/core/ops/tile.h"
 
 /* detail: 0 taken, 1 shape and saturation, 2 formats, 3 registers of A, B, C; a byte each. */
@@ -42,59 +38,26 @@ static void fetch(const struct simt_warp *warp, const struct tile *tile, const u
     tile_decode(tile->format, elements, tile->rows * tile->columns, values);
 }
 
-/* c += a * b, row by row. */
-static void multiply(const struct tile_shape *s, const double *restrict a, const double *restrict b,
-                     double *restrict c) {
-    for (size_t row = 0; row < s->m; row++) {
-        for (size_t k = 0; k < s->k; k++) {
-            double x = a[row * s->k + k];
-            for (size_t column = 0; column < s->n; column++) {
-                double *sum = &c[row * s->n + column];
-                *sum = fma(x, b[k * s->n + column], *sum);
-            }
-        }
-    }
-}
-
-/* The same where only some columns of a are stored, (m, k / 2) of them. */
-static void multiply_stored(const struct tile_shape *s, const uint32_t *columns, const double *a,
-                            const double *restrict b, double *restrict c) {
-    uint32_t stored = s->k / 2;
-    for (size_t row = 0; row < s->m; row++) {
-        for (size_t n = 0; n < stored; n++) {
-            double x = a[row * stored + n];
-            const double *from = &b[(size_t)columns[row * stored + n] * s->n];
-            for (size_t column = 0; column < s->n; column++) {
-                c[row * s->n + column] = fma(x, from[column], c[row * s->n + column]);
-            }
-        }
-    }
-}
-
 /* detail 3 of mma.sp: registers of A, B, C, and from bit 24 on these. */
 enum { SPARSE_IS = 1, SPARSE_ORDERED = 2, SPARSE_SELECTOR_SHIFT = 2 };
 
-static bool multiply_sparse(struct simt_warp *warp, const struct simt_instruction *i,
-                            const struct tile_shape *shape, const double *a, const double *b,
-                            double *c) {
-    uint32_t columns[SPARSE_ROWS * SPARSE_MOST_STORED];
+/* Which columns of A are stored. */
+static bool read_columns(struct simt_warp *warp, const struct simt_instruction *i, uint32_t k,
+                         uint32_t *columns) {
     uint32_t registers = i->detail[REGISTERS], sparse = byte_of(registers, 3);
     const struct sparse form = {.format = (enum tile_format)byte_of(i->detail[FORMATS], 0),
-                                .k = shape->k,
+                                .k = k,
                                 .selector = sparse >> SPARSE_SELECTOR_SHIFT,
                                 .ordered = (sparse & SPARSE_ORDERED) != 0};
     uint32_t metadata =
         simt_sources(i)[byte_of(registers, 0) + byte_of(registers, 1) + byte_of(registers, 2)];
-    if (!sparse_read(warp, i, &form, metadata, columns)) {
-        return false;
-    }
-    multiply_stored(shape, columns, a, b, c);
-    return true;
+    return sparse_read(warp, i, &form, metadata, columns);
 }
 
 static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     double a[TILE_MOST], b[TILE_MOST], c[TILE_MOST];
     uint64_t elements[TILE_MOST];
+    uint32_t columns[SPARSE_ROWS * SPARSE_MOST_STORED];
     if (!simt_lane_require_all(warp, i)) {
         return;
     }
@@ -112,11 +75,21 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     fetch(warp, &ta, sources, a);
     fetch(warp, &tb, sources + registers_a, b);
     fetch(warp, &tc, sources + registers_a + byte_of(i->detail[REGISTERS], 1), c);
-    if (!sparse) {
-        multiply(&shape, a, b, c);
-    } else if (!multiply_sparse(warp, i, &shape, a, b, c)) {
+    if (sparse && !read_columns(warp, i, shape.k, columns)) {
         return;
     }
+    const struct tensor_sum sum =
+        tensor_sum_of(warp->block->run->tensor_code, ta.format, td.format, false);
+    const struct tensor_factors factors = {.m = shape.m,
+                                           .n = shape.n,
+                                           .k = stored.k,
+                                           .a = a,
+                                           .a_row = stored.k,
+                                           .a_k = 1,
+                                           .b = b,
+                                           .b_format = tb.format,
+                                           .columns = sparse ? columns : NULL};
+    tensor_multiply(&sum, &factors, c);
     bool saturate = byte_of(i->detail[SHAPE], 3) != 0;
     tile_encode(td.format, c, (size_t)shape.m * shape.n, saturate, elements);
     tile_scatter(warp, &td, i->dst, i->dst_count, elements);

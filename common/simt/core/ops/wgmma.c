@@ -3,8 +3,7 @@
  * B in shared memory.
  *
  * Each warp computes its 16 rows of D when it comes to the instruction; that the four warps execute
- * the same ones is checked (async_proxy.h). Sums are those of mma (mma.c): fp64 in the order of k,
- * rounded once.
+ * the same ones is checked (async_proxy.h). Sums are those of the modelled GPU (tensor_sum.h).
  *
  * A matrix in shared memory is made of chunks of 16 bytes: of one row, neighbours in K (K-major),
  * or of one k, neighbours in M or N (transposed). With S and L for the descriptor's stride and
@@ -19,13 +18,13 @@
  *
  * wgmma.sp: of A only 32 bytes of K are stored, B has 64; metadata says which (sparse.h).
  */
-#include <math.h>
 #include <string.h>
 
 #include "common/simt/core/code.h"
 #include "common/simt/core/ops/async_proxy.h"
 #include "common/simt/core/ops/lane_access.h"
 #include "common/simt/core/ops/sparse.h"
+#include "common/simt/core/ops/tensor_sum.h"
 #include "common/simt/core/ops/tile.h"
 #include "common/simt/memory/pipeline.h"
 #include "common/simt/memory/undefined.h"
@@ -301,42 +300,14 @@ static void scatter(const struct simt_warp *warp, const uint32_t *registers, uin
     }
 }
 
-/* c (16, n) += a (k, 16) * b (k, n), in the order of k. */
-static void multiply(const double *restrict a, const double *restrict b, double *restrict c,
-                     uint32_t n, uint32_t depth) {
-    for (size_t row = 0; row < ROWS; row++) {
-        for (size_t k = 0; k < depth; k++) {
-            double x = a[k * ROWS + row];
-            for (size_t column = 0; column < n; column++) {
-                c[row * n + column] = fma(x, b[k * n + column], c[row * n + column]);
-            }
-        }
-    }
-}
-
-/* The same where only some of the columns of a are stored: a (stored, 16), b (2 * stored, n). */
-static bool multiply_sparse(struct simt_warp *warp, const struct simt_instruction *i,
-                            const double *restrict a, const double *restrict b, double *restrict c,
-                            uint32_t metadata) {
-    uint32_t n = i->detail[SHAPE] & 0xffff, stored = i->detail[SHAPE] >> 16;
+/* Which columns of a are stored. */
+static bool read_columns(struct simt_warp *warp, const struct simt_instruction *i, uint32_t stored,
+                         uint32_t metadata, uint32_t *columns) {
     const struct sparse form = {.format = (enum tile_format)byte_of(i->detail[FORMATS], 0),
                                 .k = SPARSE_TIMES * stored,
                                 .selector = byte_of(i->detail[REGISTERS], 3),
                                 .ordered = true};
-    uint32_t columns[SPARSE_ROWS * SPARSE_MOST_STORED];
-    if (!sparse_read(warp, i, &form, metadata, columns)) {
-        return false;
-    }
-    for (size_t row = 0; row < ROWS; row++) {
-        for (size_t k = 0; k < stored; k++) {
-            double x = a[k * ROWS + row];
-            const double *from = &b[(size_t)columns[row * stored + k] * n];
-            for (size_t column = 0; column < n; column++) {
-                c[row * n + column] = fma(x, from[column], c[row * n + column]);
-            }
-        }
-    }
-    return true;
+    return sparse_read(warp, i, &form, metadata, columns);
 }
 
 static void negate(double *values, size_t count) {
@@ -424,6 +395,7 @@ static uint32_t cycles_of(uint32_t n, bool from_registers) {
 
 static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     double a[ROWS * MOST_K], b[MOST_N * MOST_K * SPARSE_TIMES], c[ROWS * MOST_N] = {0};
+    uint32_t columns[SPARSE_ROWS * SPARSE_MOST_STORED];
     if (!simt_lane_require_all(warp, i) || !check_fence(warp, i)) {
         return;
     }
@@ -452,11 +424,21 @@ static void run_mma(struct simt_warp *warp, const struct simt_instruction *i) {
     if (((flags & FLAG_NEGATE_A) != 0) != ((flags & FLAG_NEGATE_B) != 0)) {
         negate(a, (size_t)ROWS * k);
     }
-    if (!is_sparse(i)) {
-        multiply(a, b, c, n, k);
-    } else if (!multiply_sparse(warp, i, a, b, c, s.metadata)) {
+    if (is_sparse(i) && !read_columns(warp, i, k, s.metadata, columns)) {
         return;
     }
+    const struct tensor_sum sum = tensor_sum_of(
+        warp->block->run->tensor_code, (enum tile_format)byte_of(formats, 0), format, true);
+    const struct tensor_factors factors = {.m = ROWS,
+                                           .n = n,
+                                           .k = k,
+                                           .a = a,
+                                           .a_row = 1,
+                                           .a_k = ROWS,
+                                           .b = b,
+                                           .b_format = part_b.format,
+                                           .columns = is_sparse(i) ? columns : NULL};
+    tensor_multiply(&sum, &factors, c);
     scatter(warp, s.d, s.d_count, format, (flags & FLAG_SATURATE) != 0, n, c);
 }
 

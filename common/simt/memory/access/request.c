@@ -182,6 +182,27 @@ static uint64_t count_sectors(const struct simt_request *part) {
     return count;
 }
 
+/* Passes of the shared memory that is asked: of each bank one word at a time, which all lanes get
+   that load it; one lane at a time of atomics. */
+static uint64_t count_passes(const struct simt_request *part) {
+    enum { WORD = 4, BANKS = 32 };
+    uint64_t words[SIMT_LANES];
+    uint32_t of_bank[BANKS] = {0}, count = 0, most = 0;
+    for (uint32_t rest = part->mask; rest != 0; rest &= rest - 1) {
+        int64_t offset = part->offsets[simt_first_lane(rest)];
+        uint64_t word = (part->first + (uint64_t)offset) / WORD;
+        uint32_t n = part->kind == SIMT_ATOMIC ? 0 : count;
+        while (n > 0 && words[n - 1] != word) {
+            n--;
+        }
+        if (n == 0) {
+            words[count++] = word;
+            most = ++of_bank[word % BANKS] > most ? of_bank[word % BANKS] : most;
+        }
+    }
+    return most;
+}
+
 /* For the model of time. */
 static void count_peer(const struct simt_request *part) {
     const struct simt_block *block = part->warp->block;
@@ -190,6 +211,11 @@ static void count_peer(const struct simt_request *part) {
     block->counters->peer_sectors += sectors;
     block->counters->peer_far_sectors += block->cluster->size > 2 ? sectors : 0;
     part->home->counters->peer_served_sectors += sectors;
+    if (part->kind == SIMT_ATOMIC) {
+        part->home->counters->peer_served_atomics += count_passes(part);
+    } else {
+        part->home->counters->peer_served_passes += count_passes(part);
+    }
     part->warp->reached_peer = true;
 }
 

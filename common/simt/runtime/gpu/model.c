@@ -79,13 +79,20 @@ static double missed_sectors(const struct simt_counters *c) {
     return largest((double)c->global_load_sectors - (double)c->l1_hit_sectors, 0);
 }
 
+/** Cycles of a shared memory for a pass of what other blocks ask it for: lanes that meet in a bank
+ * come one after the other. Fitted on `hopper conflicts`. */
+static const double SERVED_PASS = 1, SERVED_ATOMIC = 2.6;
+
 /** Cycles of what goes to the shared memory of other blocks, one more a request; or of what they
  * ask this one for. */
 static double peer_cycles(const struct simt_counters *c) {
     double far = (double)c->peer_far_sectors, pair = (double)c->peer_sectors - far;
     double bytes = far > 0 ? FAR_BYTES : PAIR_BYTES;
     double asks = (double)c->peer_requests + (pair / PAIR_BYTES + far / FAR_BYTES) * SECTOR_BYTES;
-    return largest(asks, (double)c->peer_served_sectors * SECTOR_BYTES / bytes);
+    double passes = SERVED_PASS * (double)c->peer_served_passes +
+                    SERVED_ATOMIC * (double)c->peer_served_atomics;
+    double served = (double)c->peer_served_sectors * SECTOR_BYTES / bytes;
+    return largest(asks, largest(served, passes));
 }
 
 /** Cycles of all multiprocessors' L1 and shared memory together. */

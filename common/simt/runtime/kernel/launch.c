@@ -235,6 +235,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
         .start_nanoseconds = (uint64_t)runtime->clock,
         .clock_khz = (uint64_t)settings->gpu->clock_khz,
         .processors = (uint32_t)settings->gpu->multiprocessors,
+        .tensor_code = (uint32_t)(settings->gpu->major * 10 + settings->gpu->minor),
         .stack_bytes = runtime->limits[cudaLimitStackSize],
         .seed = settings->seed,
         .costs = &outcome.costs,
