@@ -106,6 +106,15 @@ static bool is_scattered(const struct simt_profile *p) {
     return ratio((double)c->global_bytes, 32.0 * sectors) < 0.6 && sectors > 0.0;
 }
 
+/* Loads make up for stores of a few bytes of each sector, so that is_scattered() does not see them.
+ */
+static bool stores_parts_of_sectors(const struct simt_profile *p) {
+    const struct simt_counters *c = &p->counters;
+    double stores = (double)c->global_store_sectors;
+    double sectors = (double)c->global_load_sectors + stores;
+    return ratio((double)c->global_bytes, 32.0 * sectors) < 0.8 && stores > 0.25 * sectors;
+}
+
 static bool reads_shared_most(const struct simt_profile *p) {
     const struct simt_counters *c = &p->counters;
     return c->shared_load_wavefronts + c->shared_store_wavefronts > c->global_lines;
@@ -160,6 +169,9 @@ static const struct advice advices[] = {
     {SIMT_UNIT_L2, is_scattered,
      "sectors carry bytes that no lane asked for: let neighbouring lanes read neighbouring "
      "addresses"},
+    {SIMT_UNIT_L2, stores_parts_of_sectors,
+     "each store writes a part of many sectors: collect the results in shared memory, and store 16 "
+     "bytes a thread"},
     {SIMT_UNIT_L2, NULL,
      "blocks load the same bytes from L2 again: larger tiles in shared memory load them less "
      "often"},

@@ -132,6 +132,18 @@ C_TEST(why, memory_that_brings_unasked_bytes_is_told) {
     }
 }
 
+C_TEST(why, narrow_stores_beside_full_loads_are_told) {
+    struct simt_profile p = full(SIMT_UNIT_L2);
+    p.counters.global_store_sectors = 1000; /* a quarter of each, and all of the loads */
+    p.counters.global_bytes = 32000 + 8000;
+    expect_advice("store 16 bytes a thread", &p);
+    p.counters.global_bytes = 64000;
+    expect_advice("larger tiles in shared memory", &p);
+    p.counters.global_store_sectors = 100; /* few stores: the loads leave bytes out */
+    p.counters.global_bytes = 25000;
+    expect_advice("larger tiles in shared memory", &p);
+}
+
 C_TEST(why, issue_of_arithmetic_is_no_waste) {
     struct simt_profile p = full(SIMT_UNIT_ISSUE);
     p.share[SIMT_UNIT_FLOAT] = 0.7;

@@ -6,6 +6,7 @@
 #include "grader/12_tensor_cores/calls.h"
 #include "grader/harness/done.h"
 #include "grader/harness/fixture.h"
+#include "grader/harness/gpu.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/remote_bert.h"
 #include "grader/harness/seed.h"
@@ -242,9 +243,11 @@ C_TEST(parity, bert_end_to_end) {
     static int32_t ids[TOKENS];
     const struct bert_config sizes = {
         .C = 64, .hidden = 136, .L = 1, .NH = 2, .V = 100, .T = 24, .labels = 2};
-    struct device_properties gpu;
-    struct error error = {0};
-    if (device_properties(&gpu, &error) == STATUS_OK && gpu.code < 80) {
+    struct grader_gpu gpu;
+    if (!grader_gpu_open(&gpu)) {
+        return;
+    }
+    if (gpu.properties.code < 80) {
         TEST_SKIP("a BERT in bf16 needs compute capability 8.0");
     }
     for (int i = 0; i < TOKENS; i++) {

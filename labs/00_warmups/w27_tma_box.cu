@@ -11,9 +11,10 @@
  *     load the box               ->   n bytes to come ... 0            |
  *     wait (phase 0)                  phase 0 is over             ->   they go on
  *
- * If n is too small, the phase is over before everything has come; if it is too large, it is never
- * over. The next box would be phase 1, the one after it phase 0 again. What lies outside of the
- * matrix comes as zeros and counts as bytes like the rest.
+ * With n = 0 the phase is over at once, before anything has come. Any other wrong n may never be
+ * reached exactly, and then the phase is never over. The next box would be phase 1, the one after
+ * it phase 0 again. What lies outside of the matrix comes as zeros and counts as bytes like the
+ * rest. The box's place is (column, row), as PTX has it.
  */
 #include <cuda.h>
 
@@ -33,7 +34,7 @@ static __device__ void arrive_and_expect(unsigned barrier, int bytes) {
                  : "memory");
 }
 
-static __device__ void load_box(unsigned to, const CUtensorMap *map, int row, int column,
+static __device__ void load_box(unsigned to, const CUtensorMap *map, int column, int row,
                                 unsigned barrier) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes "
                  "[%0], [%1, {%2, %3}], [%4];" ::"r"(to),
@@ -61,7 +62,7 @@ static __global__ void fetch(int *y, const __grid_constant__ CUtensorMap map, in
     __syncthreads();
     if (threadIdx.x == 0) {
         arrive_and_expect(barrier, 0); // TODO: how many bytes come
-        load_box((unsigned)__cvta_generic_to_shared(box), &map, row, column, barrier);
+        load_box((unsigned)__cvta_generic_to_shared(box), &map, column, row, barrier);
     }
     wait(barrier, 0);
     for (int i = threadIdx.x; i < ROWS * COLUMNS; i += blockDim.x) {

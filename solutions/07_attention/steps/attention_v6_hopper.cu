@@ -16,7 +16,6 @@
  * queries, other GPUs; and simt, which does not know wgmma (its code is for compute
  * capability 9.0 without the a, as PTX is that is to run on later GPUs).
  */
-#include "labs/07_attention/given/attention_lse.h"
 #include "solutions/07_attention/steps/hopper_tile.cuh"
 
 template <typename E>
@@ -26,14 +25,13 @@ static enum status run(const struct attention_problem *p, float *lse, device_str
                        : launch_hopper<hopper_tile<E, 128>>(p, lse, stream, error);
 }
 
-static enum status attention_hopper(const struct attention_problem *p, float *lse,
-                                    device_stream stream, struct error *error) {
+enum status attention_hopper(const struct attention_problem *p, float *lse, device_stream stream,
+                             struct error *error) {
     return p->dtype == NN_F16 ? run<__half>(p, lse, stream, error)
                               : run<__nv_bfloat16>(p, lse, stream, error);
 }
 
-/* Whether v6's kernel takes the problem. */
-static bool hopper_takes(const struct attention_problem *p) {
+bool attention_hopper_takes(const struct attention_problem *p) {
     static const bool hopper = attention_hopper_there();
     return hopper && p->dtype != NN_F32 && heads_aligned(p) && p->HS * p->NH > 0;
 }
@@ -48,20 +46,7 @@ bool attention_hopper_there(void) {
 enum status attention_v6_hopper(const struct attention_problem *p, device_stream stream,
                                 struct error *error) {
     TRY(attention_check(p, error));
-    return p->T > FEW_QUERIES && hopper_takes(p) ? attention_hopper(p, NULL, stream, error)
-                                                 : attention_v5_lengths(p, stream, error);
-}
-
-enum status attention_lse(const struct attention_problem *p, float *lse, device_stream stream,
-                          struct error *error) {
-    TRY(attention_check(p, error));
-    if (p->starts == NULL || p->out_stride != p->NH * p->HS) {
-        return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "attention_lse: sequences are packed, and rows of out contiguous");
-    }
-    if (p->dtype == NN_F32) {
-        return attention_float(p, lse, true, stream, error);
-    }
-    return hopper_takes(p) ? attention_hopper(p, lse, stream, error)
-                           : attention_half(p, lse, true, stream, error);
+    return p->T > FEW_QUERIES && attention_hopper_takes(p)
+               ? attention_hopper(p, NULL, stream, error)
+               : attention_v5_lengths(p, stream, error);
 }

@@ -101,6 +101,20 @@ softmax_weights(struct accumulator (*scores)[TILE::KEY_TILES], struct softmax_st
     }
 }
 
+/* Sums of the first product, rounded, are the left operand of the second. */
+template <typename TILE>
+static __device__ __forceinline__ void pack_weights(struct fragment *weights,
+                                                    const struct accumulator *scores) {
+#pragma unroll
+    for (int depth = 0; depth < TILE::KEYS / 16; depth++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const float *pair = scores[2 * depth + i / 2].x + i % 2 * 2;
+            weights[depth].x[i] = pack(pair[0], pair[1], typename TILE::E());
+        }
+    }
+}
+
 /* Applies the rescaling factor of update_max() to the outputs. */
 template <typename TILE>
 static __device__ __forceinline__ void rescale(struct accumulator (*out)[TILE::CHANNEL_TILES],

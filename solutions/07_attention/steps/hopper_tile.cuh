@@ -68,20 +68,6 @@ begin_pv(struct accumulator *out, const struct fragment *weights, const typename
     wgmma_commit();
 }
 
-/* Sums of the first product, rounded, are the left operand of the second. */
-template <typename TILE>
-static __device__ __forceinline__ void pack_weights(struct fragment *weights,
-                                                    const struct accumulator *scores) {
-#pragma unroll
-    for (int depth = 0; depth < TILE::KEYS / 16; depth++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const float *pair = scores[2 * depth + i / 2].x + i % 2 * 2;
-            weights[depth].x[i] = pack(pair[0], pair[1], typename TILE::E());
-        }
-    }
-}
-
 #endif
 
 /*

@@ -17,6 +17,7 @@ attention_function attention_v3_registers;
 attention_function attention_v4_tensor;
 attention_function attention_v5_lengths;
 attention_function attention_v6_hopper;
+attention_function attention_v7_specialised;
 /** Halfway to v4: a learner's middling submission, for the grader. */
 attention_function attention_small_tiles;
 
@@ -34,8 +35,24 @@ MUST_CHECK enum status attention_float(const struct attention_problem *problem, 
 MUST_CHECK enum status attention_half(const struct attention_problem *problem, float *lse,
                                       bool lengths, device_stream stream, struct error *error);
 
-/** @return whether the GPU at hand, and the code compiled for it, have what v6 needs. */
+/** @return whether the GPU at hand, and the code compiled for it, have what v6 and v7 need. */
 bool attention_hopper_there(void);
+
+/** @return whether v6's kernel takes the problem: fp16 or bf16, heads 16-byte aligned. */
+bool attention_hopper_takes(const struct attention_problem *problem);
+
+/** The same of v6, for problems that it takes. */
+MUST_CHECK enum status attention_hopper(const struct attention_problem *problem, float *lse,
+                                        device_stream stream, struct error *error);
+
+/**
+ * @brief The same of v7, for problems that v6 takes without a mask, with heads of 64 or 128
+ *        channels and at least one query and key.
+ * @param most_blocks blocks of a launch at most; 0: as many as the GPU has multiprocessors
+ */
+MUST_CHECK enum status attention_specialised(const struct attention_problem *problem, float *lse,
+                                             int most_blocks, device_stream stream,
+                                             struct error *error);
 
 #ifdef __cplusplus
 }

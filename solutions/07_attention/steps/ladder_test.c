@@ -9,12 +9,13 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum which { ALL_STEPS, LAST_STEP };
+enum which { ALL_STEPS, LAST_STEP, HOPPER_STEPS };
 
 static void run_steps(struct attention_case *c, enum which which) {
     size_t count;
     const struct attention_step *steps = attention_ladder(&count);
-    for (size_t i = which == LAST_STEP ? count - 1 : 0; i < count && !test_has_failed(); i++) {
+    size_t first = which == ALL_STEPS ? 0 : which == LAST_STEP ? count - 1 : count - 2;
+    for (size_t i = first; i < count && !test_has_failed(); i++) {
         struct error error = {0};
         char text[400] = "";
         enum status status = attention_case_run(c, steps[i].run, NULL, &error);
@@ -61,7 +62,7 @@ static void check_topic(enum attention_topic topic) {
 C_TEST(ladder, has_its_steps) {
     size_t count;
     (void)attention_ladder(&count);
-    EXPECT_INT_EQ(6, count);
+    EXPECT_INT_EQ(7, count);
 }
 
 C_TEST(ladder, sizes) {
@@ -130,7 +131,8 @@ C_TEST(ladder, tall_tiles) {
     }
 }
 
-/* v6's own kernel, alone: one to many tiles of keys, each kind of mask, heads that it supports. */
+/* The kernels of v6 and v7, alone: one to many tiles of keys, each kind of mask, heads that they
+   support. */
 C_TEST(ladder, wgmma_on_hopper) {
     static const int32_t lengths[] = {0, 64, 65, 193, 193, 450};
     static const struct attention_spec list[] = {
@@ -146,17 +148,21 @@ C_TEST(ladder, wgmma_on_hopper) {
         {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .causal = true},
         {.B = 5, .NH = 2, .KVH = 2, .HS = 128, .starts = lengths},
         {.B = 1, .T = 80, .S = 300, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
+        {.B = 1, .T = 400, .S = 500, .NH = 72, .KVH = 8, .HS = 64, .causal = true},
+        {.B = 2, .T = 260, .S = 260, .NH = 70, .KVH = 7, .HS = 128, .causal = true},
+        {.B = 5, .NH = 72, .KVH = 72, .HS = 64, .starts = lengths},
     };
     struct device_properties gpu;
     bool open = ladder_gpu_open(&gpu);
     if (open && !attention_hopper_there()) {
-        TEST_SKIP("wgmma is for GPUs of compute capability 9.0; on %s v6 is v5", gpu.record_name);
+        TEST_SKIP("wgmma is for GPUs of compute capability 9.0; on %s v6 and v7 are v5",
+                  gpu.record_name);
     }
     for (size_t i = 0; i < COUNT(list) * 2 && open; i++) {
         struct attention_spec spec = list[i / 2];
         spec.dtype = i % 2 == 0 ? NN_F16 : NN_BF16;
         spec.loudness = spec.loudness == 0.0f ? 1.0f : spec.loudness;
-        check_spec(&spec, gpu.modelled, LAST_STEP);
+        check_spec(&spec, gpu.modelled, HOPPER_STEPS);
     }
 }
 

@@ -1,6 +1,6 @@
 /**
  * @file tile_list.cuh
- * @brief The queries of each block in steps v3 to v6, and the number of blocks.
+ * @brief The queries of each block in steps v3 to v7, and the number of blocks.
  */
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_TILE_LIST_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_TILE_LIST_CUH_

@@ -1,6 +1,7 @@
 /**
  * @file warpgroup.cuh
- * @brief wgmma.m64n64k16, as v6's kernel uses it: 64 x 16 by 16 x 64 for a warpgroup.
+ * @brief wgmma.m64n64k16, as v6's kernel uses it: 64 x 16 by 16 x 64 for a warpgroup; and
+ * m64n128k16 with its left operand in registers, for v7.
  *
  * Written out here, where wgmma is new; the toolbox has other shapes of it, its fence, commit and
  * wait: common/cuda/wgmma.cuh.
@@ -30,6 +31,12 @@ static __device__ __forceinline__ E *swizzled(E *panels, int row, int channel) {
    multiples of 1024 bytes. */
 static __device__ __forceinline__ unsigned describe(const void *panel) {
     return (unsigned)__cvta_generic_to_shared(panel) >> 4 | 1u << 16;
+}
+
+/* The same of two panels of 16-bit elements side by side, the second one `next` elements behind:
+   128 columns of an operand whose rows are the sums' depth. */
+static __device__ __forceinline__ unsigned describe(const void *panel, int next) {
+    return (unsigned)__cvta_generic_to_shared(panel) >> 4 | (unsigned)(next * 2 >> 4) << 16;
 }
 
 /* 32 operands: the share of a thread in 64 x 64 sums. */
@@ -62,10 +69,32 @@ static __device__ __forceinline__ unsigned describe(const void *panel) {
                      : "r"(a), "r"(b), "r"((int)add));                                         \
     }
 
+/* 64 operands: the share of a thread in 64 x 128 sums. */
+#define SUMS_OF_128(c) \
+    SUMS_OF_64(c), SUMS_OF_8(c, 8), SUMS_OF_8(c, 10), SUMS_OF_8(c, 12), SUMS_OF_8(c, 14)
+#define SUM_NAMES_OF_128                                                                          \
+    "{%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, "  \
+    "%38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, "  \
+    "%56, %57, %58, %59, %60, %61, %62, %63}"
+
+/* c += a * b: 64 rows from registers, by 128 columns of shared memory, 16 deep. */
+#define DEFINE_BEGIN_WIDE_PRODUCT(TYPE, NAME)                                         \
+    static __device__ __forceinline__ void begin_wide_product(                        \
+        struct accumulator *c, const struct fragment &a, unsigned b, TYPE) {          \
+        asm volatile("{\n.reg .b64 b;\nmov.b64 b, {%68, 0x40000040};\n"               \
+                     "wgmma.mma_async.sync.aligned.m64n128k16.f32." NAME "." NAME     \
+                     " " SUM_NAMES_OF_128 ", {%64, %65, %66, %67}, b, 1, 1, 1, 1;\n}" \
+                     : SUMS_OF_128(c)                                                 \
+                     : "r"(a.x[0]), "r"(a.x[1]), "r"(a.x[2]), "r"(a.x[3]), "r"(b));   \
+    }
+
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 DEFINE_BEGIN_PRODUCT(__half, "f16")
 DEFINE_BEGIN_PRODUCT(__nv_bfloat16, "bf16")
+DEFINE_BEGIN_WIDE_PRODUCT(__half, "f16")
+DEFINE_BEGIN_WIDE_PRODUCT(__nv_bfloat16, "bf16")
 
 /* Waits until at most PENDING wgmma groups are in flight, and keeps the compiler from reading the
    accumulators of `panels` panels earlier. */

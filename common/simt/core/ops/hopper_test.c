@@ -53,6 +53,7 @@ LAUNCH_TEST(hopper, a_barrier_that_expects_other_bytes, HOPPER_PTX) {
     expect_fault(t, SIMT_FAULT_ENDLESS, "256 bytes");
     EXPECT_TRUE(!run_bulk(t, 1, 128, in, &arguments, false));
     expect_fault(t, SIMT_FAULT_ENDLESS, "128 bytes more than were announced");
+    EXPECT_STR_CONTAINS("exactly its arrivals and announced bytes", t->fault.hint);
 }
 
 LAUNCH_TEST(hopper, faulty_bulk_copies, HOPPER_PTX) {

@@ -135,6 +135,7 @@ static void fail_warp(struct simt_block_run *b, uint32_t n, const char *why) {
     bool waits = reads_host(b, w, f, &host);
     char where[256] = "";
     simt_async_explain(&b->block, n, where, sizeof where);
+    bool waits_for_phase = where[0] != '\0';
     if (waits) {
         snprintf(where, sizeof where, "; the loop reads memory of the host (%s, %zu bytes)",
                  host.what, host.bytes);
@@ -146,6 +147,10 @@ static void fail_warp(struct simt_block_run *b, uint32_t n, const char *why) {
         b->block.fault.hint = "simt runs a kernel to its end before the host goes on: a kernel "
                               "cannot wait for what the host writes while it runs, as it can "
                               "on a GPU";
+    } else if (waits_for_phase) {
+        b->block.fault.hint = "a phase of an mbarrier ends with exactly its arrivals and announced "
+                              "bytes (of each box all bytes): who should arrive or copy, and which "
+                              "phase does that thread wait for?";
     }
 }
 

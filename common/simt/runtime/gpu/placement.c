@@ -309,14 +309,15 @@ static bool find_free(const struct state *state, size_t *at, uint32_t *more) {
     return most > 0;
 }
 
-/* Those who are served ahead get no more rounds than they would in their turn, only earlier. */
+/* Those who are served ahead get the rounds in which everybody gets a block, only earlier; what the
+ * grid has beyond whole rounds comes in turn. */
 static void begin_turns(struct state *state) {
     const struct simt_blocks *blocks = state->blocks;
     uint64_t all = 0;
     for (size_t n = 0; n < blocks->span_count; n++) {
         all += blocks->spans[n].blocks;
     }
-    uint64_t rounds = (all + blocks->processors - 1) / blocks->processors;
+    uint64_t rounds = all / blocks->processors;
     state->turn = (struct turn){.rounds = rounds < blocks->slots ? (uint32_t)rounds : blocks->slots,
                                 .ahead = true,
                                 .blocks = blocks->ahead,

@@ -136,6 +136,27 @@ C_TEST(placement, served_ahead_of_their_turn) {
     simt_placement_free(&placement);
 }
 
+/* Of 300 blocks two rounds are whole: block 264 comes in turn, to the multiprocessor of block 0. */
+C_TEST(placement, the_rest_of_a_grid_comes_in_turn) {
+    const struct simt_need needs[] = {need_of(1e4, 100), need_of(1, 10)};
+    const struct simt_block_span spans[] = {{.blocks = 1, .of = 0},
+                                            {.blocks = 2 * PROCESSORS - 1, .of = 1},
+                                            {.blocks = 1, .of = 0},
+                                            {.blocks = 35, .of = 1}};
+    const struct simt_blocks blocks = {.needs = needs,
+                                       .spans = spans,
+                                       .span_count = 4,
+                                       .processors = PROCESSORS,
+                                       .ahead = 8,
+                                       .slots = 8};
+    struct simt_placement placement;
+    ASSERT_TRUE(simt_place(&placement, &blocks, false));
+    EXPECT_INT_EQ(300, blocks_in(&placement));
+    EXPECT_NEAR(2e4, simt_placement_last(&placement)->work[SIMT_STATION_ISSUE], 100);
+    EXPECT_INT_EQ(1, simt_placement_last(&placement)->processors);
+    simt_placement_free(&placement);
+}
+
 /* Whom the order serves first changes nothing where blocks are alike. */
 C_TEST(placement, equal_blocks_take_as_long_in_any_order) {
     const struct simt_need need = need_of(100, 1000);
