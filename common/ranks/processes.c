@@ -95,7 +95,8 @@ static enum status share_board(struct ranks *r, struct error *error) {
     }
     return sent && r->board != NULL
                ? STATUS_OK
-               : error_set(error, STATUS_IO, "the ranks of this host cannot share memory");
+               : error_set(error, STATUS_IO,
+                           "the ranks of this host cannot share memory; has one of them ended?");
 }
 
 static enum status check_count(int gpus, const struct started *s, struct error *error) {

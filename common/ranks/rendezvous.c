@@ -270,9 +270,10 @@ static enum status serve(struct rendezvous_sockets *sockets, const struct addres
     setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
     if (listener < 0 || bind(listener, &a->at.any, a->bytes) != 0 ||
         listen(listener, 2 * RANKS_MOST) != 0) {
-        enum status status =
-            error_set(error, STATUS_IO, "the ranks cannot meet at %s: %s%s", a->text,
-                      strerror(errno), errno == EADDRINUSE ? ": another job is there" : "");
+        enum status status = error_set(
+            error, STATUS_IO, "the ranks cannot meet at %s: %s%s", a->text, strerror(errno),
+            errno == EADDRINUSE ? ": another job is there; a socket of a killed one must be removed"
+                                : "");
         close(listener);
         return status;
     }
