@@ -183,7 +183,7 @@ C_TEST(hostile, a_busy_machine_takes_none_of_its_time) {
     EXPECT_OK(call("compute", 700, NULL));
     EXPECT_OK(call("compute", 100, NULL)); /* in what is left of the time and was added to it */
     grader_watch("", 0);
-    EXPECT_TRUE(message_now() - begun > 1.2);
+    EXPECT_TRUE(message_now() - begun > 1.0); /* longer than the call was allowed */
     atomic_store(&done, true);
     for (int i = 0; i < 2; i++) {
         pthread_join(others[i], NULL);

@@ -101,7 +101,7 @@ static void print(const struct result *r) {
     putchar('\n');
 }
 
-static const struct result *find(const struct results *results, const char *name) {
+static struct result *find(const struct results *results, const char *name) {
     for (size_t n = 0; n < results->recorded_count; n++) {
         if (strcmp(results->recorded[n].name, name) == 0) {
             return &results->recorded[n];
@@ -131,7 +131,10 @@ void results_take(struct results *results, const char *name, enum nn_dtype dtype
         print(&got);
         return;
     }
-    const struct result *want = find(results, name);
+    struct result *want = find(results, name);
+    if (want != NULL) {
+        want->met = true;
+    }
     if (want != NULL && want->checksum == got.checksum && want->count == count) {
         results->equal++;
         return;
@@ -142,6 +145,18 @@ void results_take(struct results *results, const char *name, enum nn_dtype dtype
     results->wrong += !is_near;
     results->furthest = is_near && away > results->furthest ? away : results->furthest;
     printf("%s\t%s\t%.3g roundings of at most %g\n", is_near ? "near" : "WRONG", name, away, bound);
+}
+
+size_t results_left(const struct results *results) {
+    size_t left = 0;
+    for (size_t n = 0; n < results->recorded_count; n++) {
+        const struct result *r = &results->recorded[n];
+        if (!r->met && results_want(results, r->name)) {
+            printf("LEFT OUT\t%s\n", r->name);
+            left++;
+        }
+    }
+    return left;
 }
 
 enum status results_take_device(struct results *results, const char *name, enum nn_dtype dtype,

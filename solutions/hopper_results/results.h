@@ -30,6 +30,7 @@ struct result {
     unsigned long long checksum;    /**< FNV-1a of the elements' bytes */
     float largest;                  /**< magnitude */
     float samples[RESULTS_SAMPLES]; /**< elements evenly spaced from the first to the last */
+    bool met;                       /**< recorded, and has been compared */
 };
 
 /** What was recorded, and what came of the comparison. */
@@ -46,6 +47,9 @@ MUST_CHECK enum status results_read(struct results *results, const char *path, s
 
 /** @return whether results of that name are wanted. */
 bool results_want(const struct results *results, const char *name);
+
+/** @return how many recorded results that are wanted have not come; prints the name of each */
+size_t results_left(const struct results *results);
 
 /**
  * @brief Prints a result, or compares it: prints a line if its bits are not those recorded.

@@ -284,8 +284,8 @@ static enum status measure_kernels(const struct bench_setup *setup, const struct
         if (tile == BY_MMA) {
             snprintf(name, sizeof name, "mma");
         } else if (tile >= 0) {
-            snprintf(name, sizeof name, "wgmma_%zux%zu%s", tiles[tile].rows, tiles[tile].columns,
-                     tiles[tile].pingpong ? "_pingpong" : "");
+            snprintf(name, sizeof name, "wgmma_%zux%zu_%d", tiles[tile].rows, tiles[tile].columns,
+                     tile);
         }
         status = measure(&c, &timing, error);
         if (status == STATUS_OK) {
