@@ -99,11 +99,11 @@ static struct number add(const struct tensor_sum *sum, const struct number *a,
     return c;
 }
 
-struct spread {
+struct magnitudes {
     int first, count, c_first, c_count;
 };
 
-static void check(uint32_t code, enum tile_format format, bool warpgroup, struct spread s,
+static void check(uint32_t code, enum tile_format format, bool warpgroup, struct magnitudes s,
                   bool with_large) {
     static struct number a[M][K], b[K][N], c[M][N];
     double a_values[M * K], b_values[K * N], c_values[M * N];
@@ -144,15 +144,15 @@ static void check(uint32_t code, enum tile_format format, bool warpgroup, struct
 }
 
 C_TEST(tensor_sum, equals_integers) {
-    static const struct spread spreads[] = {
+    static const struct magnitudes cases[] = {
         {-1, 3, -2, 5}, {-4, 9, -6, 14}, {-6, 13, -20, 36}, {-3, 6, 6, 8}, {-16, 4, -40, 30}};
     static const uint32_t codes[] = {75, 80, 89, 90, 100};
     for (size_t n = 0; n < 5 * 5 * 6; n++) {
         enum tile_format format = formats[n % 6].format;
         bool warpgroup = codes[n / 6 % 5] == 90 && n % 2 == 0;
         if (format != TILE_F32) {
-            check(codes[n / 6 % 5], format, warpgroup, spreads[n / 30], false);
-            check(codes[n / 6 % 5], format, warpgroup, spreads[n / 30], true);
+            check(codes[n / 6 % 5], format, warpgroup, cases[n / 30], false);
+            check(codes[n / 6 % 5], format, warpgroup, cases[n / 30], true);
         }
     }
 }
