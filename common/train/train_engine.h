@@ -106,6 +106,9 @@ struct train_adamw {
     uint64_t step; /**< from 1 on */
 };
 
+/** Work that calls operators of an engine, and nothing else of it. */
+typedef enum status train_work(void *argument);
+
 struct train_engine {
     const char *name;
     void *context;
@@ -131,6 +134,13 @@ struct train_engine {
     /** Waits for all work. */
     enum status (*synchronize)(void *context, struct error *error);
     /** @} */
+
+    /**
+     * Does work(argument), in one launch where the engine can. The work calls operators, zero() and
+     * convert() alone; what it does depends on nothing that these change on the host, for it may be
+     * called twice.
+     */
+    enum status (*at_once)(void *context, train_work *work, void *argument);
 
     /** @name Linear layers
      * @{ */
@@ -243,6 +253,12 @@ struct train_engine {
     enum status (*adamw)(void *context, const struct train_adamw *adamw);
     /** @} */
 };
+
+/** at_once() of an engine that has no launches. */
+static inline enum status train_engine_just_do(void *context, train_work *work, void *argument) {
+    (void)context;
+    return work(argument);
+}
 
 /** Frees the engine's context; a zero-initialised engine is allowed. */
 static inline void train_engine_destroy(struct train_engine *engine) {

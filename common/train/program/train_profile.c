@@ -208,6 +208,7 @@ void train_profile_wrap(struct train_profile *profile, struct train_engine *engi
                                     .alloc = alloc,
                                     .release = release,
                                     .synchronize = synchronize,
+                                    .at_once = train_engine_just_do,
 #define ENTRY(name) .name = name,
                                     TRAIN_PROFILE_LIST(ENTRY)
 #undef ENTRY

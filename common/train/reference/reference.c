@@ -87,6 +87,7 @@ enum status train_reference_create(struct train_engine *engine) {
         .zero = zero,
         .convert = convert,
         .synchronize = synchronize,
+        .at_once = train_engine_just_do,
         .linear = reference_linear,
         .linear_backward = reference_linear_backward,
         .activation = reference_activation,

@@ -36,6 +36,10 @@ enum status scratch_need(struct training *t, size_t bytes) {
     if (bytes <= t->scratch_bytes) {
         return STATUS_OK;
     }
+    if (t->replay.recording) { /* at_once.c makes room, and calls again */
+        t->replay.wanted = bytes > t->replay.wanted ? bytes : t->replay.wanted;
+        return STATUS_OUT_OF_MEMORY;
+    }
     TRY(device_synchronize(t->stream, &t->failed));
     device_free(t->scratch);
     t->scratch = NULL;
@@ -381,6 +385,7 @@ static void engine_destroy(void *context) {
     }
     enum status waited = t->stream != NULL ? device_synchronize(t->stream, NULL) : STATUS_OK;
     (void)waited; /* freeing is all that can be done either way */
+    training_replay_free(t);
     for (size_t i = 0; i < SLOTS; i++) {
         device_event_destroy(t->slots[i].copied);
         device_free_host(t->slots[i].memory);
@@ -434,6 +439,7 @@ static struct train_engine table_of(struct training *t) {
         .zero = engine_zero,
         .convert = engine_convert,
         .synchronize = engine_synchronize,
+        .at_once = training_at_once,
         .linear = training_linear,
         .linear_backward = training_linear_backward,
         .activation = engine_activation,
@@ -481,4 +487,9 @@ enum status training_engine_create_with(struct train_engine *engine, enum nn_dty
 device_stream training_engine_stream(const struct train_engine *engine) {
     const struct training *t = engine->context;
     return t->stream;
+}
+
+size_t training_engine_launched_at_once(const struct train_engine *engine) {
+    const struct training *t = engine->context;
+    return t->replay.launched;
 }

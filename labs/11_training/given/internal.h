@@ -5,6 +5,8 @@
 #ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 #define WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 
+#include <cuda_runtime_api.h>
+
 #include "labs/04_sgemm/sgemm.h"
 #include "labs/11_training/given/engine.h"
 #include "labs/11_training/given/given.h"
@@ -24,6 +26,15 @@ struct slot {
     bool used;
 };
 
+/* at_once.c: the last work that was launched at once. */
+struct training_replay {
+    cudaGraphExec_t executable; /* NULL: none yet */
+    bool impossible;            /* a function did what cannot be recorded */
+    bool recording;
+    size_t wanted;   /* bytes of scratch memory that the recording lacked */
+    size_t launched; /* graphs, of all calls */
+};
+
 struct training {
     enum nn_dtype type; /* of activations */
     struct training_functions functions;
@@ -34,6 +45,7 @@ struct training {
     size_t scratch_bytes;
     struct slot slots[SLOTS];
     size_t next_slot;
+    struct training_replay replay;
     struct error failed; /* an operator's last error, until synchronize() reports it */
 };
 
@@ -56,6 +68,10 @@ void *scratch_at(const struct training *t, const struct scratch_layout *layout, 
 /** Makes sure that there is as much scratch memory; where it grows, its contents are lost. */
 MUST_CHECK enum status scratch_need(struct training *t, size_t bytes);
 MUST_CHECK enum status scratch_reserve(struct training *t, const struct scratch_layout *layout);
+
+/** As train_engine.h's at_once. */
+enum status training_at_once(void *context, train_work *work, void *argument);
+void training_replay_free(struct training *t);
 
 /** As train_engine.h's linear and linear_backward. */
 enum status training_linear(void *context, void *out, const void *in, const void *weight,
