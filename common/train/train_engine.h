@@ -167,6 +167,11 @@ struct train_engine {
     /** din = dout * f'(in); din may be dout. */
     enum status (*activation_backward)(void *context, void *din, const void *dout, const void *in,
                                        size_t count, enum nn_activation f);
+    /** activation_backward() of (rows, C), and dbias (C), of the weights' type, += the sums of
+     * din's columns: the gradient of a bias that was added before. */
+    enum status (*activation_bias_backward)(void *context, void *din, void *dbias, const void *dout,
+                                            const void *in, size_t rows, size_t C,
+                                            enum nn_activation f);
     /** out (rows, hidden) = silu(gate) * up, where gate_up (rows, 2 hidden) has both in a row. */
     enum status (*silu_gate)(void *context, void *out, const void *gate_up, size_t rows,
                              size_t hidden);
@@ -176,6 +181,11 @@ struct train_engine {
      * same mask. */
     enum status (*dropout)(void *context, void *out, const void *add, const void *in, size_t count,
                            const struct train_dropout *dropout);
+    /** din (rows, C) = dropout(dout), and dbias (C) += the sums of din's columns, likewise. din may
+     * be dout. */
+    enum status (*dropout_bias_backward)(void *context, void *din, void *dbias, const void *dout,
+                                         size_t rows, size_t C,
+                                         const struct train_dropout *dropout);
     /** @} */
 
     /** @name Norms

@@ -92,6 +92,8 @@ enum status train_reference_create(struct train_engine *engine) {
         .linear_backward = reference_linear_backward,
         .activation = reference_activation,
         .activation_backward = reference_activation_backward,
+        .activation_bias_backward = reference_activation_bias_backward,
+        .dropout_bias_backward = reference_dropout_bias_backward,
         .silu_gate = reference_silu_gate,
         .silu_gate_backward = reference_silu_gate_backward,
         .dropout = reference_dropout,

@@ -157,6 +157,30 @@ static enum status engine_activation_backward(void *context, void *din, const vo
     return given_activation_backward(&call, din, dout, in, count, f);
 }
 
+/* Scratch memory for the sums of columns of parts of a matrix. */
+static enum status reserve_partials(struct training *t, size_t rows, size_t C) {
+    return scratch_need(t, given_column_partials(rows) * C * sizeof(float));
+}
+
+static enum status engine_activation_bias_backward(void *context, void *din, void *dbias,
+                                                   const void *dout, const void *in, size_t rows,
+                                                   size_t C, enum nn_activation f) {
+    struct training *t = context;
+    const struct given_call call = training_call(t);
+    TRY(check_activation(t, f));
+    TRY(reserve_partials(t, rows, C));
+    return given_activation_bias_backward(&call, din, dbias, dout, in, rows, C, f, t->scratch);
+}
+
+static enum status engine_dropout_bias_backward(void *context, void *din, void *dbias,
+                                                const void *dout, size_t rows, size_t C,
+                                                const struct train_dropout *dropout) {
+    struct training *t = context;
+    const struct given_call call = training_call(t);
+    TRY(reserve_partials(t, rows, C));
+    return given_dropout_bias_backward(&call, din, dbias, dout, rows, C, dropout, t->scratch);
+}
+
 static enum status engine_silu_gate(void *context, void *out, const void *gate_up, size_t rows,
                                     size_t hidden) {
     const struct given_call call = training_call(context);
@@ -444,6 +468,8 @@ static struct train_engine table_of(struct training *t) {
         .linear_backward = training_linear_backward,
         .activation = engine_activation,
         .activation_backward = engine_activation_backward,
+        .activation_bias_backward = engine_activation_bias_backward,
+        .dropout_bias_backward = engine_dropout_bias_backward,
         .silu_gate = engine_silu_gate,
         .silu_gate_backward = engine_silu_gate_backward,
         .dropout = engine_dropout,
