@@ -6,6 +6,7 @@
  * its loads are on their way before the first is used. Bytes: each tensor once. FLOPs: a few dozen
  * an element for erf and exp, so that memory is the limit in fp32, and nearly so in bf16.
  */
+#include "common/cuda/dependent_launch.cuh"
 #include "labs/11_training/given/functions.cuh"
 #include "labs/11_training/given/vectors.cuh"
 
@@ -27,6 +28,7 @@ __device__ __forceinline__ void load_each(float (&x)[EACH][L], const E *from) {
 template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     each(E *out, const E *a, const E *b, size_t count, bool vector, F f) {
+    dependent_launch_begin();
     constexpr int L = VECTOR_ELEMENTS<E>;
     size_t first = ((size_t)blockIdx.x * EACH * THREADS + threadIdx.x) * L;
     bool all = vector && first + (size_t)(EACH - 1) * THREADS * L + L <= count;
@@ -61,8 +63,8 @@ enum status run_each(const struct given_call *call, void *out, const void *a, co
     if (count == 0) {
         return STATUS_OK;
     }
-    each<<<(unsigned)blocks, THREADS, 0, call->stream>>>((E *)out, (const E *)a, (const E *)b,
-                                                         count, whole(0, out, a, b), f);
+    launch_dependent<each<E, F>>((unsigned)blocks, THREADS, 0, call->stream, (E *)out, (const E *)a,
+                                 (const E *)b, count, whole(0, out, a, b), f);
     return device_launched(name, call->error);
 }
 

@@ -4,6 +4,7 @@
  *        a matrix that is made on the way; and for fp32, whose sgemm() has neither a bias nor a
  * transposed left operand, both of these.
  */
+#include "common/cuda/dependent_launch.cuh"
 #include "labs/11_training/given/functions.cuh"
 #include "labs/11_training/given/vectors.cuh"
 
@@ -22,6 +23,7 @@ template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     sum_columns(float *sums, E *out, const E *in, const E *more, size_t rows, size_t columns,
                 unsigned column_blocks, bool vector, F f) {
+    dependent_launch_begin();
     constexpr int L = VECTOR_ELEMENTS<E>, WIDTH = 32 * L;
     __shared__ float shared[WARPS][WIDTH];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -169,9 +171,10 @@ static enum status sum_all(const struct given_call *call, float *to, const struc
         typedef decltype(e) E;
         unsigned column_blocks = (unsigned)ceil_div(m.columns, (size_t)32 * VECTOR_ELEMENTS<E>);
         unsigned blocks = (unsigned)given_column_partials(m.rows) * column_blocks;
-        sum_columns<<<blocks, THREADS, 0, call->stream>>>(
-            partials, (E *)m.out, (const E *)m.in, (const E *)m.more, m.rows, m.columns,
-            column_blocks, whole(m.columns * sizeof(E), m.out, m.in, m.more), f);
+        launch_dependent<sum_columns<E, F>>(blocks, THREADS, 0, call->stream, partials, (E *)m.out,
+                                            (const E *)m.in, (const E *)m.more, m.rows, m.columns,
+                                            column_blocks,
+                                            whole(m.columns * sizeof(E), m.out, m.in, m.more), f);
         return device_launched(name, call->error);
     });
     TRY(status);
