@@ -237,3 +237,50 @@ def table(rows, device):
     lines.append(f"| **all** | | {whole.launches} | {whole.ms:.3f} | {needed:.3f} | | "
                  f"{100 * needed / whole.ms:.0f}% |")
     return lines
+
+
+# Name of a file without its ending: heading, operations.
+SOURCES = {
+    "bert_forward_bf16_16x512": ("BERT-base forward, bf16, 16 texts of 512", lambda: bert_forward(16, 512)),
+    "bert_forward_bf16_16x128": ("BERT-base forward, bf16, 16 texts of 128", lambda: bert_forward(16, 128)),
+    "bert_step_bf16_16x512": ("BERT-base, a training step, bf16, 16 texts of 512", lambda: bert_step(16, 512)),
+    "bert_step_bf16_16x128": ("BERT-base, a training step, bf16, 16 texts of 128", lambda: bert_step(16, 128)),
+}
+
+HEAD = """\
+# Where the limits are
+
+Every kernel of a model beside the time that its bytes and FLOPs need. `bazel run //notebooks:limits -- --write`
+makes this page of the lists of launches in `results/*/launches/`; its test fails when the page is not what
+they say, or when a launch belongs to no operation.
+
+- **ms**: the launches of all layers, each timed by itself, without the one before still running. Their sum is more
+  than the time of the whole, which is in the handouts.
+- **needed ms**: the longer of two times. Bytes: each operand read once and each result written once, at the speed that
+  the memory has by its clock and width. FLOPs: those of the tensor cores at their dense peak in 16 bits. What is
+  in the L2 cache is read faster than that, so a share may be above 100%; no kernel reaches the peak of the tensor
+  cores, whose clock falls under that load.
+- Operations without a number have no need of their own that is worth counting.
+"""
+
+
+def section(path):
+    """Lines of one file's part of the page."""
+    title, operations = SOURCES[path.stem]
+    device = DEVICES[path.parent.parent.name]
+    rows = assign(read_csv(path), operations(), path.name)
+    return [f"## {title}", "", f"{device.name}, measured ([{path.name}](results/{path.parent.parent.name}/launches/"
+            f"{path.name})); {1e-12 * device.bytes_a_second:.2f} TB/s, {1e-12 * device.bf16_flops:.0f} TFLOP/s.", "",
+            *table(rows, device), ""]
+
+
+def page(results):
+    """The whole page, of the folder of results."""
+    paths = sorted(results.glob("*/launches/*.csv"))
+    strangers = [p.name for p in paths if p.stem not in SOURCES or p.parent.parent.name not in DEVICES]
+    if strangers:
+        raise Misfit(f"{strangers[0]}: no model is known by that name")
+    lines = [HEAD]
+    for path in paths:
+        lines += section(path)
+    return "\n".join(lines).rstrip("\n") + "\n"

@@ -2,7 +2,9 @@
 
 Times a forward pass with ids already on the card: full batches, a batch of which half is padding,
 and, with --lengths, batches padded as IMDB's reviews want it, with a mask. Weights are random, or
-a checkpoint's. Each case is reported as soon as it is measured.
+a checkpoint's. Each case is reported as soon as it is measured. In a graph it is
+pytorch_training.py's model, of PyTorch's own layers, on full batches: transformers' waits for the GPU while it
+looks at its mask, which cannot be recorded.
 
 With --logits it times nothing: it computes the ids of a file that `classify --logits FILE` wrote
 from the same checkpoint, prints the largest difference of the logits relative to the largest
@@ -16,6 +18,7 @@ import time
 import torch
 from transformers import BertConfig, BertForSequenceClassification
 
+import pytorch_training
 import yardstick
 
 DTYPES = {"fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16}
@@ -86,6 +89,10 @@ def compare(options):
     return 0 if good else 1
 
 
+def layers_of(model):
+    return model.layers if hasattr(model, "layers") else model.bert.encoder.layer
+
+
 def compiled(model, mode, per_layer):
     """Returns what to call; each shape is compiled by itself, the best that it can do."""
     if mode is None:
@@ -93,23 +100,47 @@ def compiled(model, mode, per_layer):
     if not per_layer:
         return torch.compile(model, dynamic=False, mode=mode)
     model = copy.deepcopy(model)
-    for layer in model.bert.encoder.layer:
+    for layer in layers_of(model):
         layer.compile(dynamic=False, mode=mode)
     return model
 
 
-def measure(clock, model, stage, dtype, graph, inputs, shape):
-    """Returns the record of one or more batches (ids, mask), run one after the other."""
+def forward(model, inputs):
+    """Returns a call of transformers' model on one or more batches (ids, mask), one after the other."""
     def run():
         for ids, mask in inputs:
             model(input_ids=ids, attention_mask=mask)
+    return run
 
-    run()
-    times = clock.milliseconds(yardstick.graphed(run) if graph else run, warmup=8)
-    texts = sum(len(ids) for ids, _ in inputs)
+
+def graph_of_forward(mode, per_layer, dtype, ids):
+    """Returns the replay of a forward pass of PyTorch's own layers."""
+    bare = pytorch_training.Bert(pytorch_training.Sizes(), ids.shape[1], 0.0)
+    model = compiled(bare.to("cuda").eval().to(dtype), mode, per_layer)
+    labels = torch.zeros(len(ids), dtype=torch.long, device="cuda")
+    return yardstick.graphed(lambda: model(ids, labels))
+
+
+def measure(clock, run, stage, dtype, texts, shape):
+    """Returns the record of a call."""
+    times = clock.milliseconds(run, warmup=8)
     return yardstick.record("08_bert_classifier", stage, "bert_forward", shape, dtype, times,
                             figure="sequences_per_second",
                             value=texts / times[len(times) // 2] * 1e3)
+
+
+def try_case(clock, options, way, dtype, model, inputs, shape):
+    """Measures and reports one case, or says why it could not."""
+    mode, graph = WAYS[way]
+    if graph and inputs[0][1] is not None:
+        return
+    try:
+        run = (graph_of_forward(mode, options.per_layer, DTYPES[dtype], inputs[0][0]) if graph
+               else forward(model, inputs))
+        texts = sum(len(ids) for ids, _ in inputs)
+        yardstick.report([measure(clock, run, way, dtype, texts, shape)], options.output)
+    except RuntimeError as error:
+        print(f"{way} {dtype} {shape}: failed: {str(error).splitlines()[0]}", flush=True)
 
 
 def random_ids(B, T):
@@ -164,21 +195,15 @@ def main():
     begun = time.monotonic()
     with torch.inference_mode():
         for dtype in options.dtype.split(","):
-            model = model_of(options.checkpoint, DTYPES[dtype])
+            plain = model_of(options.checkpoint, DTYPES[dtype])
             for way in options.ways.split(","):
                 mode, graph = WAYS[way]
-                called = compiled(model, mode, options.per_layer)
+                model = None if graph else compiled(plain, mode, options.per_layer)
                 for inputs, shape in cases(lengths):
                     if time.monotonic() - begun > options.seconds:
                         print(f"{way} {dtype} {shape}: left out", flush=True)
-                        continue
-                    try:
-                        record = measure(clock, called, way, dtype, graph, inputs, shape)
-                    except RuntimeError as error:
-                        print(f"{way} {dtype} {shape}: failed: {str(error).splitlines()[0]}",
-                              flush=True)
-                        continue
-                    yardstick.report([record], options.output)
+                    else:
+                        try_case(clock, options, way, dtype, model, inputs, shape)
 
 
 if __name__ == "__main__":

@@ -115,9 +115,6 @@ MUST_CHECK enum status given_sum_columns(const struct given_call *call, float *t
 /** out (columns, rows) = in (rows, columns), transposed; fp32, whatever the call's type. */
 MUST_CHECK enum status given_transpose(const struct given_call *call, float *out, const float *in,
                                        size_t rows, size_t columns);
-/** out (rows, N) = bias in every row; fp32, whatever the call's type. */
-MUST_CHECK enum status given_broadcast_bias(const struct given_call *call, float *out,
-                                            const float *bias, size_t rows, size_t N);
 /** to (columns) += sums over the rows of from (partials, columns), fp32, the first row first. */
 MUST_CHECK enum status given_add_partials(const struct given_call *call, float *to,
                                           const float *from, size_t partials, size_t columns);

@@ -441,6 +441,7 @@ static enum status check_gpu(enum nn_dtype type, struct error *error) {
 static enum status fill(struct training *t, struct error *error) {
     TRY(device_stream_create(&t->stream, error));
     TRY(device_alloc(&t->products, PRODUCT_BYTES, error));
+    TRY(device_set(t->products, 0, FUSED_ZERO_BYTES, t->stream, error));
     TRY(device_alloc(&t->norms, TRAINING_WORKSPACE_BYTES, error));
     for (size_t i = 0; i < SLOTS; i++) {
         TRY(device_alloc_host(&t->slots[i].memory, SLOT_BYTES, error));

@@ -5,17 +5,20 @@
 #ifndef WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 #define WARPBOOK_LABS_11_TRAINING_GIVEN_INTERNAL_H_
 
+#include <assert.h>
 #include <cuda_runtime_api.h>
 
 #include "labs/04_sgemm/sgemm.h"
+#include "labs/06_fused_epilogues/fused_epilogues.h"
 #include "labs/11_training/given/engine.h"
 #include "labs/11_training/given/given.h"
 #include "labs/12_tensor_cores/tensor_cores.h"
 
-/** Of sgemm() and gemm16(), which never run side by side. */
-#define PRODUCT_BYTES                                                       \
-    (SGEMM_WORKSPACE_BYTES > GEMM16_WORKSPACE_BYTES ? SGEMM_WORKSPACE_BYTES \
-                                                    : GEMM16_WORKSPACE_BYTES)
+/** Of fused_epilogues(), sgemm() and gemm16(), which never run side by side; zeros come first. */
+#define PRODUCT_BYTES FUSED_WORKSPACE_BYTES
+static_assert(FUSED_WORKSPACE_BYTES - FUSED_ZERO_BYTES >= SGEMM_WORKSPACE_BYTES &&
+                  FUSED_WORKSPACE_BYTES - FUSED_ZERO_BYTES >= GEMM16_WORKSPACE_BYTES,
+              "behind lab 06's zeros is room for the others");
 
 /* Staging buffers for copies to the GPU, so that the host does not wait for them. */
 enum { SLOTS = 4, SLOT_BYTES = 1 << 20 };

@@ -1,8 +1,8 @@
 /**
  * @file products.cu
  * @brief Kernels beside the matrix products: sums of columns, which are a bias's gradient, also of
- *        a matrix that is made on the way; and for fp32, whose sgemm() has neither a bias nor a
- * transposed left operand, both of these.
+ *        a matrix that is made on the way; and for fp32, whose sgemm() takes no transposed left
+ *        operand, a copy that is transposed.
  */
 #include "common/cuda/dependent_launch.cuh"
 #include "labs/11_training/given/functions.cuh"
@@ -136,18 +136,6 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Rows of `chunks` times THREADS vectors: blocks are (row, chunk), chunks innermost. */
-__global__ void __launch_bounds__(THREADS)
-    broadcast_row(float *out, const float *bias, size_t N, unsigned chunks, bool vector) {
-    size_t row = blockIdx.x / chunks;
-    size_t first = (size_t)(blockIdx.x % chunks * THREADS + threadIdx.x) * 4;
-    float x[4];
-    if (first < N) {
-        load_some(x, bias, first, N, vector);
-        store_some(out + row * N, x, first, N, vector);
-    }
-}
-
 } // namespace
 
 size_t given_column_partials(size_t rows) {
@@ -216,15 +204,4 @@ enum status given_transpose(const struct given_call *call, float *out, const flo
                                                     whole(columns * sizeof(float), in),
                                                     whole(rows * sizeof(float), out));
     return device_launched("transpose", call->error);
-}
-
-enum status given_broadcast_bias(const struct given_call *call, float *out, const float *bias,
-                                 size_t rows, size_t N) {
-    if (rows * N == 0) {
-        return STATUS_OK;
-    }
-    unsigned chunks = (unsigned)ceil_div(N, (size_t)THREADS * 4);
-    broadcast_row<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
-        out, bias, N, chunks, whole(N * sizeof(float), out, bias));
-    return device_launched("broadcast_row", call->error);
 }
