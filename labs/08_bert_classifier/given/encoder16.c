@@ -27,7 +27,7 @@
 #include "labs/08_bert_classifier/given/encoder16_kernels.h"
 
 /* Batches of at most so many rows and sequences are recorded; so many of them are remembered. */
-enum { REPLAY_ROWS = 4096, REPLAY_SEQUENCES = 128, REPLAYS = 16 };
+enum { REPLAY_ROWS = 4096, REPLAY_SEQUENCES = 128, REPLAYS = 64 };
 
 /* Weight and bias in 16 bits, device. */
 struct linear16 {
