@@ -195,7 +195,7 @@ enum status encoder16_create_with(struct encoder16 **encoder, const struct encod
     }
     *e = (struct encoder16){.model = *model,
                             .dtype = dtype,
-                            .sums = NN_F32,
+                            .sums = dtype,
                             .product = product,
                             .max_tokens = max_tokens,
                             .stream = stream};
