@@ -104,7 +104,6 @@ static enum status start_worker(struct side *side, const struct surroundings *s,
                                             .descriptors = handed,
                                             .descriptor_count = device >= 0 ? 3 : 2,
                                             .gpu = s->gpu,
-                                            .by_name = SIMT_DEVICE_UNPACKS,
                                             .limits = limits(),
                                             .required = required_holds()};
     return sandbox_start(&side->sandbox, &command, error);

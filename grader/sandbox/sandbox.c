@@ -161,10 +161,11 @@ static enum status find_code(struct sandbox *sandbox, const struct sandbox_comma
                              struct error *error) {
     struct code_files *code = &sandbox->code;
     sandbox->gpu = command->gpu;
-    const char *by_name = command->gpu ? CODE_FILES_DRIVER : command->by_name;
-    TRY(code_files_add(code, sandbox->program, command->environment, by_name, error));
+    TRY(code_files_add(code, sandbox->program, command->environment,
+                       command->gpu ? CODE_FILES_DRIVER : NULL, error));
     if (command->loads != NULL) {
-        TRY(code_files_add(code, command->loads, command->environment, by_name, error));
+        TRY(code_files_add(code, command->loads, command->environment, command->loads_by_name,
+                           error));
     }
     for (const char *const *program = command->programs; program != NULL && *program != NULL;
          program++) {
