@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/base/file.h"
+#include "common/base/folder.h"
 #include "common/base/terminal.h"
 #include "common/programs/decoder/decoder_session.h"
 #include "common/programs/decoder/quantize_write.h"
@@ -163,6 +164,10 @@ static enum status check_options(const struct options *o, struct error *error) {
     const enum status bad = STATUS_INVALID_ARGUMENT;
     if (o->output == NULL) {
         return error_set(error, bad, "no output: give --output DIR");
+    }
+    if (path_exists(o->output)) {
+        return error_set(error, bad, "--output %s: exists already; choose another name",
+                         o->output);
     }
     if (o->bits != 4 && o->bits != 8) {
         return error_set(error, bad, "--bits %d: 8 or 4", o->bits);
