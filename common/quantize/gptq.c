@@ -71,17 +71,55 @@ enum status gptq_prepare(double *hessian, size_t K) {
     return STATUS_OK;
 }
 
-/* Chooses the scale of the group that begins at a column. @param row the weights as they now are */
-static float begin_group(struct low_bit_matrix *matrix, const double *row, size_t r, size_t begin,
-                         uint8_t *zero) {
-    const struct low_bit_layout *layout = &matrix->layout;
-    size_t left = layout->columns - begin, count = left < layout->group ? left : layout->group;
+/* The scale for the largest weight, as rounding to nearest has it. */
+static float nearest_scale(const struct low_bit_layout *layout, const double *weights, size_t count,
+                           double share, uint8_t *zero) {
     float extremes[2] = {0.0f, 0.0f}; /* all that the choice looks at */
     for (size_t i = 0; i < count; i++) {
-        extremes[0] = fminf(extremes[0], (float)row[begin + i]);
-        extremes[1] = fmaxf(extremes[1], (float)row[begin + i]);
+        extremes[0] = fminf(extremes[0], (float)(share * weights[i]));
+        extremes[1] = fmaxf(extremes[1], (float)(share * weights[i]));
     }
-    float scale = low_bit_choose_scale(layout, extremes, 2, zero);
+    return low_bit_choose_scale(layout, extremes, 2, zero);
+}
+
+static double cost_of(const struct low_bit_layout *layout, const double *weights,
+                      const double *upper, size_t stride, size_t count, float scale, uint8_t zero) {
+    double sum = 0.0;
+    for (size_t i = 0; i < count; i++) {
+        uint8_t bits = low_bit_round(layout->type, (float)weights[i], scale, zero);
+        double kept = (double)scale * (double)low_bit_stored(layout->type, bits, zero);
+        double error = (weights[i] - kept) / upper[i * stride];
+        sum += error * error;
+    }
+    return sum;
+}
+
+float gptq_choose_scale(const struct low_bit_layout *layout, const double *weights,
+                        const double *upper, size_t stride, size_t count, uint8_t *zero) {
+    float best = nearest_scale(layout, weights, count, 1.0, zero);
+    double least = cost_of(layout, weights, upper, stride, count, best, *zero);
+    for (int i = 1; i < GPTQ_SCALES; i++) {
+        uint8_t other;
+        float scale = nearest_scale(layout, weights, count, 1.0 - i / 32.0, &other);
+        double cost = cost_of(layout, weights, upper, stride, count, scale, other);
+        if (cost < least) {
+            least = cost;
+            best = scale;
+            *zero = other;
+        }
+    }
+    return best;
+}
+
+/* Chooses the scale of the group that begins at a column. @param row the weights as they now are */
+static float begin_group(struct low_bit_matrix *matrix, const double *upper, const double *row,
+                         size_t r, size_t begin, uint8_t *zero) {
+    const struct low_bit_layout *layout = &matrix->layout;
+    size_t K = layout->columns, left = K - begin;
+    size_t count = left < layout->group ? left : layout->group;
+    float scale = upper != NULL ? gptq_choose_scale(layout, row + begin, upper + begin * K + begin,
+                                                    K + 1, count, zero)
+                                : nearest_scale(layout, row + begin, count, 1.0, zero);
     low_bit_set_group(matrix, r, begin / layout->group, scale, *zero);
     return scale;
 }
@@ -94,7 +132,7 @@ static void quantize_row(struct low_bit_matrix *matrix, const double *upper, dou
     uint8_t zero = 0;
     for (size_t j = 0; j < K; j++) {
         if (j % layout->group == 0) {
-            scale = begin_group(matrix, row, r, j, &zero);
+            scale = begin_group(matrix, upper, row, r, j, &zero);
         }
         uint8_t bits = low_bit_round(layout->type, (float)row[j], scale, zero);
         low_bit_set(matrix, r, j, bits);

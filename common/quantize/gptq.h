@@ -10,7 +10,9 @@
  *     e = (w_j - q_j) / U_jj,   w_k -= e U_jk for k > j
  *
  * This is the exact minimum over the columns behind j, given those before it. A group's scale is
- * chosen when its first column comes, from the weights as they then are.
+ * chosen when its first column comes, from the weights as they then are: of the scale for the
+ * largest weight and smaller ones, which cut it off, the one with the least sum of squared errors,
+ * a column weighed by 1 / U_jj^2, which is what its error costs.
  */
 #ifndef WARPBOOK_COMMON_QUANTIZE_GPTQ_H_
 #define WARPBOOK_COMMON_QUANTIZE_GPTQ_H_
@@ -36,6 +38,18 @@ void gptq_add(double *hessian, const float *in, size_t tokens, size_t K);
  * @return STATUS_OK; STATUS_BAD_FORMAT if H is not positive definite, or not finite
  */
 MUST_CHECK enum status gptq_prepare(double *hessian, size_t K);
+
+/** Scales that are tried for a group: (1 - i / 32) of the scale for its largest weight. */
+enum { GPTQ_SCALES = 20 };
+
+/**
+ * @brief Chooses a group's scale.
+ * @param weights (count)
+ * @param upper   U from the group's first diagonal element on; the next is @p stride behind
+ * @param zero    receives the zero point
+ */
+float gptq_choose_scale(const struct low_bit_layout *layout, const double *weights,
+                        const double *upper, size_t stride, size_t count, uint8_t *zero);
 
 /**
  * @brief Rounds all rows.

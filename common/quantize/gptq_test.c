@@ -70,15 +70,33 @@ static void invert_rest(const struct problem *p, int first, double out[K][K]) {
     }
 }
 
-/* Scale and zero point of a group, from the definition in low_bit.h. */
-static void choose(const struct low_bit_layout *layout, const double *w, int begin, float *scale,
-                   uint8_t *zero) {
-    float group[GROUP];
-    size_t count = 0;
-    for (int k = begin; k < K && k < begin + GROUP; k++) {
-        group[count++] = (float)w[k];
+/* Of the scales that are tried, the one with the least cost: 1 / U_jj^2 is 1 over the first element
+   of the inverse of what is left of H at j. */
+static void choose(const struct problem *p, const struct low_bit_layout *layout, const double *w,
+                   int begin, float *scale, uint8_t *zero) {
+    double least = INFINITY;
+    for (int i = 0; i < GPTQ_SCALES; i++) {
+        float group[GROUP];
+        size_t count = 0;
+        for (int k = begin; k < K && k < begin + GROUP; k++) {
+            group[count++] = (float)((1.0 - i / 32.0) * w[k]);
+        }
+        uint8_t z;
+        float s = low_bit_choose_scale(layout, group, count, &z);
+        double cost = 0.0;
+        for (size_t k = 0; k < count; k++) {
+            double inverse[K][K], weight = w[(size_t)begin + k];
+            invert_rest(p, begin + (int)k, inverse);
+            uint8_t bits = low_bit_round(layout->type, (float)weight, s, z);
+            double error = weight - (double)s * (double)low_bit_stored(layout->type, bits, z);
+            cost += error * error / inverse[0][0];
+        }
+        if (cost < least) {
+            least = cost;
+            *scale = s;
+            *zero = z;
+        }
     }
-    *scale = low_bit_choose_scale(layout, group, count, zero);
 }
 
 static void reference_row(const struct problem *p, const struct low_bit_layout *layout, int row,
@@ -91,7 +109,7 @@ static void reference_row(const struct problem *p, const struct low_bit_layout *
     }
     for (int j = 0; j < K; j++) {
         if (j % GROUP == 0) {
-            choose(layout, w, j, &scale, &zero);
+            choose(p, layout, w, j, &scale, &zero);
         }
         bits[j] = low_bit_round(layout->type, (float)w[j], scale, zero);
         double q = (double)scale * (double)low_bit_stored(layout->type, bits[j], zero);
