@@ -5,17 +5,23 @@
 #include <string.h>
 
 #include "common/checkpoints/decoder/decoder_load.h"
+#include "common/checkpoints/gguf/gguf_llama2.h"
+
+static enum status allocate_layers(struct llama2_checkpoint *checkpoint, struct error *error) {
+    struct llama2_stored_weights *weights = &checkpoint->weights;
+    size_t L = checkpoint->config.L;
+    weights->layers = calloc(L, sizeof *weights->layers);
+    return weights->layers != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", L);
+}
 
 /* Allocates the layers' structs and sets the weights' pointers with `visit`. */
 static enum status point_weights(struct llama2_checkpoint *checkpoint, struct llama2_weights *plain,
                                  decoder_weight_visitor *visit, void *context,
                                  struct error *error) {
     struct llama2_stored_weights *weights = &checkpoint->weights;
-    size_t L = checkpoint->config.L;
-    weights->layers = calloc(L, sizeof *weights->layers);
-    if (weights->layers == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", L);
-    }
+    TRY(allocate_layers(checkpoint, error));
     TRY(llama2_tensors_visit(&checkpoint->config, checkpoint->shared_classifier, weights, plain,
                              visit, context));
     if (checkpoint->shared_classifier) {
@@ -120,6 +126,43 @@ static enum status open_llama2c(struct llama2_checkpoint *checkpoint, const char
     return status;
 }
 
+/* Before gguf_llama2_load() checks shapes, a number of layers is only a number: it must not be more
+   than there are tensors. */
+static enum status load_gguf(struct llama2_checkpoint *checkpoint, size_t most_bytes,
+                             struct error *error) {
+    const struct gguf *file = &checkpoint->gguf;
+    if (checkpoint->config.L > file->tensor_count) {
+        return error_set(error, STATUS_MISMATCH, "%zu layers, but only %zu tensors",
+                         checkpoint->config.L, file->tensor_count);
+    }
+    TRY(allocate_layers(checkpoint, error));
+    return gguf_llama2_load(file, &checkpoint->config, checkpoint->shared_classifier, most_bytes,
+                            &checkpoint->weights, &checkpoint->dequantized, error);
+}
+
+enum status llama2_checkpoint_load_gguf(struct llama2_checkpoint *checkpoint, struct gguf *file,
+                                        size_t most_bytes, struct error *error) {
+    *checkpoint = (struct llama2_checkpoint){.gguf = *file};
+    *file = (struct gguf){0};
+    enum status status = gguf_llama2_config(&checkpoint->gguf, &checkpoint->config,
+                                            &checkpoint->shared_classifier, error);
+    if (status == STATUS_OK) {
+        status = load_gguf(checkpoint, most_bytes, error);
+    }
+    if (status != STATUS_OK) {
+        llama2_checkpoint_close(checkpoint);
+    }
+    return status;
+}
+
+static enum status open_gguf(struct llama2_checkpoint *checkpoint, const char *path,
+                             struct error *error) {
+    struct gguf file;
+    TRY(gguf_open(&file, path, error));
+    enum status status = llama2_checkpoint_load_gguf(checkpoint, &file, 0, error);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
 static bool ends_with(const char *text, const char *end) {
     size_t length = strlen(text), size = strlen(end);
     return length >= size && strcmp(text + length - size, end) == 0;
@@ -135,12 +178,15 @@ enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoint, const c
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "%s: give the folder that holds it and config.json", path);
     }
-    return open_llama2c(checkpoint, path, error);
+    return gguf_is(path) ? open_gguf(checkpoint, path, error)
+                         : open_llama2c(checkpoint, path, error);
 }
 
 void llama2_checkpoint_close(struct llama2_checkpoint *checkpoint) {
     free(checkpoint->weights.layers);
     llama2c_close(&checkpoint->llama2c);
     decoder_shards_close(&checkpoint->shards);
+    gguf_close(&checkpoint->gguf);
+    arena_free(&checkpoint->dequantized);
     *checkpoint = (struct llama2_checkpoint){0};
 }

@@ -1,10 +1,11 @@
 /**
  * @file llama2_checkpoint.h
- * @brief Opens Llama2 checkpoints in place: a file of llama2.c, or a Hugging Face folder with
- *        config.json and safetensors, sharded or not.
+ * @brief Opens Llama2 checkpoints in place: a file of llama2.c, a GGUF file, or a Hugging Face
+ *        folder with config.json and safetensors, sharded or not.
  *
- * Opening maps and checks the files but converts and copies nothing: 13 GB of bf16 weights can go
- * from the file to a GPU without another copy. Tensor names are those of transformers'
+ * Opening maps and checks the files, but converts and copies nothing that has 16 bits or more: 13
+ * GB of bf16 weights can go from the file to a GPU without another copy. Weights of fewer bits are
+ * dequantised to fp32. Tensor names are those of transformers'
  * LlamaForCausalLM.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_CHECKPOINT_H_
@@ -15,6 +16,7 @@
 #include "common/base/arena.h"
 #include "common/base/status.h"
 #include "common/checkpoints/decoder/decoder_shards.h"
+#include "common/checkpoints/gguf/gguf.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2c.h"
 
@@ -24,17 +26,20 @@ struct llama2_checkpoint {
     struct llama2_stored_weights weights; /**< point into the files */
     struct llama2c_checkpoint llama2c;    /**< open if the checkpoint is a file of llama2.c */
     struct decoder_shards shards;         /**< open if the checkpoint is a folder */
+    struct gguf gguf;                     /**< open if the checkpoint is a GGUF file */
+    struct arena dequantized;             /**< values that are stored in fewer than 16 bits */
 };
 
 /**
- * @brief Opens a file of llama2.c, or a folder with config.json and either model.safetensors or
- *        model.safetensors.index.json with its shards.
+ * @brief Opens a file of llama2.c, a GGUF file (by its first bytes), or a folder with config.json
+ * and either model.safetensors or model.safetensors.index.json with its shards.
  *
  * Every tensor that the configuration asks for is checked (present, shape, F32, F16 or BF16) before
- * memory is allocated; others are ignored. A folder's rotary layout is NN_ROPE_HALVES, a file's
- * NN_ROPE_INTERLEAVED.
+ * memory is allocated; others are ignored. A folder's rotary layout is NN_ROPE_HALVES, that of a
+ * file NN_ROPE_INTERLEAVED.
  *
- * @return STATUS_OK; for a file the statuses of llama2c_open(); for a folder those of
+ * @return STATUS_OK; for a file the statuses of llama2c_open(), or of gguf_open(),
+ *         gguf_llama2_config() and gguf_llama2_load(); for a folder those of
  *         llama2_config_parse(), decoder_shards_open() and llama2_checkpoint_load(). The message
  *         names the file at fault.
  */
@@ -78,6 +83,16 @@ MUST_CHECK enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoi
                                               const struct llama2_config *config,
                                               bool shared_classifier, struct decoder_shards *shards,
                                               struct error *error);
+
+/**
+ * @brief Finds the tensors of a GGUF file.
+ * @param file       the checkpoint becomes its owner, and closes it on failure
+ * @param most_bytes most memory for dequantised weights; 0: as much as the machine has
+ * @return the statuses of gguf_llama2_config() and gguf_llama2_load()
+ */
+MUST_CHECK enum status llama2_checkpoint_load_gguf(struct llama2_checkpoint *checkpoint,
+                                                   struct gguf *file, size_t most_bytes,
+                                                   struct error *error);
 
 /** Unmaps and frees; a zero-initialised one is allowed. */
 void llama2_checkpoint_close(struct llama2_checkpoint *checkpoint);

@@ -345,8 +345,8 @@ int perplexity_main(int argc, char **argv, const struct decoder_stages *stages) 
         .program = program,
         .summary =
             "measures the perplexity of a Llama2 or GPT-NeoX checkpoint on a text. CHECKPOINT:\n"
-            "a file of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
-            "tokenizer.json",
+            "a file of llama2.c, a GGUF file of a Llama, or a Hugging Face folder with\n"
+            "config.json, safetensors and tokenizer.json",
         .options = &o.shared,
         .own = own,
         .own_count = sizeof own / sizeof *own,
