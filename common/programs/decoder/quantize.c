@@ -166,8 +166,7 @@ static enum status check_options(const struct options *o, struct error *error) {
         return error_set(error, bad, "no output: give --output DIR");
     }
     if (path_exists(o->output)) {
-        return error_set(error, bad, "--output %s: exists already; choose another name",
-                         o->output);
+        return error_set(error, bad, "--output %s: exists already; choose another name", o->output);
     }
     if (o->bits != 4 && o->bits != 8) {
         return error_set(error, bad, "--bits %d: 8 or 4", o->bits);
@@ -205,7 +204,7 @@ static enum status quantize(struct work *w, const struct decoder_stages *stages)
         .config = {.format = PACKED_COMPRESSED,
                    .bits = (size_t)o->bits,
                    .group = (size_t)o->group,
-                   .symmetric = true},
+                   .symmetric = o->bits == 8},
         .method = o->method,
         .round = round_matrix,
         .context = w,
@@ -236,7 +235,8 @@ static enum status create_engine(struct engine *engine, int threads, struct erro
 static const char epilogue[] =
     "The matrices of the layers are rounded; embedding, norms and the classifier stay as\n"
     "they are. DIR is a Hugging Face folder in compressed-tensors' layout (pack-quantized,\n"
-    "symmetric, scales in bf16), which appears complete or not at all; generate, perplexity\n"
+    "scales in bf16, 4 bits with zero points), which appears complete or not at all; generate, "
+    "perplexity\n"
     "and the decoder's bench read it, and dequantise it when they load it.\n"
     "\n"
     "rtn rounds to nearest. gptq runs the text of --calibrate through the model and rounds\n"

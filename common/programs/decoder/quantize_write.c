@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/checked.h"
 #include "common/base/file.h"
 #include "common/base/json_object.h"
 #include "common/base/terminal.h"
@@ -14,7 +15,7 @@
 #include "common/checkpoints/safetensors/safetensors_write.h"
 #include "common/train/program/whole_folder.h"
 
-enum { PARTS = 2, WORDS = 0, SCALES = 1, LARGEST_FILE = 256 << 20 };
+enum { PARTS = 3, WORDS = 0, SCALES, ZEROS, LARGEST_FILE = 256 << 20 };
 
 /* A tensor of the model, and which of its parts a tensor of the file is. */
 struct entry {
@@ -45,7 +46,7 @@ static enum status add(struct writing *w, const char *name, const char *suffix,
                        enum safetensors_dtype dtype, size_t rank, const size_t *shape,
                        size_t element, const struct entry *entry) {
     if (w->count == w->capacity) {
-        return STATUS_OVERFLOW; /* capacity is twice the tensors of the model */
+        return STATUS_OVERFLOW; /* capacity is PARTS times the tensors of the model */
     }
     size_t length = strlen(name) + strlen(suffix) + 1;
     struct safetensors_tensor t = {.name = malloc(length), .dtype = dtype, .rank = rank};
@@ -72,6 +73,7 @@ static struct low_bit_layout layout_of(const struct writing *w, size_t rows, siz
         .columns = columns,
         .group = c->group > 0 && c->group < columns ? c->group : columns,
         .scale_dtype = NN_BF16,
+        .has_zeros = !c->symmetric,
     };
 }
 
@@ -102,7 +104,12 @@ static enum status list_tensor(void *context, const struct decoder_weight *t) {
     const size_t scales[] = {t->shape[0], low_bit_groups(&layout)};
     TRY(add(w, t->name, "_packed", SAFETENSORS_I32, 2, words, sizeof(uint32_t), &entry));
     entry.part = SCALES;
-    return add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry);
+    TRY(add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry));
+    const size_t zeros[] = {ceil_div(t->shape[0], 8), scales[1]};
+    entry.part = ZEROS;
+    return layout.has_zeros
+               ? add(w, t->name, "_zero_point", SAFETENSORS_I32, 2, zeros, sizeof(uint32_t), &entry)
+               : STATUS_OK;
 }
 
 /* ---- Values ---- */
@@ -153,6 +160,10 @@ static enum status fill(void *context, size_t index, void *data, struct error *e
         memcpy(data, w->matrix.scales, w->tensors[index].bytes);
         return STATUS_OK;
     }
+    if (e->part == ZEROS) {
+        packed_zeros(&w->matrix, data);
+        return STATUS_OK;
+    }
     put_in_order(w, e);
     TRY(check_finite(w, e, w->tensors[index].name));
     w->matrix.layout = layout_of(w, e->rows, e->columns);
@@ -171,7 +182,9 @@ static enum status write_weights(struct writing *w, const char *folder) {
     w->weights = malloc(w->most * sizeof *w->weights);
     w->matrix.values = malloc(w->most);
     w->matrix.scales = malloc(w->most * sizeof(uint16_t));
-    if (w->weights == NULL || w->matrix.values == NULL || w->matrix.scales == NULL) {
+    w->matrix.zeros = malloc(w->most);
+    if (w->weights == NULL || w->matrix.values == NULL || w->matrix.zeros == NULL ||
+        w->matrix.scales == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
                          w->most);
     }
@@ -301,5 +314,6 @@ enum status quantize_write(const char *output, const struct decoder_session *ses
     free(w.weights);
     free(w.matrix.values);
     free(w.matrix.scales);
+    free(w.matrix.zeros);
     return status;
 }

@@ -15,7 +15,7 @@
 
 /** How the weights are rounded. */
 struct quantize_rounding {
-    struct packed_config config; /**< symmetric; the group of each matrix is at most its columns */
+    struct packed_config config; /**< the group of each matrix is at most its columns */
     const char *method;          /**< for the configuration */
     /**
      * Rounds a matrix whose layout is given.
