@@ -139,7 +139,7 @@ def attention(B, T):
 def bert_forward(B, T):
     """The 16-bit encoder of lab 08, without the last layer's rows that nobody reads."""
     rows = B * T
-    norm = Operation("LayerNorm", "encoder16_norm", bytes=2 * BF16 * rows * C)
+    norm = Operation("LayerNorm", "encoder16_norm", bytes=(F32 + BF16) * rows * C)
     operations = [
         Operation("copy of the ids", "copy to the device", bytes=4 * 3 * rows),
         Operation("embedding", "encoder16_norm", bytes=(3 * F32 + BF16) * rows * C),
@@ -152,13 +152,13 @@ def bert_forward(B, T):
             operations += [Operation("first rows", "encoder16_gather", "encoder16_gather",
                                      4 * BF16 * B * C)]
         operations += [
-            product("attention's output", kept, C, C, BF16, BF16),
+            product("attention's output", kept, C, C, F32, BF16),
             norm if not last else Operation("LayerNorm", "encoder16_norm",
-                                            bytes=2 * BF16 * B * C),
+                                            bytes=(F32 + BF16) * B * C),
             product("up", kept, HIDDEN, C),
-            product("down", kept, C, HIDDEN, BF16, BF16),
+            product("down", kept, C, HIDDEN, F32, BF16),
             norm if not last else Operation("LayerNorm", "encoder16_norm",
-                                            bytes=(BF16 + F32) * B * C),
+                                            bytes=2 * F32 * B * C),
         ]
     return operations
 

@@ -4,8 +4,9 @@
  *
  * A layer: q, k and v in one product; attention; output, with bias and residual in the product's
  * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. Buffers
- * between launches are 16 bits wide, the sums that a LayerNorm reads, too: an epilogue that adds 16
- * bits to 16 bits is the fastest there is, and rounds once more in each sublayer.
+ * between launches are 16 bits wide, except the sums that a LayerNorm reads: rounding them would
+ * add an error to that of each sublayer's result; as fp32 they cost 4 bytes more an element,
+ * written and read, mostly in the L2 cache.
  *
  * The classifier reads one row a sequence, so the last layer computes only those after attention.
  *
@@ -40,6 +41,7 @@ struct layer16 {
 struct encoder16 {
     struct encoder_model model;
     enum nn_dtype dtype;
+    enum nn_dtype sums; /* type of a LayerNorm's input */
     gemm16_function *product;
     size_t max_tokens;
     device_stream stream;
@@ -51,7 +53,7 @@ struct encoder16 {
     void *x;        /* (rows, C): the hidden state */
     void *qkv;      /* (rows, 3, C) */
     void *attended; /* (rows, C): attention's result */
-    void *sum;      /* (rows, C): a LayerNorm's input */
+    void *sum;      /* (rows, C), of type sums: a LayerNorm's input */
     void *inner;    /* (rows, hidden) */
     void *first_x;  /* (B, C): rows of x and of attended that the last layer keeps */
     void *first_attended;
@@ -146,7 +148,7 @@ static enum status make_buffers(struct encoder16 *e, struct error *error) {
     TRY(make_buffer(&e->x, rows, C, 2, error));
     TRY(make_buffer(&e->qkv, rows, 3 * C, 2, error));
     TRY(make_buffer(&e->attended, rows, C, 2, error));
-    TRY(make_buffer(&e->sum, rows, C, 2, error));
+    TRY(make_buffer(&e->sum, rows, C, nn_dtype_bytes(e->sums), error));
     TRY(make_buffer(&e->inner, rows, e->model.hidden, 2, error));
     TRY(make_buffer(&e->first_x, rows, C, 2, error));
     TRY(make_buffer(&e->first_attended, rows, C, 2, error));
@@ -193,6 +195,7 @@ enum status encoder16_create_with(struct encoder16 **encoder, const struct encod
     }
     *e = (struct encoder16){.model = *model,
                             .dtype = dtype,
+                            .sums = NN_F32,
                             .product = product,
                             .max_tokens = max_tokens,
                             .stream = stream};
@@ -312,13 +315,12 @@ static enum status run_after_attention(const struct encoder16 *e, size_t l, void
     size_t C = e->model.C, hidden = e->model.hidden;
     const struct layer16 *layer = &e->layers[l];
     const struct encoder_layer *norms = &e->model.layers[l];
-    const struct extra residual = {x, false, e->dtype}, activation = {NULL, true, e->dtype};
+    const struct extra residual = {x, false, e->sums}, activation = {NULL, true, e->dtype};
     TRY(multiply(e, e->sum, attended, &layer->out, rows, C, C, residual, error));
-    TRY(encoder16_norm(x, e->dtype, e->sum, e->dtype, &norms->attention, rows, C, e->stream,
-                       error));
+    TRY(encoder16_norm(x, e->dtype, e->sum, e->sums, &norms->attention, rows, C, e->stream, error));
     TRY(multiply(e, e->inner, x, &layer->up, rows, hidden, C, activation, error));
     TRY(multiply(e, e->sum, e->inner, &layer->down, rows, C, hidden, residual, error));
-    return encoder16_norm(to.out, to.dtype, e->sum, e->dtype, &norms->feed_forward, rows, C,
+    return encoder16_norm(to.out, to.dtype, e->sum, e->sums, &norms->feed_forward, rows, C,
                           e->stream, error);
 }
 
