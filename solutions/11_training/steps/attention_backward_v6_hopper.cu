@@ -60,6 +60,26 @@ static enum status describe_rows(CUtensorMap *map, const void *data, size_t rows
     return tensor_map_create(map, &matrix, error);
 }
 
+/* A cooperative launch: blocks wait for each other. */
+template <typename TILE>
+static void launch_together(const struct backward_maps &maps,
+                            const struct attention_backward_problem &p,
+                            const struct backward_rounds &rounds,
+                            const struct padded_scratch &scratch, device_stream stream) {
+    cudaLaunchAttribute cooperative = {};
+    cooperative.id = cudaLaunchAttributeCooperative;
+    cooperative.val.cooperative = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = rounds.heads * rounds.tiles;
+    config.blockDim = TILE::THREADS;
+    config.dynamicSmemBytes = TILE::BYTES;
+    config.stream = stream;
+    config.attrs = &cooperative;
+    config.numAttrs = 1;
+    (void)cudaLaunchKernelEx(&config, hopper_backward_kernel<TILE>, maps, p, rounds,
+                             scratch); /* device_launched() reports */
+}
+
 template <typename TILE>
 static enum status launch(const struct attention_backward_problem *p, void *scratch,
                           unsigned multiprocessors, device_stream stream, struct error *error) {
@@ -82,17 +102,15 @@ static enum status launch(const struct attention_backward_problem *p, void *scra
     rounds.heads = rounds.heads < rounds.all_heads ? rounds.heads : rounds.all_heads;
     rounds.rounds = (rounds.all_heads + rounds.heads - 1) / rounds.heads;
     const struct padded_scratch padded = padded_scratch_in(*p, scratch);
-    constexpr int STATS_ROWS = EDGE_THREADS / (TILE::HS / 8);
-    unsigned long_rows = (unsigned)((p->longest + PADDING - 1) / PADDING * PADDING);
-    const dim3 stats((long_rows + STATS_ROWS - 1) / STATS_ROWS, (unsigned)p->NH, (unsigned)p->B);
-    const dim3 tiles(long_rows / TILE::QUERIES, (unsigned)p->NH, (unsigned)p->B);
+    constexpr int STATS_ROWS = EDGE_ROWS * EDGE_THREADS / (TILE::HS / 8);
+    unsigned padded_rows = (unsigned)((p->longest + PADDING - 1) / PADDING * PADDING);
+    const dim3 stats((padded_rows + STATS_ROWS - 1) / STATS_ROWS, (unsigned)p->NH, (unsigned)p->B);
+    const dim3 tiles(padded_rows / TILE::QUERIES, (unsigned)p->NH, (unsigned)p->B);
     padded_stats<TILE::HS><<<stats, EDGE_THREADS, 0, stream>>>(*p, padded);
     TRY(device_launched("padded_stats", error));
-    hopper_backward_kernel<TILE>
-        <<<rounds.heads * rounds.tiles, TILE::THREADS, TILE::BYTES, stream>>>(maps, *p, rounds,
-                                                                              padded);
+    launch_together<TILE>(maps, *p, rounds, padded, stream);
     TRY(device_launched("hopper_backward_kernel", error));
-    round_dq<TILE><<<tiles, EDGE_THREADS, 0, stream>>>(*p, padded);
+    launch_dependent<round_dq<TILE>>(tiles, EDGE_THREADS, 0, stream, *p, padded);
     return device_launched("round_dq", error);
 }
 

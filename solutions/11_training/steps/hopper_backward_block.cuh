@@ -140,7 +140,7 @@ static __device__ __forceinline__ unsigned turn_at(const struct backward_item &i
 
 /* "full": a copy is there; "empty": it has been read. */
 template <typename TILE> struct backward_barriers {
-    uint64_t kv_full, kv_empty;
+    uint64_t k_full, k_empty, v_full, v_empty;
     uint64_t q_full[TILE::STAGES], dout_full[TILE::STAGES], empty[TILE::STAGES];
     uint64_t dq_full, dq_empty; /* sums for dq, from the consumers to the storing warp */
     uint64_t landed;            /* copies that the producer is to change */
@@ -149,8 +149,10 @@ template <typename TILE> struct backward_barriers {
 template <typename TILE>
 static __device__ __forceinline__ void init_barriers(struct backward_barriers<TILE> &b) {
     constexpr unsigned WARPS = TILE::CONSUMERS / 32;
-    mbarrier_init(shared_address(&b.kv_full), 1);
-    mbarrier_init(shared_address(&b.kv_empty), WARPS);
+    mbarrier_init(shared_address(&b.k_full), 1);
+    mbarrier_init(shared_address(&b.v_full), 1);
+    mbarrier_init(shared_address(&b.k_empty), WARPS);
+    mbarrier_init(shared_address(&b.v_empty), WARPS);
     for (int stage = 0; stage < TILE::STAGES; stage++) {
         mbarrier_init(shared_address(&b.q_full[stage]), 1);
         mbarrier_init(shared_address(&b.dout_full[stage]), 1);

@@ -37,67 +37,97 @@ static __device__ __forceinline__ void clear_rows(bf16 *tile, int first) {
     }
 }
 
-/* Starts all copies, as places become empty. A tile that reaches beyond its sequence is cleared
+/* The producer's state. */
+template <typename TILE> struct backward_producer {
+    const struct backward_maps &maps;
+    const struct backward_block<TILE> &block;
+    unsigned items, landings;
+    struct ring q;
+
+    /* Waits for copies that complete at `landed`. */
+    __device__ __forceinline__ void await_landing() {
+        mbarrier_wait(shared_address(&block.b.landed), landings++ % 2);
+    }
+};
+
+/* Starts the copy of an item's keys or values. A tile that reaches beyond its sequence is cleared
    there: 0 * NaN would be NaN. */
+template <typename TILE>
+static __device__ __forceinline__ void
+produce_keys(struct backward_producer<TILE> &c, const struct backward_item &item, bf16 *to,
+             const CUtensorMap *map, uint64_t *full, const uint64_t *empty) {
+    bool whole = item.first + TILE::KEYS <= item.T;
+    mbarrier_wait(shared_address(empty), c.items % 2 ^ 1);
+    if (threadIdx.x % 32 == 0) {
+        uint64_t *barrier = whole ? full : &c.block.b.landed;
+        mbarrier_arrive_expect_tx(shared_address(barrier), TILE::KV * sizeof(bf16));
+        copy_tile<TILE::KEYS, TILE>(to, map, item.start + item.first,
+                                    (int)(item.head * (unsigned)TILE::HS), barrier);
+    }
+    if (!whole) {
+        c.await_landing();
+        clear_rows<TILE::KEYS, TILE>(to, item.T - item.first);
+        fence_proxy_async();
+        arrive(full);
+    }
+}
+
+/* The same of a step's queries or gradients of outputs, with a number for each row. */
+template <typename TILE>
+static __device__ __forceinline__ void
+produce_queries(struct backward_producer<TILE> &c, const struct backward_item &item, unsigned head,
+                int first, bf16 *to, const CUtensorMap *map, float *stats_to, const float *stats,
+                uint64_t *full) {
+    constexpr unsigned STATS_BYTES = TILE::QUERIES * sizeof(float);
+    bool whole = first + TILE::QUERIES <= item.T;
+    if (threadIdx.x % 32 == 0) {
+        uint64_t *barrier = whole ? full : &c.block.b.landed;
+        mbarrier_arrive_expect_tx(shared_address(barrier), TILE::Q * sizeof(bf16) + STATS_BYTES);
+        copy_tile<TILE::QUERIES, TILE>(to, map, item.start + first,
+                                       (int)(head * (unsigned)TILE::HS), barrier);
+        bulk_load(shared_address(stats_to),
+                  stats + head * c.block.scratch.padded + item.padded + (size_t)first, STATS_BYTES,
+                  shared_address(barrier));
+    }
+    if (!whole) {
+        c.await_landing();
+        clear_rows<TILE::QUERIES, TILE>(to, item.T - first);
+        fence_proxy_async();
+        arrive(full);
+    }
+}
+
+/* Starts all copies, as places become empty; an item's first queries, for which there is room,
+   before its keys. */
 template <typename TILE>
 static __device__ __forceinline__ void produce(const struct backward_maps &maps,
                                                const struct backward_block<TILE> &block) {
-    constexpr unsigned KV_BYTES = TILE::KV * sizeof(bf16), Q_BYTES = TILE::Q * sizeof(bf16);
-    constexpr unsigned STATS_BYTES = TILE::QUERIES * sizeof(float);
     const struct backward_tiles<TILE> &t = block.tiles;
     struct backward_barriers<TILE> &b = block.b;
-    struct ring q = {0, 0};
-    unsigned items = 0, landings = 0;
-    bool first_lane = threadIdx.x % 32 == 0;
-    auto await_landing = [&]() { mbarrier_wait(shared_address(&b.landed), landings++ % 2); };
+    struct backward_producer<TILE> c = {
+        maps, block, 0, 0, {
+            0, 0
+        }
+    };
     block.for_items([&](const struct backward_item &item) {
-        int column = (int)(item.head * (unsigned)TILE::HS);
-        bool whole = item.first + TILE::KEYS <= item.T;
-        mbarrier_wait(shared_address(&b.kv_empty), items++ % 2 ^ 1);
-        if (first_lane) {
-            uint64_t *full = whole ? &b.kv_full : &b.landed;
-            mbarrier_arrive_expect_tx(shared_address(full), 2 * KV_BYTES);
-            copy_tile<TILE::KEYS, TILE>(t.k, &maps.k, item.start + item.first, column, full);
-            copy_tile<TILE::KEYS, TILE>(t.v, &maps.v, item.start + item.first, column, full);
-        }
-        if (!whole) {
-            await_landing();
-            clear_rows<TILE::KEYS, TILE>(t.k, item.T - item.first);
-            clear_rows<TILE::KEYS, TILE>(t.v, item.T - item.first);
-            fence_proxy_async();
-            arrive(&b.kv_full);
-        }
+        bool keys_started = false;
         block.for_steps(item, [&](unsigned head, int tile) {
-            int first = tile * TILE::QUERIES, q_column = (int)(head * (unsigned)TILE::HS);
-            bool whole_tile = first + TILE::QUERIES <= item.T;
-            size_t stats = head * block.scratch.padded + item.padded + (size_t)first;
-            bf16 *q_to = t.q + q.stage * TILE::Q, *dout_to = t.dout + q.stage * TILE::Q;
-            mbarrier_wait(shared_address(&b.empty[q.stage]), q.parity ^ 1);
-            if (first_lane) {
-                uint64_t *q_full = whole_tile ? &b.q_full[q.stage] : &b.landed;
-                uint64_t *dout_full = whole_tile ? &b.dout_full[q.stage] : &b.landed;
-                unsigned bytes = Q_BYTES + STATS_BYTES;
-                mbarrier_arrive_expect_tx(shared_address(q_full), whole_tile ? bytes : 2 * bytes);
-                copy_tile<TILE::QUERIES, TILE>(q_to, &maps.q, item.start + first, q_column, q_full);
-                bulk_load(shared_address(t.lse + q.stage * TILE::QUERIES),
-                          block.scratch.lse + stats, STATS_BYTES, shared_address(q_full));
-                if (whole_tile) {
-                    mbarrier_arrive_expect_tx(shared_address(dout_full), bytes);
-                }
-                copy_tile<TILE::QUERIES, TILE>(dout_to, &maps.dout, item.start + first, q_column,
-                                               dout_full);
-                bulk_load(shared_address(t.delta + q.stage * TILE::QUERIES),
-                          block.scratch.delta + stats, STATS_BYTES, shared_address(dout_full));
+            unsigned stage = c.q.stage;
+            int first = tile * TILE::QUERIES;
+            mbarrier_wait(shared_address(&b.empty[stage]), c.q.parity ^ 1);
+            produce_queries<TILE>(c, item, head, first, t.q + stage * TILE::Q, &maps.q,
+                                  t.lse + stage * TILE::QUERIES, block.scratch.lse,
+                                  &b.q_full[stage]);
+            produce_queries<TILE>(c, item, head, first, t.dout + stage * TILE::Q, &maps.dout,
+                                  t.delta + stage * TILE::QUERIES, block.scratch.delta,
+                                  &b.dout_full[stage]);
+            c.q.advance();
+            if (!keys_started) {
+                produce_keys<TILE>(c, item, t.v, &maps.v, &b.v_full, &b.v_empty);
+                produce_keys<TILE>(c, item, t.k, &maps.k, &b.k_full, &b.k_empty);
+                c.items++;
+                keys_started = true;
             }
-            if (!whole_tile) {
-                await_landing();
-                clear_rows<TILE::QUERIES, TILE>(q_to, item.T - first);
-                clear_rows<TILE::QUERIES, TILE>(dout_to, item.T - first);
-                fence_proxy_async();
-                arrive(&b.q_full[q.stage]);
-                arrive(&b.dout_full[q.stage]);
-            }
-            q.advance();
         });
     });
 }

@@ -5,41 +5,53 @@
 #ifndef WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_HOPPER_BACKWARD_EDGES_CUH_
 #define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_HOPPER_BACKWARD_EDGES_CUH_
 
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/11_training/steps/hopper_backward_block.cuh"
 
 enum { EDGE_THREADS = 256 };
 
-/* lse and delta of ROWS rows of a head, and zeros in the counters. A vector of 8 channels a lane.
- */
+/* Rows of out and dout that a lane has in flight. */
+enum { EDGE_ROWS = 4 };
+
+/* lse and delta of a head's rows, and zeros in the counters. A vector of 8 channels a lane; a block
+   has EDGE_ROWS times EDGE_THREADS / (HS / 8) rows. */
 template <int HS>
 static __global__ void __launch_bounds__(EDGE_THREADS)
     padded_stats(const struct attention_backward_problem p, const struct padded_scratch s) {
     constexpr int LANES = HS / 8, ROWS = EDGE_THREADS / LANES;
     size_t b = blockIdx.z, h = blockIdx.y, start = (size_t)p.starts[b];
-    int T = p.starts[b + 1] - p.starts[b];
-    int t = (int)(blockIdx.x * ROWS + threadIdx.x / LANES), lane = threadIdx.x % LANES;
+    int T = p.starts[b + 1] - p.starts[b], lane = threadIdx.x % LANES;
+    int first = (int)(blockIdx.x * ROWS * EDGE_ROWS + threadIdx.x / LANES);
     int end = (T + PADDING - 1) / PADDING * PADDING;
-    float delta = 0.0f;
-    if (t < T) {
+    uint4 out[EDGE_ROWS], dout[EDGE_ROWS];
+#pragma unroll
+    for (int i = 0; i < EDGE_ROWS; i++) {
+        int t = min(first + i * ROWS, T - 1);
         size_t at = ((start + (size_t)t) * p.NH + h) * HS + (size_t)lane * 8;
-        float out[8], dout[8];
-        unpack_vector(*(const uint4 *)((const bf16 *)p.out + at), out);
-        unpack_vector(*(const uint4 *)((const bf16 *)p.dout + at), dout);
+        out[i] = *(const uint4 *)((const bf16 *)p.out + at);
+        dout[i] = *(const uint4 *)((const bf16 *)p.dout + at);
+    }
 #pragma unroll
-        for (int i = 0; i < 8; i++) {
-            delta += out[i] * dout[i];
+    for (int i = 0; i < EDGE_ROWS; i++) {
+        int t = first + i * ROWS;
+        float x[8], y[8], delta = 0.0f;
+        unpack_vector(out[i], x);
+        unpack_vector(dout[i], y);
+#pragma unroll
+        for (int j = 0; j < 8; j++) {
+            delta += x[j] * y[j];
         }
-    }
 #pragma unroll
-    for (int step = LANES / 2; step > 0; step /= 2) {
-        delta += __shfl_xor_sync(~0u, delta, step);
-    }
-    if (lane == 0 && t < end) {
-        size_t to = h * s.padded + padded_start(start, b) + (size_t)t;
-        s.delta[to] = delta;
-        s.lse[to] = t < T ? p.lse[(start + (size_t)t) * p.NH + h] * LOG2_E : INFINITY;
-        if (t % PADDED_TILE == 0) {
-            s.added[to / PADDED_TILE] = 0;
+        for (int step = LANES / 2; step > 0; step /= 2) {
+            delta += __shfl_xor_sync(~0u, delta, step);
+        }
+        if (lane == 0 && t < end) {
+            size_t to = h * s.padded + padded_start(start, b) + (size_t)t;
+            s.delta[to] = t < T ? delta : 0.0f;
+            s.lse[to] = t < T ? p.lse[(start + (size_t)t) * p.NH + h] * LOG2_E : INFINITY;
+            if (t % PADDED_TILE == 0) {
+                s.added[to / PADDED_TILE] = 0;
+            }
         }
     }
 }
@@ -49,6 +61,7 @@ static __global__ void __launch_bounds__(EDGE_THREADS)
 template <typename TILE>
 static __global__ void __launch_bounds__(EDGE_THREADS)
     round_dq(const struct attention_backward_problem p, const struct padded_scratch s) {
+    dependent_launch_begin();
     size_t b = blockIdx.z, h = blockIdx.y, start = (size_t)p.starts[b];
     int T = p.starts[b + 1] - p.starts[b], first = (int)blockIdx.x * TILE::QUERIES;
     if (first >= T) {

@@ -98,16 +98,20 @@ static __device__ __forceinline__ void compute_p(float *scores, const float *lse
     }
 }
 
-/* dp becomes ds */
+/* dp becomes ds = p * (dp - delta); p: rounded, as accumulators' pairs */
 template <typename TILE>
-static __device__ __forceinline__ void compute_ds(float *dp, const float *p, const float *delta) {
+static __device__ __forceinline__ void compute_ds(float *dp, const struct fragment *p,
+                                                  const float *delta) {
     const float *column = delta + threadIdx.x % 4 * 2;
 #pragma unroll
     for (int n = 0; n < TILE::QUERIES / 8; n++) {
         float2 of = *(const float2 *)(column + 8 * n);
 #pragma unroll
-        for (int i = 0; i < 4; i++) {
-            dp[4 * n + i] = p[4 * n + i] * (dp[4 * n + i] - (i % 2 == 0 ? of.x : of.y));
+        for (int r = 0; r < 2; r++) {
+            unsigned pair = p[n / 2].x[n % 2 * 2 + r];
+            float *at = dp + 4 * n + 2 * r;
+            at[0] = __uint_as_float(pair << 16) * (at[0] - of.x);
+            at[1] = __uint_as_float(pair & 0xffff0000u) * (at[1] - of.y);
         }
     }
 }
@@ -138,7 +142,7 @@ static __device__ __forceinline__ void stage_dq(float *to, const float *dq, int 
 }
 
 /* Stores the warp's 16 rows of a gradient, the first of which is row `key` of the tile, by way of
-   the warpgroup's own rows of `place`, which no product reads any more. */
+   its own rows of `place`, panels of (KEYS, 64). */
 template <typename TILE>
 static __device__ __forceinline__ void store_gradient(bf16 *to, size_t stride, bf16 *place,
                                                       const float *sums, float factor, int key,
@@ -166,76 +170,129 @@ static __device__ __forceinline__ void store_gradient(bf16 *to, size_t stride, b
     }
 }
 
+/* A consumer's state. */
+template <typename TILE> struct backward_consumer {
+    const struct backward_block<TILE> &block;
+    int group, warp_key; /* the warp's first key, of the tile */
+    float factor;
+    unsigned steps;
+    struct ring q;
+};
+
+/* p of a step: scores, which are there, become weights; key: the warpgroup's first. */
+template <typename TILE>
+static __device__ __forceinline__ void finish_p(const struct backward_consumer<TILE> &c,
+                                                const struct backward_item &item, int query,
+                                                float *scores) {
+    const struct attention_backward_problem &p = c.block.p;
+    int own = item.first + c.group * TILE::GROUP_KEYS;
+    if (own + TILE::GROUP_KEYS > item.T || (p.causal && own + TILE::GROUP_KEYS - 1 > query)) {
+        int key = item.first + c.warp_key + (int)threadIdx.x % 32 / 4;
+        mask_scores<TILE>(scores, key, query, item.T, p.causal);
+    }
+    compute_p<TILE>(scores, c.block.tiles.lse + c.q.stage * TILE::QUERIES, c.factor);
+}
+
+/* Begins the scores of the step at hand, once its queries are there. */
+template <typename TILE>
+static __device__ __forceinline__ void begin_scores(const struct backward_consumer<TILE> &c,
+                                                    const struct ring &q, float *scores) {
+    const struct backward_tiles<TILE> &t = c.block.tiles;
+    mbarrier_wait(shared_address(&c.block.b.q_full[q.stage]), q.parity);
+    wgmma_fence();
+    begin_dot_rows<TILE>(scores, t.k + c.group * TILE::GROUP_KEYS * 64, t.q + q.stage * TILE::Q);
+}
+
+/*
+ * A step, whose scores are there: adds to dk and dv. It ends by beginning the scores of the next
+ * step, unless it is the LAST one, so that the tensor cores have dk's product and these while dq's
+ * sums go to shared memory.
+ */
+template <bool LAST, typename TILE>
+static __device__ __forceinline__ void accumulate(struct backward_consumer<TILE> &c,
+                                                  const struct backward_item &item, int query,
+                                                  float *scores, float *dk, float *dv) {
+    constexpr int DEPTH = TILE::QUERIES / 16;
+    const struct backward_tiles<TILE> &t = c.block.tiles;
+    struct backward_barriers<TILE> &b = c.block.b;
+    float dp[TILE::QUERIES / 2], dq[32];
+    struct fragment weights[DEPTH], ds[DEPTH];
+    const bf16 *q_tile = t.q + c.q.stage * TILE::Q, *dout_tile = t.dout + c.q.stage * TILE::Q;
+    bf16 *ds_tile = t.ds + c.steps % TILE::DS_STAGES * TILE::DS;
+    mbarrier_wait(shared_address(&b.dout_full[c.q.stage]), c.q.parity);
+    begin_dot_rows<TILE>(dp, t.v + c.group * TILE::GROUP_KEYS * 64, dout_tile);
+    finish_p<TILE>(c, item, query, scores);
+    round_sums<DEPTH>(weights, scores);
+    wgmma_fence();
+    begin_weighted_sum<TILE>(dv, weights, dout_tile);
+    wgmma_wait<1>();
+    wgmma_keep_order<TILE::QUERIES / 2>(dp);
+    if (LAST) {
+        arrive(&b.v_empty);
+    }
+    compute_ds<TILE>(dp, weights, t.delta + c.q.stage * TILE::QUERIES);
+    round_sums<DEPTH>(ds, dp);
+    store_ds<TILE>(ds_tile, ds, c.warp_key);
+    wgmma_wait<0>();
+    wgmma_keep_order<TILE::HS / 2>(dv);
+    fence_proxy_async();
+    named_barrier(1, TILE::CONSUMERS);
+    wgmma_fence();
+    begin_dq<TILE>(dq, ds_tile, t.k, c.group);
+    begin_weighted_sum<TILE>(dk, ds, q_tile);
+    uint64_t *read = &b.empty[c.q.stage];
+    c.q.advance();
+    if (!LAST) {
+        begin_scores<TILE>(c, c.q, scores);
+    }
+    wgmma_wait<LAST ? 1 : 2>();
+    wgmma_keep_order<32>(dq);
+    if (LAST) {
+        arrive(&b.k_empty);
+    }
+    mbarrier_wait(shared_address(&b.dq_empty), c.steps++ % 2 ^ 1);
+    stage_dq<TILE>(t.dq, dq, c.group);
+    fence_proxy_async();
+    arrive(&b.dq_full);
+    wgmma_wait<0>();
+    wgmma_keep_order<TILE::HS / 2>(dk);
+    if (!LAST) {
+        wgmma_keep_order<TILE::QUERIES / 2>(scores);
+    }
+    arrive(read);
+}
+
 template <typename TILE>
 static __device__ __forceinline__ void consume(const struct backward_block<TILE> &block) {
-    constexpr int DEPTH = TILE::QUERIES / 16;
     const struct attention_backward_problem &p = block.p;
-    const struct backward_tiles<TILE> &t = block.tiles;
-    struct backward_barriers<TILE> &b = block.b;
-    int group = (int)threadIdx.x / TILE::GROUP, warp_key = (int)threadIdx.x / 32 * 16;
-    const bf16 *own_k = t.k + group * TILE::GROUP_KEYS * 64,
-               *own_v = t.v + group * TILE::GROUP_KEYS * 64;
-    float factor = p.scale * LOG2_E;
-    unsigned items = 0, steps = 0;
-    struct ring q = {0, 0};
+    struct backward_consumer<TILE> c = {
+        block, (int)threadIdx.x / TILE::GROUP, (int)threadIdx.x / 32 * 16, p.scale *LOG2_E, 0, {
+            0, 0
+        }
+    };
+    unsigned items = 0;
     block.for_items([&](const struct backward_item &item) {
         float dk[TILE::HS / 2] = {}, dv[TILE::HS / 2] = {};
-        mbarrier_wait(shared_address(&b.kv_full), items++ % 2);
-        block.for_steps(item, [&](unsigned, int tile) {
-            float scores[TILE::QUERIES / 2], dp[TILE::QUERIES / 2], dq[32];
-            struct fragment weights[DEPTH], ds[DEPTH];
-            const bf16 *q_tile = t.q + q.stage * TILE::Q, *dout_tile = t.dout + q.stage * TILE::Q;
-            const float *lse = t.lse + q.stage * TILE::QUERIES;
-            const float *delta = t.delta + q.stage * TILE::QUERIES;
-            bf16 *ds_tile = t.ds + steps % 2 * TILE::DS;
-            int own = item.first + group * TILE::GROUP_KEYS, query = tile * TILE::QUERIES;
-            mbarrier_wait(shared_address(&b.q_full[q.stage]), q.parity);
-            wgmma_fence();
-            begin_dot_rows<TILE>(scores, own_k, q_tile);
-            mbarrier_wait(shared_address(&b.dout_full[q.stage]), q.parity);
-            begin_dot_rows<TILE>(dp, own_v, dout_tile);
-            wgmma_wait<1>();
-            wgmma_keep_order<TILE::QUERIES / 2>(scores);
-            if (own + TILE::GROUP_KEYS > item.T ||
-                (p.causal && own + TILE::GROUP_KEYS - 1 > query)) {
-                mask_scores<TILE>(scores, item.first + warp_key + (int)threadIdx.x % 32 / 4, query,
-                                  item.T, p.causal);
-            }
-            compute_p<TILE>(scores, lse, factor);
-            round_sums<DEPTH>(weights, scores);
-            wgmma_wait<0>();
-            wgmma_keep_order<TILE::QUERIES / 2>(dp);
-            wgmma_fence();
-            begin_weighted_sum<TILE>(dv, weights, dout_tile);
-            compute_ds<TILE>(dp, scores, delta);
-            round_sums<DEPTH>(ds, dp);
-            store_ds<TILE>(ds_tile, ds, warp_key);
-            fence_proxy_async();
-            named_barrier(1, TILE::CONSUMERS);
-            wgmma_fence();
-            begin_dq<TILE>(dq, ds_tile, t.k, group);
-            begin_weighted_sum<TILE>(dk, ds, q_tile);
-            wgmma_wait<1>();
-            wgmma_keep_order<32>(dq);
-            mbarrier_wait(shared_address(&b.dq_empty), steps % 2 ^ 1);
-            stage_dq<TILE>(t.dq, dq, group);
-            fence_proxy_async();
-            arrive(&b.dq_full);
-            wgmma_wait<0>();
-            wgmma_keep_order<TILE::HS / 2>(dv);
-            wgmma_keep_order<TILE::HS / 2>(dk);
-            arrive(&b.empty[q.stage]);
-            q.advance();
-            steps++;
-        });
-        size_t row = (size_t)(item.start + item.first + warp_key);
+        mbarrier_wait(shared_address(&block.b.k_full), items % 2);
+        mbarrier_wait(shared_address(&block.b.v_full), items++ % 2);
+        int left = item.steps * (int)(p.NH / p.KVH), step = 0;
+        auto query = [&]() { return query_tile<TILE>(p, item, step) * TILE::QUERIES; };
+        float scores[TILE::QUERIES / 2];
+        begin_scores<TILE>(c, c.q, scores);
+        wgmma_wait<0>();
+        wgmma_keep_order<TILE::QUERIES / 2>(scores);
+        for (; left > 1; left--) {
+            accumulate<false, TILE>(c, item, query(), scores, dk, dv);
+            step = step + 1 < item.steps ? step + 1 : 0;
+        }
+        accumulate<true, TILE>(c, item, query(), scores, dk, dv);
+        size_t row = (size_t)(item.start + item.first + c.warp_key);
         size_t to = row * p.kv_stride + item.head * (unsigned)TILE::HS;
-        int rows = item.T - item.first - warp_key;
-        named_barrier(2 + group, TILE::GROUP); /* all warps' products with own_v are done */
-        store_gradient<TILE>((bf16 *)p.dv + to, p.kv_stride, t.v, dv, 1.0f, warp_key, rows);
-        store_gradient<TILE>((bf16 *)p.dk + to, p.kv_stride, t.v, dk, p.scale, warp_key, rows);
-        fence_proxy_async(); /* this place was written as plain memory; next the TMA writes it */
-        arrive(&b.kv_empty);
+        int rows = item.T - item.first - c.warp_key;
+        bf16 *place = block.tiles.ds;
+        named_barrier(1, TILE::CONSUMERS); /* no product reads ds any more */
+        store_gradient<TILE>((bf16 *)p.dv + to, p.kv_stride, place, dv, 1.0f, c.warp_key, rows);
+        store_gradient<TILE>((bf16 *)p.dk + to, p.kv_stride, place, dk, p.scale, c.warp_key, rows);
     });
 }
 
