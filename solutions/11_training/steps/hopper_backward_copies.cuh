@@ -79,21 +79,27 @@ produce_queries(struct backward_producer<TILE> &c, const struct backward_item &i
                 int first, bf16 *to, const CUtensorMap *map, float *stats_to, const float *stats,
                 uint64_t *full) {
     constexpr unsigned STATS_BYTES = TILE::QUERIES * sizeof(float);
-    bool whole = first + TILE::QUERIES <= item.T;
-    if (threadIdx.x % 32 == 0) {
+    bool whole = first + TILE::QUERIES <= item.T, first_lane = threadIdx.x % 32 == 0;
+    unsigned rows_bytes = TILE::Q * sizeof(bf16);
+    if (first_lane) {
         uint64_t *barrier = whole ? full : &c.block.b.landed;
-        mbarrier_arrive_expect_tx(shared_address(barrier), TILE::Q * sizeof(bf16) + STATS_BYTES);
+        mbarrier_arrive_expect_tx(shared_address(barrier), rows_bytes + (whole ? STATS_BYTES : 0));
         copy_tile<TILE::QUERIES, TILE>(to, map, item.start + first,
                                        (int)(head * (unsigned)TILE::HS), barrier);
-        bulk_load(shared_address(stats_to),
-                  stats + head * c.block.scratch.padded + item.padded + (size_t)first, STATS_BYTES,
-                  shared_address(barrier));
     }
     if (!whole) {
         c.await_landing();
         clear_rows<TILE::QUERIES, TILE>(to, item.T - first);
         fence_proxy_async();
-        arrive(full);
+        __syncwarp();
+    }
+    if (first_lane) {
+        if (!whole) {
+            mbarrier_arrive_expect_tx(shared_address(full), STATS_BYTES);
+        }
+        bulk_load(shared_address(stats_to),
+                  stats + head * c.block.scratch.padded + item.padded + (size_t)first, STATS_BYTES,
+                  shared_address(full));
     }
 }
 

@@ -58,7 +58,6 @@ static void check_list(const struct attention_gradient_spec *list, size_t count,
             TEST_FAIL("%s: %s%s", c.name, text,
                       status != STATUS_OK ? error_text(&error, status) : "");
         }
-        fprintf(stderr, "%s: %s\n", c.name, text);
         attention_gradient_free(&c);
     }
 }
@@ -68,14 +67,11 @@ C_TEST(hopper_on_simt, equals_the_oracle) {
     static const struct attention_gradient_spec list[] = {
         {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {128}},
         {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {64}},
-        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {128}},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {256}},
-        {.NH = 1, .KVH = 1, .HS = 128, .B = 1, .lengths = {192}},
         {.NH = 2, .KVH = 2, .HS = 64, .B = 3, .lengths = {300, 1, 129}, .joined = true},
         {.NH = 1, .KVH = 1, .HS = 128, .B = 2, .lengths = {130, 65}},
         {.NH = 2, .KVH = 1, .HS = 64, .B = 1, .lengths = {200}, .causal = true},
         {.NH = 2, .KVH = 1, .HS = 128, .B = 2, .lengths = {70, 300}, .causal = true},
-        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {260}, .loudness = 20.0},
+        {.NH = 1, .KVH = 1, .HS = 64, .B = 1, .lengths = {66}, .loudness = 20.0},
     };
     check_list(list, COUNT(list), 0);
 }
