@@ -2,7 +2,7 @@
  * @file attention_backward_v6_hopper.cu
  * @brief Attention in bf16 on Hopper: one kernel for dq, dk and dv, by TMA and wgmma.
  */
-#include "labs/12_tensor_cores/given/tensor_map.h"
+#include "common/device/tensor_map.h"
 #include "solutions/11_training/steps/hopper_backward_copies.cuh"
 #include "solutions/11_training/steps/hopper_backward_edges.cuh"
 #include "solutions/11_training/steps/hopper_backward_products.cuh"
