@@ -1,6 +1,30 @@
 /**
  * @file attention_backward_v6_hopper.cu
  * @brief Attention in bf16 on Hopper: one kernel for dq, dk and dv, by TMA and wgmma.
+ *
+ * Changes since v5, for heads of 64 and of 128 channels on GPUs of compute capability 9.0: five
+ * products instead of seven. A block owns 128 keys, 64 for each of two consumer warpgroups, and
+ * passes over tiles of 128 queries (heads of 128: 64). A producer warp copies by TMA. p and ds are
+ * left operands in registers for dv and dk; ds also goes to shared memory, from where both
+ * warpgroups compute their part of dq. The scores of the next tile are begun with dk's product, so
+ * that the tensor cores have both to do while dq's sums go to shared memory.
+ *
+ * dq is summed in fp32 in the scratch memory, by bulk copies that add, which a warp of its own
+ * starts. The order is fixed: a counter a tile says whose turn it is, and hopper_backward_block.cuh
+ * chooses orders in which blocks that run together hardly wait. The first block of a tile stores
+ * instead of adding, so nothing is cleared. ds is computed from p rounded to bf16: with p in fp32
+ * beside it the registers do not suffice for the next scores.
+ *
+ * Why: relieves the tensor cores, of two products and of mma.sync's rate.
+ *
+ * Launch: three kernels. padded_stats: lse and delta, with sequences aligned to tiles.
+ * hopper_backward_kernel: cooperative, 384 threads, 196 KiB of shared memory, a block a
+ * multiprocessor, which takes a tile of keys in each round. round_dq: dq in bf16. FLOPs: 10 HS for
+ * each pair that is visible. Bytes: inputs and gradients, and dq's sums, rows x NH x HS floats, for
+ * each tile of keys once to L2.
+ *
+ * v5 serves other heads and GPUs, sequences of more than 128 keys for each multiprocessor, and
+ * texts so short that the scratch memory has no room for them padded.
  */
 #include "common/device/tensor_map.h"
 #include "solutions/11_training/steps/hopper_backward_copies.cuh"
