@@ -19,6 +19,7 @@
 #include "common/checkpoints/gguf/gguf.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2c.h"
+#include "common/checkpoints/packed/packed_config.h"
 
 struct llama2_checkpoint {
     struct llama2_config config;
@@ -59,7 +60,7 @@ MUST_CHECK enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoi
  * (null), qwen2 also use_sliding_window (false), max_window_layers (28), layer_types. Qwen2's
  * queries, keys and values always have biases. Other keys are ignored, but these must not ask for
  * another architecture (STATUS_UNSUPPORTED): hidden_act (silu), partial_rotary_factor,
- * num_local_experts, num_experts, quantization_config.
+ * num_local_experts, num_experts. packed_config_parse() reads quantization_config.
  *
  * @param shared_classifier receives tie_word_embeddings
  * @param json              @p size bytes, need not end in NUL
@@ -73,16 +74,18 @@ MUST_CHECK enum status llama2_config_parse(struct llama2_config *config, bool *s
  * @brief Finds the tensors that @p config asks for in open files. Biases that the files have in the
  *        first layer are used, too; checkpoint->config says so.
  *
+ * @param most_bytes most memory for dequantised weights; 0: as much as the machine has
+ * @param packed which matrices have 8 or 4 bits: those that the files store so
  * @param shards after decoder_shards_join(); the checkpoint becomes their owner, and closes them on
  *        failure
  * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape differs
  *         from the configuration), STATUS_UNSUPPORTED (its type is not F32, F16 or BF16),
- *         STATUS_OUT_OF_MEMORY
+ *         STATUS_OUT_OF_MEMORY; of packed_find()
  */
-MUST_CHECK enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
-                                              const struct llama2_config *config,
-                                              bool shared_classifier, struct decoder_shards *shards,
-                                              struct error *error);
+MUST_CHECK enum status
+llama2_checkpoint_load(struct llama2_checkpoint *checkpoint, const struct llama2_config *config,
+                       bool shared_classifier, const struct packed_config *packed,
+                       struct decoder_shards *shards, size_t most_bytes, struct error *error);
 
 /**
  * @brief Finds the tensors of a GGUF file.
