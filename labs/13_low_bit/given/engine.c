@@ -42,12 +42,9 @@ static void release_stage(void *own) {
 
 static struct low_bit_layout layout_of(const struct low_bit_storage *storage, size_t N, size_t K) {
     bool in_groups = storage->type == LOW_BIT_INT4;
-    return (struct low_bit_layout){storage->type,
-                                   N,
-                                   K,
-                                   in_groups ? storage->group : K,
-                                   in_groups ? NN_BF16 : NN_F32,
-                                   in_groups};
+    return (struct low_bit_layout){
+        storage->type, N, K, in_groups ? storage->group : K, in_groups ? NN_BF16 : NN_F32,
+        in_groups};
 }
 
 static enum status upload(struct low_bit_matrix *d, const struct low_bit_matrix *host,

@@ -3,7 +3,8 @@
  * @brief Lab 13: YOUR FILE. Make the product with 8-bit and 4-bit weights fast, and keep it right.
  *
  * What it must do is in low_bit.h, how to go about it in README.md. Everything in this file may
- * change; low_bit_prepare(), low_bit_linear() and low_bit_ladder() must stay. Check and measure with
+ * change; low_bit_prepare(), low_bit_linear() and low_bit_ladder() must stay. Check and measure
+ * with
  *
  *     bazel test //grader:13_low_bit_parity //grader:13_low_bit_speedup
  *     bazel run //labs/13_low_bit:bench
@@ -43,15 +44,16 @@ static __device__ float scale_at(const struct low_bit_matrix &w, size_t index) {
     if (w.layout.scale_dtype == NN_F32) {
         return ((const float *)w.scales)[index];
     }
-    return w.layout.scale_dtype == NN_F16 ? __half2float(((const __half *)w.scales)[index])
-                                          : __bfloat162float(((const __nv_bfloat16 *)w.scales)[index]);
+    return w.layout.scale_dtype == NN_F16
+               ? __half2float(((const __half *)w.scales)[index])
+               : __bfloat162float(((const __nv_bfloat16 *)w.scales)[index]);
 }
 
 /* e4m3: sign, four bits of exponent with bias 7, three of fraction. */
 static __device__ float of_e4m3(unsigned bits) {
     int exponent = bits >> 3 & 15, fraction = bits & 7;
-    float x = exponent == 0 ? ldexpf((float)fraction, -9)
-                            : ldexpf((float)(fraction + 8), exponent - 10);
+    float x =
+        exponent == 0 ? ldexpf((float)fraction, -9) : ldexpf((float)(fraction + 8), exponent - 10);
     return (bits & 0x80) != 0 ? -x : x;
 }
 

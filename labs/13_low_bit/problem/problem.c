@@ -11,12 +11,9 @@
 
 static struct low_bit_layout layout_of(const struct low_bit_case *c) {
     bool by_row = c->group == 0;
-    return (struct low_bit_layout){c->type,
-                                   c->N,
-                                   c->K,
-                                   by_row ? c->K : c->group,
-                                   by_row ? NN_F32 : c->scale_dtype,
-                                   c->has_zeros};
+    return (struct low_bit_layout){
+        c->type,     c->N, c->K, by_row ? c->K : c->group, by_row ? NN_F32 : c->scale_dtype,
+        c->has_zeros};
 }
 
 static void name_case(struct low_bit_data *data) {
@@ -114,13 +111,13 @@ static enum status make_buffers(struct low_bit_data *data, struct error *error) 
     TRY(device_buffer_create_bytes(&data->prepared, low_bit_prepared_bytes(l), c->guarded, 0,
                                    error));
     TRY(device_buffer_create_bytes(&data->in, c->M * c->K * 2, c->guarded, c->skew * 2, error));
-    TRY(device_buffer_create_bytes(&data->out, c->M * c->N * element, c->guarded,
-                                   c->skew * element, error));
+    TRY(device_buffer_create_bytes(&data->out, c->M * c->N * element, c->guarded, c->skew * element,
+                                   error));
     data->matrix.values = data->values.data;
     data->matrix.scales = data->scales.data;
     data->matrix.zeros = c->has_zeros ? (uint8_t *)data->zeros.data : NULL;
-    data->linear = (struct low_bit_linear){*l,         data->prepared.data, c->M,
-                                           data->in.data, c->out_dtype,       data->out.data};
+    data->linear = (struct low_bit_linear){*l,           data->prepared.data, c->M, data->in.data,
+                                           c->out_dtype, data->out.data};
     return device_alloc(&data->workspace, LOW_BIT_WORKSPACE_BYTES, error);
 }
 
@@ -178,8 +175,8 @@ enum status low_bit_data_create(struct low_bit_data *data, const struct low_bit_
 }
 
 void low_bit_data_free(struct low_bit_data *data) {
-    struct device_buffer *buffers[] = {&data->values, &data->scales, &data->zeros,
-                                       &data->prepared, &data->in,   &data->out};
+    struct device_buffer *buffers[] = {&data->values,   &data->scales, &data->zeros,
+                                       &data->prepared, &data->in,     &data->out};
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         device_buffer_free(buffers[i]);
     }
@@ -199,8 +196,8 @@ static enum status find_stray(struct low_bit_data *data, void *out, const char *
         const char *name;
         struct device_buffer *buffer;
         bool may_change;
-    } buffers[] = {{"values", &data->values, false}, {"scales", &data->scales, false},
-                   {"zeros", &data->zeros, false},   {"in", &data->in, false},
+    } buffers[] = {{"values", &data->values, false},    {"scales", &data->scales, false},
+                   {"zeros", &data->zeros, false},      {"in", &data->in, false},
                    {"prepared", &data->prepared, true}, {"out", &data->out, true}};
     *stray = NULL;
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
@@ -264,8 +261,8 @@ void low_bit_name_tensors(const struct low_bit_data *data) {
 double low_bit_case_bytes(const struct low_bit_case *c) {
     const struct low_bit_layout l = layout_of(c);
     return (double)(low_bit_values_bytes(&l) + low_bit_scales_bytes(&l) + low_bit_zeros_bytes(&l)) +
-           (double)c->M * (2.0 * (double)c->K +
-                           (double)nn_dtype_bytes(c->out_dtype) * (double)c->N);
+           (double)c->M *
+               (2.0 * (double)c->K + (double)nn_dtype_bytes(c->out_dtype) * (double)c->N);
 }
 
 double low_bit_case_flops(const struct low_bit_case *c) {

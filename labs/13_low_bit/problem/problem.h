@@ -18,7 +18,7 @@ extern "C" {
 struct low_bit_case {
     enum low_bit_type type;
     size_t M, N, K;
-    size_t group;             /**< 32 or 128; 0: by row */
+    size_t group;              /**< 32 or 128; 0: by row */
     enum nn_dtype scale_dtype; /**< of int4; by row it is fp32 */
     bool has_zeros;
     enum nn_dtype out_dtype;

@@ -36,18 +36,17 @@ struct element_place {
 };
 
 static __device__ __forceinline__ struct element_place place_of_int4(unsigned load, unsigned lane,
-                                                                    unsigned word, unsigned part) {
+                                                                     unsigned word, unsigned part) {
     unsigned j = part % 4, half = part / 4; /* register of the fragment; which of its pair */
-    return (struct element_place){lane / 4 + (j & 1) * 8,
-                                  load * 64 + word / 2 * 32 + lane % 4 * 8 + word % 2 * 4 +
-                                      (j >> 1) * 2 + half};
+    return (struct element_place){lane / 4 + (j & 1) * 8, load * 64 + word / 2 * 32 + lane % 4 * 8 +
+                                                              word % 2 * 4 + (j >> 1) * 2 + half};
 }
 
 static __device__ __forceinline__ struct element_place place_of_byte(unsigned load, unsigned lane,
                                                                      unsigned word, unsigned part) {
-    return (struct element_place){lane / 4 + (part & 1) * 8,
-                                  load * 32 + lane % 4 * 8 + word / 2 * 4 + word % 2 * 2 +
-                                      (part >> 1)};
+    return (struct element_place){lane / 4 + (part & 1) * 8, load * 32 + lane % 4 * 8 +
+                                                                 word / 2 * 4 + word % 2 * 2 +
+                                                                 (part >> 1)};
 }
 
 /* What prepare_fragments() is about, by value. */

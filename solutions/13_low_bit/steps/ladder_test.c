@@ -75,7 +75,7 @@ C_TEST(ladder, whole_tiles) {
 }
 
 C_TEST(ladder, odd_sizes) {
-    static const struct shape shapes[] = {{1, 1, 1},   {3, 17, 33},  {5, 33, 129},
+    static const struct shape shapes[] = {{1, 1, 1},   {3, 17, 33},   {5, 33, 129},
                                           {9, 7, 200}, {16, 15, 383}, {2, 50, 1160}};
     run_forms(shapes, sizeof shapes / sizeof *shapes, false);
 }
@@ -92,9 +92,8 @@ C_TEST(ladder, refuses_what_it_does_not_take) {
     if (!ladder_gpu_open(&gpu)) {
         return;
     }
-    const struct low_bit_linear good = {.layout = {LOW_BIT_INT4, 64, 256, 128, NN_BF16, true},
-                                        .M = 1,
-                                        .out_dtype = NN_F32};
+    const struct low_bit_linear good = {
+        .layout = {LOW_BIT_INT4, 64, 256, 128, NN_BF16, true}, .M = 1, .out_dtype = NN_F32};
     for (size_t i = 0; i < count; i++) {
         struct low_bit_linear calls[5] = {good, good, good, good, good};
         calls[0].M = LOW_BIT_MAX_ROWS + 1;

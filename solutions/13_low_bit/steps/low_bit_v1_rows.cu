@@ -5,9 +5,9 @@
  * Changes since the starter: the 32 lanes of a warp read neighbouring numbers of a row, and four
  * rows of `in` are multiplied with each weight that is read.
  *
- * Why: a thread a row reads one byte of each sector of 32, and too few rows fill no GPU. What limits
- * it now: a load of one byte a lane (int4: two lanes load the same one), a conversion, and a scale
- * looked up for each weight.
+ * Why: a thread a row reads one byte of each sector of 32, and too few rows fill no GPU. What
+ * limits it now: a load of one byte a lane (int4: two lanes load the same one), a conversion, and a
+ * scale looked up for each weight.
  *
  * Mapping: ROW_WARPS warps a block; warp w of the grid has row w.
  */

@@ -58,8 +58,7 @@ __global__ void __launch_bounds__(ROW_WARPS * 32) low_bit_magic(const struct row
     if (n >= c.matrix.layout.rows) {
         return;
     }
-    const unsigned *words =
-        (const unsigned *)((const uint8_t *)c.matrix.values + n * c.row_bytes);
+    const unsigned *words = (const unsigned *)((const uint8_t *)c.matrix.values + n * c.row_bytes);
     for (size_t m = 0; m < c.M; m += ROWS) {
         float sums[ROWS] = {};
         for (size_t k = threadIdx.x % 32 * EACH; k < K; k += 32 * EACH) {

@@ -8,8 +8,8 @@
  * four sums of a lane, not weights.
  *
  * Why: v2 spends an fma, a conversion of `in` and a test on each product; here a lane has 4 weights
- * for an mma of 2048 products, unpacks 8 in 8 or 11 instructions, and does nothing else. What limits
- * it now: a warp waits for a unit of columns before it asks for the next.
+ * for an mma of 2048 products, unpacks 8 in 8 or 11 instructions, and does nothing else. What
+ * limits it now: a warp waits for a unit of columns before it asks for the next.
  *
  * Mapping: a block has 16 rows of W; its 8 warps take units of 128 columns (int4) or 64 (int8, fp8)
  * in turn, and add up their sums in shared memory.

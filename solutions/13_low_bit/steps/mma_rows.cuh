@@ -21,7 +21,7 @@ struct form {
     static constexpr int UNIT = TYPE == LOW_BIT_INT4 ? 128 : 64; /* columns */
     static constexpr int GROUPS = GROUP == 0 ? 0 : UNIT / GROUP; /* in a unit */
     static constexpr int SUMS = R * NT * 4;                      /* of a lane */
-    typedef S_ S; /* of scales by group */
+    typedef S_ S;                                                /* of scales by group */
 };
 
 /* What a kernel needs of a call. */

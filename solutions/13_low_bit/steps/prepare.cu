@@ -12,8 +12,8 @@ static enum status copy(void *to, const void *from, size_t bytes, device_stream 
     return bytes == 0 ? STATUS_OK : device_copy(to, from, bytes, stream, error);
 }
 
-enum status prepare_plain(const struct low_bit_matrix *matrix, void *prepared,
-                          device_stream stream, struct error *error) {
+enum status prepare_plain(const struct low_bit_matrix *matrix, void *prepared, device_stream stream,
+                          struct error *error) {
     const struct low_bit_layout *layout = &matrix->layout;
     TRY(low_bit_check_layout(layout, error));
     const struct low_bit_matrix to = plain_parts(layout, prepared);
@@ -48,8 +48,8 @@ static __global__ void values_kernel(const struct prepare_call c, size_t words) 
     unsigned load = in_unit / 128, lane = in_unit % 128 / 4, word = in_unit % 4;
     uint32_t made = 0;
     for (unsigned part = 0; part < parts; part++) {
-        struct element_place p = is_int4 ? place_of_int4(load, lane, word, part)
-                                         : place_of_byte(load, lane, word, part);
+        struct element_place p =
+            is_int4 ? place_of_int4(load, lane, word, part) : place_of_byte(load, lane, word, part);
         made |= stored(c.matrix, tile * TILE_ROWS + p.row, unit * (is_int4 ? 128 : 64) + p.column)
                 << (part * bits);
     }
@@ -95,8 +95,7 @@ enum status prepare_fragments(const struct low_bit_matrix *matrix, void *prepare
 enum status low_bit_needs_bf16(struct error *error) {
     struct device_properties gpu;
     TRY(device_properties(&gpu, error));
-    return gpu.code >= 80
-               ? STATUS_OK
-               : error_set(error, STATUS_UNSUPPORTED,
-                           "low_bit: products of bf16 need compute capability 8.0");
+    return gpu.code >= 80 ? STATUS_OK
+                          : error_set(error, STATUS_UNSUPPORTED,
+                                      "low_bit: products of bf16 need compute capability 8.0");
 }

@@ -9,7 +9,8 @@
 
 #include "labs/13_low_bit/low_bit.h"
 
-/* Where the parts of a matrix in the plain order stand in prepared memory, each 256-byte aligned. */
+/* Where the parts of a matrix in the plain order stand in prepared memory, each 256-byte aligned.
+ */
 static inline struct low_bit_matrix plain_parts(const struct low_bit_layout *layout,
                                                 const void *prepared) {
     size_t values = (low_bit_values_bytes(layout) + 255) / 256 * 256;

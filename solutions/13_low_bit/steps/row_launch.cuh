@@ -19,18 +19,18 @@ static inline struct row_call row_call_of(const struct low_bit_linear *l) {
 }
 
 /* A launch for the type of the weights; `call` names it TYPE. */
-#define FOR_LOW_BIT_TYPE(type, call)                        \
-    do {                                                    \
-        if ((type) == LOW_BIT_INT8) {                       \
+#define FOR_LOW_BIT_TYPE(type, call)                         \
+    do {                                                     \
+        if ((type) == LOW_BIT_INT8) {                        \
             constexpr enum low_bit_type TYPE = LOW_BIT_INT8; \
-            call;                                           \
-        } else if ((type) == LOW_BIT_INT4) {                \
+            call;                                            \
+        } else if ((type) == LOW_BIT_INT4) {                 \
             constexpr enum low_bit_type TYPE = LOW_BIT_INT4; \
-            call;                                           \
-        } else {                                            \
+            call;                                            \
+        } else {                                             \
             constexpr enum low_bit_type TYPE = LOW_BIT_FP8;  \
-            call;                                           \
-        }                                                   \
+            call;                                            \
+        }                                                    \
     } while (0)
 
 #endif
