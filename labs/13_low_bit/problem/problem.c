@@ -3,6 +3,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/rng.h"
 #include "common/base/rng_bell.h"
@@ -28,13 +29,6 @@ static void name_case(struct low_bit_data *data) {
              nn_dtype_name(c->out_dtype), c->skew > 0 ? ", in and out not aligned" : "");
 }
 
-/* A matrix on the host, and what the product is made of. */
-struct host_values {
-    struct low_bit_matrix matrix;
-    float *in; /* (M, K) as bf16 has them */
-    uint16_t *stored_in;
-};
-
 /* Root mean square of uniform stored numbers less their zero points, about. */
 static double spread_of(enum low_bit_type type) {
     return type == LOW_BIT_INT8 ? 74.0 : type == LOW_BIT_INT4 ? 6.0 : 100.0;
@@ -52,23 +46,31 @@ static uint8_t draw_stored(const struct low_bit_case *c, struct rng *rng) {
     return (bits & 0x7f) == 0x7f ? (uint8_t)(bits ^ 1) : bits;
 }
 
-static void draw_matrix(struct host_values *v, const struct low_bit_case *c, struct rng *rng) {
-    struct low_bit_matrix *m = &v->matrix;
-    size_t row_bytes = low_bit_row_bytes(&m->layout);
+static void draw_values(struct low_bit_matrix *m, const struct low_bit_case *c, struct rng *rng) {
+    uint8_t *values = m->values;
+    size_t bytes = low_bit_values_bytes(&m->layout);
+    bool any_bits = c->type != LOW_BIT_FP8 && !c->extremes;
+    for (size_t i = 0; any_bits && i < bytes; i += 8) {
+        uint64_t eight = rng_u64(rng);
+        memcpy(values + i, &eight, bytes - i < 8 ? bytes - i : 8);
+    }
+    for (size_t i = 0; !any_bits && i < bytes; i++) {
+        values[i] = draw_stored(c, rng);
+        if (c->type == LOW_BIT_INT4) {
+            values[i] = (uint8_t)(values[i] | draw_stored(c, rng) << 4);
+        }
+    }
+}
+
+static void draw_matrix(struct low_bit_matrix *m, const struct low_bit_case *c, struct rng *rng) {
     double unit = 1.0 / (sqrt((double)c->K) * spread_of(c->type));
     for (size_t n = 0; n < c->N; n++) {
         for (size_t group = 0; group < low_bit_groups(&m->layout); group++) {
             double scale = unit * exp2(2.0 * (double)rng_uniform(rng) - 1.0);
             low_bit_set_group(m, n, group, (float)scale, (uint8_t)rng_below(rng, 16));
         }
-        uint8_t *row = (uint8_t *)m->values + n * row_bytes;
-        for (size_t i = 0; i < row_bytes; i++) {
-            row[i] = draw_stored(c, rng);
-            if (c->type == LOW_BIT_INT4) {
-                row[i] = (uint8_t)(row[i] | draw_stored(c, rng) << 4);
-            }
-        }
     }
+    draw_values(m, c, rng);
 }
 
 static size_t checked_of(const struct low_bit_case *c) {
@@ -80,18 +82,19 @@ static size_t column_at(const struct low_bit_case *c, size_t i) {
     return checked == c->N ? i : (size_t)((double)i * (double)c->N / (double)checked);
 }
 
-static void calculate(struct low_bit_data *data, const struct host_values *v, double *row) {
+static void calculate(struct low_bit_data *data) {
     const struct low_bit_case *c = &data->c;
+    double *row = data->row;
     size_t checked = checked_of(c);
     double squares = 0.0;
     for (size_t i = 0; i < checked; i++) {
         for (size_t k = 0; k < c->K; k++) {
-            row[k] = low_bit_weight(&v->matrix, column_at(c, i), k);
+            row[k] = low_bit_weight(&data->host, column_at(c, i), k);
         }
         for (size_t m = 0; m < c->M; m++) {
             double sum = 0.0;
             for (size_t k = 0; k < c->K; k++) {
-                sum += row[k] * (double)v->in[m * c->K + k];
+                sum += row[k] * (double)data->host_in[m * c->K + k];
             }
             data->want[m * checked + i] = sum;
             squares += sum * sum;
@@ -121,57 +124,48 @@ static enum status make_buffers(struct low_bit_data *data, struct error *error) 
     return device_alloc(&data->workspace, LOW_BIT_WORKSPACE_BYTES, error);
 }
 
-static enum status put_values(struct low_bit_data *data, const struct host_values *v,
-                              struct error *error) {
-    TRY(device_buffer_put(&data->values, v->matrix.values, error));
-    TRY(device_buffer_put(&data->scales, v->matrix.scales, error));
-    TRY(device_buffer_put(&data->zeros, v->matrix.zeros, error));
-    TRY(device_buffer_put(&data->prepared, NULL, error));
-    TRY(device_buffer_put(&data->in, v->stored_in, error));
+enum status low_bit_data_redraw(struct low_bit_data *data, uint64_t seed, struct error *error) {
+    const struct low_bit_case *c = &data->c;
+    struct rng rng = rng_create(seed);
+    rng_fill_bell_rows(&rng, data->host_in, c->M, c->K);
+    nn_dtype_store(data->stored_in, data->host_in, c->M * c->K, NN_BF16);
+    nn_dtype_load(data->host_in, data->stored_in, c->M * c->K, NN_BF16);
+    calculate(data);
+    TRY(device_buffer_put(&data->in, data->stored_in, error));
     return low_bit_data_reset(data, error);
 }
 
-static enum status make_data(struct low_bit_data *data, struct host_values *v, double *row,
-                             struct error *error) {
+static enum status make_host(struct low_bit_data *data, struct error *error) {
     const struct low_bit_case *c = &data->c;
     const struct low_bit_layout *l = &data->matrix.layout;
-    struct rng rng = rng_create(c->seed != 0 ? c->seed : c->M * 31 + c->N * 7 + c->K);
-    v->matrix = (struct low_bit_matrix){*l, malloc(low_bit_values_bytes(l)),
-                                        malloc(low_bit_scales_bytes(l)),
-                                        malloc(low_bit_zeros_bytes(l) + 1)};
-    v->in = malloc(c->M * c->K * sizeof *v->in + 1);
-    v->stored_in = malloc(c->M * c->K * sizeof *v->stored_in + 1);
+    data->host = (struct low_bit_matrix){*l, malloc(low_bit_values_bytes(l)),
+                                         malloc(low_bit_scales_bytes(l)),
+                                         malloc(low_bit_zeros_bytes(l) + 1)};
+    data->host_in = malloc(c->M * c->K * sizeof *data->host_in + 1);
+    data->stored_in = malloc(c->M * c->K * sizeof *data->stored_in + 1);
+    data->row = malloc(c->K * sizeof *data->row);
     data->want = malloc(c->M * checked_of(c) * sizeof *data->want + 1);
     data->got = malloc(c->M * c->N * sizeof *data->got + 1);
-    if (v->matrix.values == NULL || v->matrix.scales == NULL || v->matrix.zeros == NULL ||
-        v->in == NULL || v->stored_in == NULL || data->want == NULL || data->got == NULL ||
-        row == NULL) {
-        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
-    }
-    draw_matrix(v, c, &rng);
-    rng_fill_bell_rows(&rng, v->in, c->M, c->K);
-    nn_dtype_store(v->stored_in, v->in, c->M * c->K, NN_BF16);
-    nn_dtype_load(v->in, v->stored_in, c->M * c->K, NN_BF16);
-    calculate(data, v, row);
-    TRY(make_buffers(data, error));
-    return put_values(data, v, error);
+    bool made = data->host.values != NULL && data->host.scales != NULL &&
+                data->host.zeros != NULL && data->host_in != NULL && data->stored_in != NULL &&
+                data->row != NULL && data->want != NULL && data->got != NULL;
+    return made ? STATUS_OK : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory on the host");
 }
 
 enum status low_bit_data_create(struct low_bit_data *data, const struct low_bit_case *c,
                                 struct error *error) {
     *data = (struct low_bit_data){.c = *c, .matrix = {.layout = layout_of(c)}};
+    struct rng rng = rng_create(c->seed != 0 ? c->seed : c->M * 31 + c->N * 7 + c->K);
     TRY(low_bit_check_layout(&data->matrix.layout, error));
     name_case(data);
-    struct host_values v = {0};
-    double *row = malloc(c->K * sizeof *row);
-    enum status status = make_data(data, &v, row, error);
-    free(v.matrix.values);
-    free(v.matrix.scales);
-    free(v.matrix.zeros);
-    free(v.in);
-    free(v.stored_in);
-    free(row);
-    return status;
+    TRY(make_host(data, error));
+    draw_matrix(&data->host, c, &rng);
+    TRY(make_buffers(data, error));
+    TRY(device_buffer_put(&data->values, data->host.values, error));
+    TRY(device_buffer_put(&data->scales, data->host.scales, error));
+    TRY(device_buffer_put(&data->zeros, data->host.zeros, error));
+    TRY(device_buffer_put(&data->prepared, NULL, error));
+    return low_bit_data_redraw(data, rng_u64(&rng), error);
 }
 
 void low_bit_data_free(struct low_bit_data *data) {
@@ -181,6 +175,12 @@ void low_bit_data_free(struct low_bit_data *data) {
         device_buffer_free(buffers[i]);
     }
     device_free(data->workspace);
+    free(data->host.values);
+    free(data->host.scales);
+    free(data->host.zeros);
+    free(data->host_in);
+    free(data->stored_in);
+    free(data->row);
     free(data->want);
     free(data->got);
 }
@@ -202,6 +202,9 @@ static enum status find_stray(struct low_bit_data *data, void *out, const char *
     *stray = NULL;
     for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++) {
         bool intact, changed, is_out = buffers[i].buffer == &data->out;
+        if (data->c.only_out && !is_out) {
+            continue;
+        }
         TRY(device_buffer_get(buffers[i].buffer, is_out ? out : NULL, &intact, &changed, error));
         if (!intact || (changed && !buffers[i].may_change)) {
             *stray = buffers[i].name;

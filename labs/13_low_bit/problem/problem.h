@@ -26,6 +26,7 @@ struct low_bit_case {
     bool guarded;   /**< canaries around the buffers */
     size_t skew;    /**< elements that in and out lie past a 256-byte boundary */
     size_t checked; /**< columns of out that are compared, evenly spaced; 0: all */
+    bool only_out;  /**< the check looks at out alone: for large matrices */
     uint64_t seed;
 };
 
@@ -35,7 +36,11 @@ struct low_bit_data {
     struct low_bit_linear linear;
     struct device_buffer values, scales, zeros, prepared, in, out;
     void *workspace;
-    double *want; /* (M, checked columns) */
+    struct low_bit_matrix host;
+    float *host_in;      /* (M, K): what bf16 makes of the numbers drawn */
+    uint16_t *stored_in; /* the same as bf16 */
+    double *row;         /* (K) */
+    double *want;        /* (M, checked columns) */
     float *got;
     double scale; /* of a result: its root mean square */
     char name[160];
@@ -48,6 +53,10 @@ struct low_bit_data {
  * group, zero point or nibble is negligible.
  */
 MUST_CHECK enum status low_bit_data_create(struct low_bit_data *data, const struct low_bit_case *c,
+                                           struct error *error);
+
+/** Draws other rows of `in`, computes their results, and resets out. */
+MUST_CHECK enum status low_bit_data_redraw(struct low_bit_data *data, uint64_t seed,
                                            struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
