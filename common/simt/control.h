@@ -61,6 +61,9 @@ struct simt_control {
 /** What runs the library as a program. */
 #define SIMT_DEVICE_LOADER "/lib64/ld-linux-x86-64.so.2"
 
+/** What it loads, where there is such a library, to unpack compressed PTX. */
+#define SIMT_DEVICE_UNPACKS "libzstd.so.1"
+
 /** @return true when this process has simt's library; @p control is zeros else. */
 bool simt_control_find(struct simt_control *control);
 

@@ -40,6 +40,7 @@ static enum status start_process(struct simt_device *device, const struct surrou
                                             .descriptors = handed,
                                             .descriptor_count = 2,
                                             .loads = library,
+                                            .loads_by_name = SIMT_DEVICE_UNPACKS,
                                             .limits = *limits,
                                             .required = SANDBOX_HOLDS_CALLS};
     return sandbox_start(&device->sandbox, &command, error);

@@ -1,5 +1,6 @@
 #include "common/simt/runtime/remote/server.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -155,6 +156,7 @@ static void limit_sending(int program) {
 
 /** What a device process cannot do ends it here. */
 struct runtime *server_begin(void) {
+    (void)dlopen(SIMT_DEVICE_UNPACKS, RTLD_NOW); /* later there are no files */
     struct runtime *runtime = runtime_lock();
     runtime->gives_up = say_goodbye;
     runtime_unlock(runtime);
