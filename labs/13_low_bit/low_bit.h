@@ -65,7 +65,10 @@ MUST_CHECK enum status low_bit_prepare(const struct low_bit_matrix *matrix, void
  */
 struct low_bit_linear {
     struct low_bit_layout layout;
-    const void *prepared;    /**< what low_bit_prepare() made of the matrix with this layout */
+    /** What low_bit_prepare() made of the matrix with this layout. That work is done: no kernel of
+     * the stream writes it while calls are under way, so that a kernel may read it before the one
+     * in front of it is done. */
+    const void *prepared;
     size_t M;                /**< 0 .. LOW_BIT_MAX_ROWS */
     const void *in;          /**< (M, K) bf16 */
     enum nn_dtype out_dtype; /**< NN_BF16 or NN_F32 */

@@ -116,8 +116,8 @@ static void free_trial(void *trial) {
 static enum status prepare(struct trial *t, size_t step, struct error *error) {
     size_t count;
     t->prepared_by = step + 1;
-    return low_bit_ladder(&count)[step].prepare(&t->data.matrix, t->data.prepared.data, NULL,
-                                                error);
+    TRY(low_bit_ladder(&count)[step].prepare(&t->data.matrix, t->data.prepared.data, NULL, error));
+    return device_synchronize(NULL, error);
 }
 
 static enum status run(void *trial, size_t step, size_t rows, device_stream stream,
@@ -128,7 +128,6 @@ static enum status run(void *trial, size_t step, size_t rows, device_stream stre
     linear.M = rows;
     if (t->prepared_by != step + 1) {
         TRY(prepare(t, step, error));
-        TRY(device_synchronize(NULL, error));
     }
     return low_bit_ladder(&count)[step].linear(&linear, t->data.workspace, stream, error);
 }

@@ -17,7 +17,8 @@ extern "C" {
 typedef enum status low_bit_function(const struct low_bit_linear *linear, void *workspace,
                                      device_stream stream, struct error *error);
 
-low_bit_function low_bit_v1_rows, low_bit_v2_magic, low_bit_v3_mma, low_bit_v4_in_flight;
+low_bit_function low_bit_v1_rows, low_bit_v2_magic, low_bit_v3_mma, low_bit_v4_in_flight,
+    low_bit_v5_chained;
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@ static enum status run_step(struct low_bit_data *data, const struct low_bit_step
     low_bit_name_tensors(data);
     TRY(low_bit_data_reset(data, error));
     TRY(step->prepare(&data->matrix, data->prepared.data, NULL, error));
+    TRY(device_synchronize(NULL, error));
     TRY(step->linear(&data->linear, data->workspace, NULL, error));
     return low_bit_data_check(data, wrong, size, error);
 }

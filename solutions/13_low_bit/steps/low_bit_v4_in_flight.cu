@@ -2,13 +2,13 @@
  * @file low_bit_v4_in_flight.cu
  * @brief Step 4: more units of columns in flight.
  *
- * Changes since v3: a warp has DEPTH units under way in registers, with their scales, and asks for
- * the next as soon as one is multiplied.
+ * Changes since v3: a warp has two units under way in registers, with their scales, and asks for
+ * the next as soon as one is multiplied; 16 warps share a tile's columns.
  *
  * Why: memory answers after some 600 ns. At 3.3 TB/s that is 2 MB under way, 15 KB for each
  * multiprocessor all the time; a unit a warp is too little as soon as warps also multiply.
  *
- * Mapping: as v3.
+ * Mapping: as v3, with 16 warps a block.
  */
 #include "solutions/13_low_bit/steps/ladder.h"
 
@@ -17,7 +17,7 @@
 namespace {
 
 template <enum low_bit_type TYPE, int GROUP, typename S, int NT>
-using in_flight = form<TYPE, GROUP, S, NT, 1, 8, 3>;
+using in_flight = form<TYPE, GROUP, S, NT, 1, 16, 2>;
 
 }
 

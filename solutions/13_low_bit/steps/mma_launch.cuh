@@ -28,7 +28,11 @@ static inline struct mma_call mma_call_of(const struct low_bit_linear *l) {
 template <typename F>
 static void launch_form(const struct low_bit_linear *l, device_stream stream) {
     unsigned blocks = (unsigned)((l->layout.rows + F::R * TILE_ROWS - 1) / (F::R * TILE_ROWS));
-    mma_rows_kernel<F><<<blocks, F::WARPS * 32, 0, stream>>>(mma_call_of(l));
+    if constexpr (F::CHAINED) {
+        launch_dependent<mma_rows_kernel<F>>(blocks, F::WARPS * 32, 0, stream, mma_call_of(l));
+    } else {
+        mma_rows_kernel<F><<<blocks, F::WARPS * 32, 0, stream>>>(mma_call_of(l));
+    }
 }
 
 template <template <enum low_bit_type, int, typename, int> class FORM, int NT>

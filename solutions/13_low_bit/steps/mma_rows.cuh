@@ -8,20 +8,23 @@
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_STEPS_MMA_ROWS_CUH_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_STEPS_MMA_ROWS_CUH_
 
+#include "common/cuda/dependent_launch.cuh"
 #include "common/cuda/memory.cuh"
 #include "common/cuda/mma.cuh"
 #include "solutions/13_low_bit/steps/fragments.cuh"
 #include "solutions/13_low_bit/steps/unpack.cuh"
 
 /* A kernel's form. GROUP: columns with one scale, 0: the row. NT: eights of rows of `in`. */
-template <enum low_bit_type TYPE_, int GROUP_, typename S_, int NT_, int R_, int WARPS_, int DEPTH_>
+template <enum low_bit_type TYPE_, int GROUP_, typename S_, int NT_, int R_, int WARPS_, int DEPTH_,
+          bool CHAINED_ = false>
 struct form {
     static constexpr enum low_bit_type TYPE = TYPE_;
     static constexpr int GROUP = GROUP_, NT = NT_, R = R_, WARPS = WARPS_, DEPTH = DEPTH_;
     static constexpr int UNIT = TYPE == LOW_BIT_INT4 ? 128 : 64; /* columns */
     static constexpr int GROUPS = GROUP == 0 ? 0 : UNIT / GROUP; /* in a unit */
     static constexpr int SUMS = R * NT * 4;                      /* of a lane */
-    typedef S_ S;                                                /* of scales by group */
+    static constexpr bool CHAINED = CHAINED_; /* launched by launch_dependent() */
+    typedef S_ S;                             /* of scales by group */
 };
 
 /* What a kernel needs of a call. */
@@ -204,12 +207,18 @@ template <typename F>
 static __global__ void __launch_bounds__(F::WARPS * 32) mma_rows_kernel(const struct mma_call c) {
     unsigned warp = threadIdx.x / 32;
     float sums[F::R][F::NT][4] = {};
+    if constexpr (F::CHAINED) {
+        launch_dependent_grids();
+    }
     struct unit_registers<F> flight[F::DEPTH];
 #pragma unroll
     for (int d = 0; d < F::DEPTH; d++) {
         if (warp + d * F::WARPS < c.units) {
             load_unit<F>(flight[d], c, warp + d * F::WARPS);
         }
+    }
+    if constexpr (F::CHAINED) { /* weights may be read before the kernel in front is done */
+        wait_on_dependent_grids();
     }
     for (unsigned first = warp; first < c.units; first += F::WARPS * F::DEPTH) {
 #pragma unroll
