@@ -34,10 +34,12 @@ static double spread_of(enum low_bit_type type) {
     return type == LOW_BIT_INT8 ? 74.0 : type == LOW_BIT_INT4 ? 6.0 : 100.0;
 }
 
-static uint8_t draw_stored(const struct low_bit_case *c, struct rng *rng) {
+/* Extremes: rows of the largest alone, of the least alone, and of both. */
+static uint8_t draw_stored(const struct low_bit_case *c, size_t row, struct rng *rng) {
     static const uint8_t least[] = {0x80, 0, 0xfe}, most[] = {0x7f, 15, 0x7e};
     if (c->extremes) {
-        return rng_below(rng, 2) == 0 ? least[c->type] : most[c->type];
+        bool is_most = row % 3 == 0 || (row % 3 == 2 && rng_below(rng, 2) == 0);
+        return is_most ? most[c->type] : least[c->type];
     }
     if (c->type != LOW_BIT_FP8) {
         return (uint8_t)rng_below(rng, c->type == LOW_BIT_INT4 ? 16 : 256);
@@ -55,9 +57,10 @@ static void draw_values(struct low_bit_matrix *m, const struct low_bit_case *c, 
         memcpy(values + i, &eight, bytes - i < 8 ? bytes - i : 8);
     }
     for (size_t i = 0; !any_bits && i < bytes; i++) {
-        values[i] = draw_stored(c, rng);
+        size_t row = i / low_bit_row_bytes(&m->layout);
+        values[i] = draw_stored(c, row, rng);
         if (c->type == LOW_BIT_INT4) {
-            values[i] = (uint8_t)(values[i] | draw_stored(c, rng) << 4);
+            values[i] = (uint8_t)(values[i] | draw_stored(c, row, rng) << 4);
         }
     }
 }

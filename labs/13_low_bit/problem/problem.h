@@ -22,9 +22,9 @@ struct low_bit_case {
     enum nn_dtype scale_dtype; /**< of int4; by row it is fp32 */
     bool has_zeros;
     enum nn_dtype out_dtype;
-    bool extremes;  /**< every stored number is the type's least or largest */
-    bool guarded;   /**< canaries around the buffers */
-    size_t skew;    /**< elements that in and out lie past a 256-byte boundary */
+    bool extremes; /**< stored numbers are the type's least and largest: rows of one, and of both */
+    bool guarded;  /**< canaries around the buffers */
+    size_t skew;   /**< elements that in and out lie past a 256-byte boundary */
     size_t checked; /**< columns of out that are compared, evenly spaced; 0: all */
     bool only_out;  /**< the check looks at out alone: for large matrices */
     uint64_t seed;
