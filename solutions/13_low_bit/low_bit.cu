@@ -14,7 +14,7 @@ enum status low_bit_prepare(const struct low_bit_matrix *matrix, void *prepared,
 
 enum status low_bit_linear(const struct low_bit_linear *linear, void *workspace,
                            device_stream stream, struct error *error) {
-    return low_bit_v5_chained(linear, workspace, stream, error);
+    return low_bit_v6_warps(linear, workspace, stream, error);
 }
 
 const struct low_bit_step *low_bit_ladder(size_t *count) {
@@ -24,6 +24,7 @@ const struct low_bit_step *low_bit_ladder(size_t *count) {
         {"v3_mma", prepare_fragments, low_bit_v3_mma},
         {"v4_in_flight", prepare_fragments, low_bit_v4_in_flight},
         {"v5_chained", prepare_fragments, low_bit_v5_chained},
+        {"v6_warps", prepare_fragments, low_bit_v6_warps},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;

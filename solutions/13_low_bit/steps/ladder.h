@@ -18,7 +18,7 @@ typedef enum status low_bit_function(const struct low_bit_linear *linear, void *
                                      device_stream stream, struct error *error);
 
 low_bit_function low_bit_v1_rows, low_bit_v2_magic, low_bit_v3_mma, low_bit_v4_in_flight,
-    low_bit_v5_chained;
+    low_bit_v5_chained, low_bit_v6_warps;
 
 #ifdef __cplusplus
 }

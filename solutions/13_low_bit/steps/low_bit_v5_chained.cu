@@ -10,6 +10,12 @@
  * capability 9.0 on they overlap with the kernel in front; before, this is v4.
  *
  * Mapping: as v4.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 2026-11-27, one row, L2 flushed before each call, us: 22016 x
+ * 4096 int8 40.9, int4 29.7: alone, as v4. All products of a 7B model in a CUDA graph: int8 2.88 ms
+ * (v4: 2.74), int4 1.76 ms (1.92); of a 1.1B model 0.686 (0.658) and 0.439 ms (0.511). So the chain
+ * pays with 4 bits, and costs with 8, where a block that waits takes the place of one that could
+ * load.
  */
 #include "solutions/13_low_bit/steps/ladder.h"
 
