@@ -43,7 +43,7 @@ static const struct ladder_shape gpu_shapes[] = {
 static const struct ladder_shape gpu_quick_shapes[] = {SHAPE(1, 4096, 4096, INT8),
                                                        SHAPE(1, 4096, 4096, INT4_128)};
 static const struct ladder_shape simt_shapes[] = {
-    SHAPE(1, 2048, 2048, INT8), SHAPE(1, 2048, 2048, INT4_128), SHAPE(8, 2048, 2048, INT4_128)};
+    SHAPE(1, 2048, 2048, INT8), SHAPE(1, 2048, 2048, INT4_128), SHAPE(8, 1024, 1024, INT4_128)};
 static const struct ladder_shape simt_quick_shapes[] = {SHAPE(1, 256, 512, INT4_128)};
 
 /* Products that simt does in about a minute. */
