@@ -15,10 +15,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { STEPS = 5 };
+enum { STEPS = 6 };
 
-static const char *const names[STEPS] = {"v1_plain", "v2_rows", "v3_one_pass", "v4_flash",
-                                         "v5_tensor"};
+static const char *const names[STEPS] = {"v1_plain", "v2_rows",   "v3_one_pass",
+                                         "v4_flash", "v5_tensor", "v6_hopper"};
 
 static const struct training_functions *functions_of(size_t step) {
     size_t count;
