@@ -14,11 +14,19 @@ struct gathered {
     double *hessian; /* (K, K) */
 };
 
+/* A matrix in whose place the model uses another. */
+struct replaced {
+    const float *weights;
+    float *other;
+};
+
 enum { MOST = 4096 };
 
 struct calibration {
     struct gathered matrices[MOST];
     size_t count;
+    struct replaced replaced[MOST];
+    size_t replaced_count;
 };
 
 static enum status product(float *out, const float *in, const float *weight, size_t M, size_t N,
@@ -44,6 +52,11 @@ static enum status gathering_matmul(void *context, float *out, const float *in, 
             gptq_add(c->matrices[i].hessian, in, M, K);
         }
     }
+    for (size_t i = 0; i < c->replaced_count; i++) {
+        if (c->replaced[i].weights == weight) {
+            return base->matmul(base->context, out, in, c->replaced[i].other, M, N, K);
+        }
+    }
     return base->matmul(base->context, out, in, weight, M, N, K);
 }
 
@@ -55,8 +68,12 @@ static void clear(struct calibration *c) {
 }
 
 static void destroy(void *own) {
-    clear(own);
-    free(own);
+    struct calibration *c = own;
+    clear(c);
+    for (size_t i = 0; i < c->replaced_count; i++) {
+        free(c->replaced[i].other);
+    }
+    free(c);
 }
 
 enum status calibration_engine_create(struct engine *engine, int threads) {
@@ -100,6 +117,16 @@ double *calibration_of(const struct engine *engine, const float *weights) {
         }
     }
     return NULL;
+}
+
+enum status calibration_replace(struct engine *engine, const float *weights, float *other) {
+    struct calibration *c = engine_layer_own(engine->context);
+    if (c->replaced_count == MOST) {
+        free(other);
+        return STATUS_OUT_OF_MEMORY;
+    }
+    c->replaced[c->replaced_count++] = (struct replaced){weights, other};
+    return STATUS_OK;
 }
 
 void calibration_clear(struct engine *engine) {

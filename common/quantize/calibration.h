@@ -24,7 +24,15 @@ MUST_CHECK enum status calibration_add(struct engine *engine, const float *weigh
 /** @return X^T X (K, K), at and above the diagonal, of the inputs so far; NULL: not gathered. */
 double *calibration_of(const struct engine *engine, const float *weights);
 
-/** Forgets all matrices. */
+/**
+ * @brief From now on the model computes with other weights in place of these.
+ * @param other (rows, K), of malloc(); the engine becomes its owner, also after a failure
+ * @return STATUS_OK or STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status calibration_replace(struct engine *engine, const float *weights,
+                                           float *other);
+
+/** Forgets what was gathered; replaced weights stay. */
 void calibration_clear(struct engine *engine);
 
 #endif

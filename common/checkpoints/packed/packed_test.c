@@ -168,20 +168,23 @@ C_TEST(packed, dequantises_by_the_definition) {
 /* What is packed is what the storage order of low_bit.h stands for. */
 C_TEST(packed, packs_what_it_dequantises) {
     enum { GROUP = 16, WIDTH = 45, GROUPS = 3 };
-    for (size_t bits = 4; bits <= 8; bits += 4) {
+    for (int kind = 0; kind < 3; kind++) {
+        size_t bits = kind == 0 ? 8 : 4;
+        bool zeros = kind == 2;
+        uint8_t points[ROWS * GROUPS];
         float weights[ROWS * WIDTH], want[ROWS * WIDTH], got[ROWS * WIDTH], scales[ROWS * GROUPS];
         uint8_t values[ROWS * WIDTH];
         for (int i = 0; i < ROWS * WIDTH; i++) {
-            weights[i] = (float)((i * 37) % 101 - 50) * 0.01f;
+            weights[i] = (float)((i * 37) % 101 - 30) * 0.01f;
         }
         struct low_bit_matrix m = {
-            {bits == 4 ? LOW_BIT_INT4 : LOW_BIT_INT8, ROWS, WIDTH, GROUP, NN_F32, false},
+            {bits == 4 ? LOW_BIT_INT4 : LOW_BIT_INT8, ROWS, WIDTH, GROUP, NN_F32, zeros},
             values,
             scales,
-            NULL};
+            zeros ? points : NULL};
         ASSERT_OK(low_bit_quantize(weights, &m, NULL));
         low_bit_dequantize(&m, 0, ROWS, want);
-        const struct packed_config c = {PACKED_COMPRESSED, bits, GROUP, true, 0};
+        const struct packed_config c = {PACKED_COMPRESSED, bits, GROUP, !zeros, 0};
         struct packed_testing t = {.state = 1};
         struct decoder_shards shards;
         struct packed_matrix matrix;
@@ -189,6 +192,9 @@ C_TEST(packed, packs_what_it_dequantises) {
         packed_testing_add_matrix(&t, &c, "m", ROWS, WIDTH);
         packed_words(&m, (uint32_t *)t.tensors[0].data);
         memcpy((void *)t.tensors[1].data, scales, sizeof scales);
+        if (zeros) {
+            packed_zeros(&m, (uint32_t *)t.tensors[2].data);
+        }
         open_shards(&t, &data, &shards);
         ASSERT_OK(packed_find(&matrix, &shards, &c, "m.weight", ROWS, WIDTH, NULL));
         packed_dequantize(&matrix, got);

@@ -196,3 +196,15 @@ void packed_words(const struct low_bit_matrix *matrix, uint32_t *words) {
         }
     }
 }
+
+void packed_zeros(const struct low_bit_matrix *matrix, uint32_t *words) {
+    enum { A_WORD = 8 };
+    size_t groups = low_bit_groups(&matrix->layout), rows = matrix->layout.rows;
+    memset(words, 0, ceil_div(rows, A_WORD) * groups * sizeof *words);
+    for (size_t row = 0; row < rows; row++) {
+        for (size_t g = 0; g < groups; g++) {
+            uint32_t zero = matrix->zeros[row * groups + g];
+            words[row / A_WORD * groups + g] |= zero << (row % A_WORD * 4);
+        }
+    }
+}

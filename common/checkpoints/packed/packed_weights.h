@@ -57,9 +57,14 @@ size_t packed_row_words(size_t columns, size_t bits);
 
 /**
  * @brief Packs the weights of a matrix as compressed-tensors does.
- * @param matrix host, int8 or int4 without zero points
+ * @param matrix host, int8 or int4
  * @param words  host, (rows, packed_row_words())
  */
 void packed_words(const struct low_bit_matrix *matrix, uint32_t *words);
+
+/** Packs the zero points of an int4 matrix with some. @param words host, (rows / 8, rounded up,
+ * groups)
+ */
+void packed_zeros(const struct low_bit_matrix *matrix, uint32_t *words);
 
 #endif

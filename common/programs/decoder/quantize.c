@@ -15,8 +15,6 @@
 
 static const char program[] = "quantize";
 
-/* Bytes of X^T X at a time: as many layers' as fit are gathered in one pass of the text. */
-static const size_t MOST_BYTES = (size_t)2 << 30;
 static const size_t LONGEST_TEXT = (size_t)1 << 30;
 
 struct options {
@@ -31,8 +29,8 @@ struct work {
     struct decoder_session session;
     int32_t *tokens; /* (count) of the calibration */
     size_t count;
-    size_t first, end; /* layers whose inputs are gathered */
-    double *row;       /* scratch for a row */
+    size_t layers; /* whose inputs have been gathered */
+    double *row;   /* scratch for a row */
     struct error *error;
 };
 
@@ -109,45 +107,48 @@ static enum status gather_layer(struct work *w, size_t layer) {
     return STATUS_OK;
 }
 
-/* Gathers the inputs of a layer's matrices and of as many behind it as fit. */
+/* Gathers the inputs of a layer's matrices, from the layers before it as they were rounded. */
 static enum status calibrate(struct work *w, size_t layer) {
-    const struct llama2_config *c = &w->session.checkpoint.config;
-    size_t queries = c->NH * c->HS;
-    double doubles = 5.0 * (double)c->C * (double)c->C + (double)queries * (double)queries +
-                     (double)c->hidden * (double)c->hidden;
-    size_t layers = (size_t)((double)MOST_BYTES / (doubles * (double)sizeof(double)));
-    layers = layers > 0 ? layers : 1;
     calibration_clear(&w->session.engine);
-    w->first = layer;
-    w->end = layer + layers < c->L ? layer + layers : c->L;
-    for (size_t l = w->first; l < w->end; l++) {
-        TRY(gather_layer(w, l));
-    }
-    TRY(run_text(w));
-    return STATUS_OK;
+    TRY(gather_layer(w, layer));
+    w->layers = layer + 1;
+    return run_text(w);
 }
 
 /* ---- Rounding ---- */
 
-static enum status round_matrix(void *context, size_t layer, const float *plain,
-                                const float *weights, struct low_bit_matrix *matrix,
-                                struct error *error) {
+/* From now on the model computes with the rounded matrix. */
+static enum status use_rounded(struct work *w, const float *weights,
+                               const struct low_bit_matrix *matrix) {
+    const struct low_bit_layout *layout = &matrix->layout;
+    float *values = malloc(layout->rows * layout->columns * sizeof *values);
+    if (values != NULL) {
+        low_bit_dequantize(matrix, 0, layout->rows, values);
+    }
+    return values != NULL && calibration_replace(&w->session.engine, weights, values) == STATUS_OK
+               ? STATUS_OK
+               : error_set(w->error, STATUS_OUT_OF_MEMORY, "no memory for rounded weights");
+}
+
+static enum status round_matrix(void *context, size_t layer, const float *weights,
+                                struct low_bit_matrix *matrix, struct error *error) {
     struct work *w = context;
-    double *upper = NULL;
     if (interrupt_seen() != 0) {
         return STATUS_INTERRUPTED;
     }
-    if (w->tokens != NULL) {
-        TRY(layer >= w->end ? calibrate(w, layer) : STATUS_OK);
-        upper = calibration_of(&w->session.engine, plain);
-        enum status status = gptq_prepare(upper, matrix->layout.columns);
-        if (status != STATUS_OK) {
-            return error_set(error, status,
-                             "layer %zu: the inputs of a matrix are not finite in the calibration",
-                             layer);
-        }
+    if (w->tokens == NULL) {
+        return low_bit_quantize(weights, matrix, error);
     }
-    return gptq_quantize(weights, upper, matrix, w->row, error);
+    TRY(layer >= w->layers ? calibrate(w, layer) : STATUS_OK);
+    double *upper = calibration_of(&w->session.engine, weights);
+    enum status status = gptq_prepare(upper, matrix->layout.columns);
+    if (status != STATUS_OK) {
+        return error_set(error, status,
+                         "layer %zu: the inputs of a matrix are not finite in the calibration",
+                         layer);
+    }
+    TRY(gptq_quantize(weights, upper, matrix, w->row, error));
+    return use_rounded(w, weights, matrix);
 }
 
 static enum status allocate_row(struct work *w) {
@@ -166,8 +167,7 @@ static enum status check_options(const struct options *o, struct error *error) {
         return error_set(error, bad, "no output: give --output DIR");
     }
     if (path_exists(o->output)) {
-        return error_set(error, bad, "--output %s: exists already; choose another name",
-                         o->output);
+        return error_set(error, bad, "--output %s: exists already; choose another name", o->output);
     }
     if (o->bits != 4 && o->bits != 8) {
         return error_set(error, bad, "--bits %d: 8 or 4", o->bits);
@@ -205,7 +205,7 @@ static enum status quantize(struct work *w, const struct decoder_stages *stages)
         .config = {.format = PACKED_COMPRESSED,
                    .bits = (size_t)o->bits,
                    .group = (size_t)o->group,
-                   .symmetric = true},
+                   .symmetric = o->bits == 8},
         .method = o->method,
         .round = round_matrix,
         .context = w,
@@ -236,12 +236,13 @@ static enum status create_engine(struct engine *engine, int threads, struct erro
 static const char epilogue[] =
     "The matrices of the layers are rounded; embedding, norms and the classifier stay as\n"
     "they are. DIR is a Hugging Face folder in compressed-tensors' layout (pack-quantized,\n"
-    "symmetric, scales in bf16), which appears complete or not at all; generate, perplexity\n"
+    "scales in bf16, 4 bits with zero points), which appears complete or not at all; generate, "
+    "perplexity\n"
     "and the decoder's bench read it, and dequantise it when they load it.\n"
     "\n"
-    "rtn rounds to nearest. gptq runs the text of --calibrate through the model and rounds\n"
-    "each column so that the columns behind it make good what it does to the products. It\n"
-    "computes on the CPU, whatever the stage.\n"
+    "rtn rounds to nearest. gptq runs the text of --calibrate through the model once for each\n"
+    "layer, with the layers before it as they were rounded, and rounds each column so that\n"
+    "the columns behind it make good what it does to the products. It computes on the CPU.\n"
     "\n"
     "example:\n"
     "  quantize stories260K.bin -z tok512.bin --bits 4 --group 32 --method gptq \\\n"

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/checked.h"
 #include "common/base/file.h"
 #include "common/base/json_object.h"
 #include "common/base/terminal.h"
@@ -14,7 +15,7 @@
 #include "common/checkpoints/safetensors/safetensors_write.h"
 #include "common/train/program/whole_folder.h"
 
-enum { PARTS = 2, WORDS = 0, SCALES = 1, LARGEST_FILE = 256 << 20 };
+enum { PARTS = 3, WORDS = 0, SCALES, ZEROS, LARGEST_FILE = 256 << 20 };
 
 /* A tensor of the model, and which of its parts a tensor of the file is. */
 struct entry {
@@ -32,7 +33,7 @@ struct writing {
     struct safetensors_tensor *tensors; /* (count) */
     struct entry *entries;              /* (count) */
     size_t count, capacity;
-    float *weights;               /* (most) the matrix as it is written */
+    float *scratch;               /* (most) */
     struct low_bit_matrix matrix; /* the one whose words were written last */
     size_t most;                  /* elements of the largest tensor */
     struct progress progress;
@@ -45,7 +46,7 @@ static enum status add(struct writing *w, const char *name, const char *suffix,
                        enum safetensors_dtype dtype, size_t rank, const size_t *shape,
                        size_t element, const struct entry *entry) {
     if (w->count == w->capacity) {
-        return STATUS_OVERFLOW; /* capacity is twice the tensors of the model */
+        return STATUS_OVERFLOW; /* capacity is PARTS times the tensors of the model */
     }
     size_t length = strlen(name) + strlen(suffix) + 1;
     struct safetensors_tensor t = {.name = malloc(length), .dtype = dtype, .rank = rank};
@@ -72,6 +73,7 @@ static struct low_bit_layout layout_of(const struct writing *w, size_t rows, siz
         .columns = columns,
         .group = c->group > 0 && c->group < columns ? c->group : columns,
         .scale_dtype = NN_BF16,
+        .has_zeros = !c->symmetric,
     };
 }
 
@@ -102,39 +104,44 @@ static enum status list_tensor(void *context, const struct decoder_weight *t) {
     const size_t scales[] = {t->shape[0], low_bit_groups(&layout)};
     TRY(add(w, t->name, "_packed", SAFETENSORS_I32, 2, words, sizeof(uint32_t), &entry));
     entry.part = SCALES;
-    return add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry);
+    TRY(add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry));
+    const size_t zeros[] = {ceil_div(t->shape[0], 8), scales[1]};
+    entry.part = ZEROS;
+    return layout.has_zeros
+               ? add(w, t->name, "_zero_point", SAFETENSORS_I32, 2, zeros, sizeof(uint32_t), &entry)
+               : STATUS_OK;
 }
 
 /* ---- Values ---- */
 
 /* Rows of queries and keys from llama2.c's order, pairs next to each other, to Hugging Face's:
    first all first ones of a head, then all second ones. */
-static void permute_rows(float *out, const float *in, size_t rows, size_t columns, size_t heads) {
+static void permute_rows(void *out, const void *in, size_t rows, size_t bytes, size_t heads) {
     size_t size = rows / heads;
     for (size_t row = 0; row < rows; row++) {
         size_t head = row / size, at = row % size;
         size_t to = head * size + at / 2 + at % 2 * (size / 2);
-        memcpy(out + to * columns, in + row * columns, columns * sizeof *out);
+        memcpy((char *)out + to * bytes, (const char *)in + row * bytes, bytes);
     }
 }
 
-static void put_in_order(const struct writing *w, const struct entry *e) {
+/* The same in place. */
+static void permute(const struct writing *w, void *data, size_t bytes, const struct entry *e) {
     if (e->heads > 0) {
-        permute_rows(w->weights, e->plain, e->rows, e->columns, e->heads);
-    } else {
-        memcpy(w->weights, e->plain, e->rows * e->columns * sizeof *w->weights);
+        permute_rows(w->scratch, data, e->rows, bytes, e->heads);
+        memcpy(data, w->scratch, e->rows * bytes);
     }
 }
 
 static enum status fill_plain(const struct writing *w, const struct entry *e, void *data) {
-    put_in_order(w, e);
-    nn_dtype_store(data, w->weights, e->rows * e->columns, e->stored.dtype);
+    nn_dtype_store(data, e->plain, e->rows * e->columns, e->stored.dtype);
+    permute(w, data, e->columns * nn_dtype_bytes(e->stored.dtype), e);
     return STATUS_OK;
 }
 
 static enum status check_finite(const struct writing *w, const struct entry *e, const char *name) {
     for (size_t i = 0; i < e->rows * e->columns; i++) {
-        if (!(w->weights[i] - w->weights[i] == 0.0f)) {
+        if (!(e->plain[i] - e->plain[i] == 0.0f)) {
             return error_set(w->error, STATUS_BAD_FORMAT,
                              "tensor \"%s\" has a weight that is not finite", name);
         }
@@ -153,11 +160,17 @@ static enum status fill(void *context, size_t index, void *data, struct error *e
         memcpy(data, w->matrix.scales, w->tensors[index].bytes);
         return STATUS_OK;
     }
-    put_in_order(w, e);
+    if (e->part == ZEROS) {
+        packed_zeros(&w->matrix, data);
+        return STATUS_OK;
+    }
     TRY(check_finite(w, e, w->tensors[index].name));
     w->matrix.layout = layout_of(w, e->rows, e->columns);
-    TRY(w->rounding->round(w->rounding->context, e->layer, e->plain, w->weights, &w->matrix,
-                           error));
+    TRY(w->rounding->round(w->rounding->context, e->layer, e->plain, &w->matrix, error));
+    size_t groups = low_bit_groups(&w->matrix.layout);
+    permute(w, w->matrix.values, low_bit_row_bytes(&w->matrix.layout), e);
+    permute(w, w->matrix.scales, groups * sizeof(uint16_t), e);
+    permute(w, w->matrix.zeros, groups, e);
     packed_words(&w->matrix, data);
     return STATUS_OK;
 }
@@ -168,10 +181,12 @@ static enum status write_weights(struct writing *w, const char *folder) {
     char path[FOLDER_PATH_BYTES];
     const struct safetensors_source source = {.fill = fill, .context = w};
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", w->error));
-    w->weights = malloc(w->most * sizeof *w->weights);
+    w->scratch = malloc(w->most * sizeof *w->scratch);
     w->matrix.values = malloc(w->most);
     w->matrix.scales = malloc(w->most * sizeof(uint16_t));
-    if (w->weights == NULL || w->matrix.values == NULL || w->matrix.scales == NULL) {
+    w->matrix.zeros = malloc(w->most);
+    if (w->scratch == NULL || w->matrix.values == NULL || w->matrix.zeros == NULL ||
+        w->matrix.scales == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
                          w->most);
     }
@@ -298,8 +313,9 @@ enum status quantize_write(const char *output, const struct decoder_session *ses
     }
     free(w.tensors);
     free(w.entries);
-    free(w.weights);
+    free(w.scratch);
     free(w.matrix.values);
     free(w.matrix.scales);
+    free(w.matrix.zeros);
     return status;
 }

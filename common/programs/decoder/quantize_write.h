@@ -15,14 +15,13 @@
 
 /** How the weights are rounded. */
 struct quantize_rounding {
-    struct packed_config config; /**< symmetric; the group of each matrix is at most its columns */
+    struct packed_config config; /**< the group of each matrix is at most its columns */
     const char *method;          /**< for the configuration */
     /**
-     * Rounds a matrix whose layout is given.
-     * @param plain   the model's own matrix, as the engine got it
-     * @param weights the same in the order in which it is written
+     * Rounds a matrix whose layout is given, layer by layer.
+     * @param weights the model's own, as the engine got it
      */
-    enum status (*round)(void *context, size_t layer, const float *plain, const float *weights,
+    enum status (*round)(void *context, size_t layer, const float *weights,
                          struct low_bit_matrix *matrix, struct error *error);
     void *context;
 };
