@@ -372,20 +372,21 @@ static const struct threshold thresholds[] = {
     {"13_low_bit",
      "int8",
      30,
-     {0.15, 0.4, 0.65},
+     {0.45, 0.55, 0.65},
      {0.12, 0.2, 0.25},
      "the weights, read once",
      "one row times 32768x8192 weights of 8 bits, a scale a row (on simt 4096x2048), against lab "
      "09's product in bf16",
      "half of bf16's bytes are what the lab is about, so no product passes that is slower than "
      "lab 09's, whatever its share; on simt the matrix fits into L2, and the launch, the first "
-     "load and the last sum are most of the time",
+     "load and the last sum are most of the time. Measured, lab 09's product is at 45% of this "
+     "limit",
      "an order that is made for tensor cores, 16 bytes a load, is good; with enough warps it is "
      "gold"},
     {"13_low_bit",
      "int4",
      30,
-     {0.08, 0.3, 0.45},
+     {0.25, 0.4, 0.5},
      {0.06, 0.08, 0.1},
      "the weights, read once",
      "one row times 32768x8192 weights of 4 bits in groups of 128 with zero points (on simt "

@@ -84,14 +84,23 @@ enum status gptq_prepare(double *hessian, size_t K) {
     return STATUS_OK;
 }
 
-/* The scale for the largest weight, as rounding to nearest has it. */
-static float nearest_scale(const struct low_bit_layout *layout, const double *weights, size_t count,
-                           double share, uint8_t *zero) {
-    float extremes[2] = {0.0f, 0.0f}; /* all that the choice looks at */
+/* A group's least and largest weight, and 0. */
+struct range {
+    float least, largest;
+};
+
+static struct range range_of(const double *weights, size_t count) {
+    struct range range = {0.0f, 0.0f};
     for (size_t i = 0; i < count; i++) {
-        extremes[0] = fminf(extremes[0], (float)(share * weights[i]));
-        extremes[1] = fmaxf(extremes[1], (float)(share * weights[i]));
+        range.least = fminf(range.least, (float)weights[i]);
+        range.largest = fmaxf(range.largest, (float)weights[i]);
     }
+    return range;
+}
+
+/* The scale for this range, as rounding to nearest has it. */
+static float scale_for(const struct low_bit_layout *layout, struct range range, uint8_t *zero) {
+    const float extremes[2] = {range.least, range.largest}; /* all that the choice looks at */
     return low_bit_choose_scale(layout, extremes, 2, zero);
 }
 
@@ -109,11 +118,15 @@ static double cost_of(const struct low_bit_layout *layout, const double *weights
 
 float gptq_choose_scale(const struct low_bit_layout *layout, const double *weights,
                         const double *upper, size_t stride, size_t count, uint8_t *zero) {
-    float best = nearest_scale(layout, weights, count, 1.0, zero);
-    double least = cost_of(layout, weights, upper, stride, count, best, *zero);
-    for (int i = 1; i < GPTQ_SCALES; i++) {
+    const struct range all = range_of(weights, count);
+    double least = INFINITY;
+    float best = 1.0f;
+    for (int i = 0; i < GPTQ_CUTS * (layout->has_zeros ? GPTQ_CUTS : 1); i++) {
+        int low = i % GPTQ_CUTS, high = layout->has_zeros ? i / GPTQ_CUTS : low;
+        const struct range cut = {all.least * (1.0f - (float)low / 20.0f),
+                                  all.largest * (1.0f - (float)high / 20.0f)};
         uint8_t other;
-        float scale = nearest_scale(layout, weights, count, 1.0 - i / 32.0, &other);
+        float scale = scale_for(layout, cut, &other);
         double cost = cost_of(layout, weights, upper, stride, count, scale, other);
         if (cost < least) {
             least = cost;
@@ -132,7 +145,7 @@ static float begin_group(struct low_bit_matrix *matrix, const double *upper, con
     size_t count = left < layout->group ? left : layout->group;
     float scale = upper != NULL ? gptq_choose_scale(layout, row + begin, upper + begin * K + begin,
                                                     K + 1, count, zero)
-                                : nearest_scale(layout, row + begin, count, 1.0, zero);
+                                : scale_for(layout, range_of(row + begin, count), zero);
     low_bit_set_group(matrix, r, begin / layout->group, scale, *zero);
     return scale;
 }

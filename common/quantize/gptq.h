@@ -54,8 +54,9 @@ void gptq_add_drift(double *drift, const float *wanted, const float *in, size_t 
  */
 MUST_CHECK enum status gptq_prepare(double *hessian, size_t K);
 
-/** Scales that are tried for a group: (1 - i / 32) of the scale for its largest weight. */
-enum { GPTQ_SCALES = 20 };
+/** To how much of themselves a group's least and largest weight are cut: 1, 19/20 ... 10/20. Each
+ * by itself where there is a zero point, else both alike. */
+enum { GPTQ_CUTS = 11 };
 
 /**
  * @brief Chooses a group's scale.

@@ -75,11 +75,21 @@ static void invert_rest(const struct problem *p, int first, double out[K][K]) {
 static void choose(const struct problem *p, const struct low_bit_layout *layout, const double *w,
                    int begin, float *scale, uint8_t *zero) {
     double least = INFINITY;
-    for (int i = 0; i < GPTQ_SCALES; i++) {
-        float group[GROUP];
+    for (int i = 0; i < GPTQ_CUTS * GPTQ_CUTS; i++) {
+        float group[GROUP], low = 1.0f - (float)(i % GPTQ_CUTS) / 20.0f,
+                            high = 1.0f - (float)(i / GPTQ_CUTS) / 20.0f;
         size_t count = 0;
+        if (!layout->has_zeros && low != high) {
+            continue;
+        }
+        float least_weight = 0.0f, largest = 0.0f;
         for (int k = begin; k < K && k < begin + GROUP; k++) {
-            group[count++] = (float)((1.0 - i / 32.0) * w[k]);
+            group[count++] = (float)w[k];
+            least_weight = fminf(least_weight, (float)w[k]);
+            largest = fmaxf(largest, (float)w[k]);
+        }
+        for (size_t k = 0; k < count; k++) {
+            group[k] = fmaxf(least_weight * low, fminf(largest * high, group[k]));
         }
         uint8_t z;
         float s = low_bit_choose_scale(layout, group, count, &z);

@@ -5,6 +5,7 @@
 #include "solutions/13_low_bit/steps/prepare.cuh"
 
 #include "common/base/checked.h"
+#include "common/cuda/gpu_limits.cuh"
 #include "solutions/13_low_bit/steps/fragments.cuh"
 
 static enum status copy(void *to, const void *from, size_t bytes, device_stream stream,
@@ -93,9 +94,7 @@ enum status prepare_fragments(const struct low_bit_matrix *matrix, void *prepare
 }
 
 enum status low_bit_needs_bf16(struct error *error) {
-    struct device_properties gpu;
-    TRY(device_properties(&gpu, error));
-    return gpu.code >= 80 ? STATUS_OK
-                          : error_set(error, STATUS_UNSUPPORTED,
-                                      "low_bit: products of bf16 need compute capability 8.0");
+    return gpu_code() >= 80 ? STATUS_OK
+                            : error_set(error, STATUS_UNSUPPORTED,
+                                        "low_bit: products of bf16 need compute capability 8.0");
 }
