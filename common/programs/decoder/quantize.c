@@ -8,8 +8,10 @@
 #include "common/base/folder.h"
 #include "common/base/terminal.h"
 #include "common/programs/decoder/decoder_session.h"
+#include "common/programs/decoder/quantize_awq.h"
 #include "common/programs/decoder/quantize_write.h"
 #include "common/programs/program.h"
+#include "common/quantize/awq.h"
 #include "common/quantize/calibration.h"
 #include "common/quantize/gptq.h"
 
@@ -30,6 +32,7 @@ struct work {
     int32_t *tokens; /* (count) of the calibration */
     size_t count;
     double *scratch; /* for two rows */
+    struct quantize_awq awq;
     struct error *error;
 };
 
@@ -76,16 +79,23 @@ static enum status run_piece(struct work *w, size_t first, size_t count) {
     return status;
 }
 
-/* Runs the text through the model piece by piece, as it was and with what is rounded by now. */
+static bool is_method(const struct work *w, const char *name) {
+    return strcmp(w->options->method, name) == 0;
+}
+
+/* Runs the text through the model piece by piece; for gptq as it was and with what is rounded by
+   now. */
 static enum status run_text(struct work *w) {
     size_t room = w->session.context - (begins_with_bos(w) ? 1 : 0);
     struct progress progress = progress_create("tokens of the calibration", w->count);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < w->count && status == STATUS_OK; i += room) {
         size_t count = w->count - i < room ? w->count - i : room;
-        calibration_begin(&w->session.engine);
-        status = run_piece(w, i, count);
-        calibration_repeat(&w->session.engine);
+        if (is_method(w, "gptq")) {
+            calibration_begin(&w->session.engine);
+            status = run_piece(w, i, count);
+            calibration_repeat(&w->session.engine);
+        }
         status = status == STATUS_OK ? run_piece(w, i, count) : status;
         progress_update(&progress, i + count);
     }
@@ -104,35 +114,63 @@ struct side_by_side {
     size_t K;
 };
 
-/* Those beside @p weights. */
-static struct side_by_side find_beside(const struct work *w, size_t layer, const float *weights) {
+enum { KINDS = 4 };
+
+static void list_beside(const struct work *w, size_t layer, struct side_by_side kinds[KINDS]) {
     const struct llama2_config *c = &w->session.checkpoint.config;
     const struct llama2_layer *l = &w->session.fp32.weights.layers[layer];
-    const struct side_by_side all[] = {{{l->wq, l->wk, l->wv}, c->C},
-                                       {{l->wo}, c->NH * c->HS},
-                                       {{l->w1, l->w3}, c->C},
-                                       {{l->w2}, c->hidden}};
-    size_t at = 0;
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
-        for (size_t k = 0; k < MOST_SIDE_BY_SIDE; k++) {
-            at = all[i].matrices[k] == weights ? i : at;
+    kinds[0] = (struct side_by_side){{l->wq, l->wk, l->wv}, c->C};
+    kinds[1] = (struct side_by_side){{l->wo}, c->NH * c->HS};
+    kinds[2] = (struct side_by_side){{l->w1, l->w3}, c->C};
+    kinds[3] = (struct side_by_side){{l->w2}, c->hidden};
+}
+
+static bool holds(const struct side_by_side *beside, const float *weights) {
+    for (size_t i = 0; i < MOST_SIDE_BY_SIDE; i++) {
+        if (beside->matrices[i] == weights) {
+            return true;
         }
     }
-    return all[at];
+    return false;
+}
+
+static enum status gather(struct work *w, const struct side_by_side *beside, size_t tokens) {
+    for (size_t i = 0; i < MOST_SIDE_BY_SIDE && beside->matrices[i] != NULL; i++) {
+        if (calibration_add(&w->session.engine, beside->matrices[i], beside->K, tokens) !=
+            STATUS_OK) {
+            return error_set(w->error, STATUS_OUT_OF_MEMORY,
+                             "no memory for the calibration of a matrix of %zu columns", beside->K);
+        }
+    }
+    return STATUS_OK;
 }
 
 /* Gathers the inputs of a matrix and of those beside it, behind all that is rounded by now. */
 static enum status calibrate(struct work *w, size_t layer, const float *weights) {
-    const struct side_by_side beside = find_beside(w, layer, weights);
+    struct side_by_side kinds[KINDS];
+    list_beside(w, layer, kinds);
     calibration_clear(&w->session.engine);
-    for (size_t i = 0; i < MOST_SIDE_BY_SIDE && beside.matrices[i] != NULL; i++) {
-        if (calibration_add(&w->session.engine, beside.matrices[i], beside.K, w->session.context) !=
-            STATUS_OK) {
-            return error_set(w->error, STATUS_OUT_OF_MEMORY,
-                             "no memory for the calibration of a matrix of %zu columns", beside.K);
+    for (size_t i = 0; i < KINDS; i++) {
+        if (holds(&kinds[i], weights)) {
+            TRY(gather(w, &kinds[i], w->session.context));
         }
     }
     return run_text(w);
+}
+
+/* Scales all layers by the inputs of their matrices. */
+static enum status scale_layers(struct work *w, const struct low_bit_layout *layout) {
+    for (size_t layer = 0; layer < w->session.checkpoint.config.L; layer++) {
+        struct side_by_side kinds[KINDS];
+        list_beside(w, layer, kinds);
+        calibration_clear(&w->session.engine);
+        for (size_t i = 0; i < KINDS; i++) {
+            TRY(gather(w, &kinds[i], 1)); /* nothing is compared */
+        }
+        TRY(run_text(w));
+        TRY(quantize_awq_scale(&w->awq, &w->session, layer, layout, w->error));
+    }
+    return STATUS_OK;
 }
 
 /* ---- Rounding ---- */
@@ -158,6 +196,10 @@ static enum status round_matrix(void *context, size_t layer, const float *weight
     }
     if (w->tokens == NULL) {
         return low_bit_quantize(weights, matrix, error);
+    }
+    if (is_method(w, "awq")) {
+        return awq_quantize(weights, quantize_awq_inverse(&w->awq, weights), matrix, w->scratch,
+                            error);
     }
     if (calibration_of(&w->session.engine, weights).hessian == NULL) {
         TRY(calibrate(w, layer, weights));
@@ -199,15 +241,18 @@ static enum status check_options(const struct options *o, struct error *error) {
         return error_set(error, bad, "--group %d: at least 1, or 0: a scale for each row",
                          o->group);
     }
-    bool gptq = strcmp(o->method, "gptq") == 0;
-    if (!gptq && strcmp(o->method, "rtn") != 0) {
-        return error_set(error, bad, "--method is 'rtn' or 'gptq', not '%s'", o->method);
+    bool rtn = strcmp(o->method, "rtn") == 0;
+    if (!rtn && strcmp(o->method, "gptq") != 0 && strcmp(o->method, "awq") != 0) {
+        return error_set(error, bad, "--method is 'rtn', 'gptq' or 'awq', not '%s'", o->method);
     }
-    if (gptq != (o->calibrate != NULL)) {
+    if (!rtn && o->calibrate == NULL) {
         return error_set(error, bad,
-                         gptq ? "--method gptq wants a text like those that the model will see: "
-                                "--calibrate FILE"
-                              : "--calibrate has no effect without --method gptq");
+                         "--method %s wants a text like those that the model will see: "
+                         "--calibrate FILE",
+                         o->method);
+    }
+    if (rtn && o->calibrate != NULL) {
+        return error_set(error, bad, "--calibrate has no effect with --method rtn");
     }
     if (o->tokens < 1) {
         return error_set(error, bad, "--tokens %d: at least 1", o->tokens);
@@ -233,6 +278,13 @@ static enum status quantize(struct work *w, const struct decoder_stages *stages)
         .round = round_matrix,
         .context = w,
     };
+    if (is_method(w, "awq")) {
+        const struct low_bit_layout layout = {.type = o->bits == 4 ? LOW_BIT_INT4 : LOW_BIT_INT8,
+                                              .group = (size_t)o->group,
+                                              .scale_dtype = NN_BF16,
+                                              .has_zeros = o->bits == 4};
+        TRY(scale_layers(w, &layout));
+    }
     TRY(quantize_write(o->output, &w->session, o->shared.checkpoint, o->shared.tokenizer, &rounding,
                        w->error));
     printf("%s: matrices of %zu layers in %d bits, %s\n", o->output, w->session.checkpoint.config.L,
@@ -248,6 +300,7 @@ static enum status run(void *options, const struct decoder_stages *stages, struc
     free(w.tokens);
     free(w.scratch);
     decoder_session_close(&w.session);
+    quantize_awq_free(&w.awq);
     return status;
 }
 
@@ -285,8 +338,8 @@ int quantize_main(int argc, char **argv) {
         {"bits", 'b', FLAG_INT, &o.bits, "N", "bits of a weight: 8 or 4"},
         {"group", 'g', FLAG_INT, &o.group, "N",
          "columns that share a scale; 0: a scale for each row"},
-        {"method", 'm', FLAG_STRING, &o.method, "NAME", "rtn or gptq"},
-        {"calibrate", 'c', FLAG_STRING, &o.calibrate, "FILE", "text for gptq, in UTF-8"},
+        {"method", 'm', FLAG_STRING, &o.method, "NAME", "rtn, gptq or awq"},
+        {"calibrate", 'c', FLAG_STRING, &o.calibrate, "FILE", "text for gptq and awq, in UTF-8"},
         {"tokens", 'n', FLAG_INT, &o.tokens, "N", "most tokens of the calibration"},
         {"output", 'o', FLAG_STRING, &o.output, "DIR", "folder to write"},
     };
