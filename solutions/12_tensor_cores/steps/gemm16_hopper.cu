@@ -40,22 +40,22 @@ enum finish gemm16_finish_of(const struct gemm16_problem *p) {
 
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
     static const struct gemm16_hopper_tile forward[] = {
-        {128, 256, 1, 1, 0.722, {0.85, 1.60, 0, 5.50}},
-        {256, 192, 2, 1, 0.518, {0.90, 1.62, 0, 4.03, 2.78, 0, 2.74, 3.95, 2.74}},
-        {128, 192, 1, 1, 0.535, {1.03, 0.72, 4.53, 3.37, 1.93, 3.37, 1.88, 3.46, 1.88}},
-        {128, 160, 1, 1, 0.521, {0.64, 0.79, 0, 2.44, 0.84, 0, 1.29, 1.52}},
-        {64, 192, 1, 1, 0.438, {0.51, 0.21, 2.67, 0.99, 0.60, 1.20, 0.57, 0.69, 0.57}},
-        {128, 192, 1, 1, 0.441, {0, 0, 0, 4.60, 0, 0, 0, 4.43}},
+        {128, 256, 1, 1, false, 0.722, {0.85, 1.60, 0, 5.50}},
+        {256, 192, 2, 1, false, 0.518, {0.90, 1.62, 0, 4.03, 2.78, 0, 2.74, 3.95, 2.74}},
+        {128, 192, 1, 1, false, 0.535, {1.03, 0.72, 4.53, 3.37, 1.93, 3.37, 1.88, 3.46, 1.88}},
+        {128, 160, 1, 1, false, 0.521, {0.64, 0.79, 0, 2.44, 0.84, 0, 1.29, 1.52}},
+        {64, 192, 1, 1, false, 0.438, {0.51, 0.21, 2.67, 0.99, 0.60, 1.20, 0.57, 0.69, 0.57}},
+        {128, 192, 1, 1, false, 0.441, {0, 0, 0, 4.60, 0, 0, 0, 4.43}},
     };
     static const struct gemm16_hopper_tile din[] = {
-        {128, 192, 1, 1, 0.475, {1.99, 0, 0, 4.40}},
-        {128, 128, 1, 1, 0.349, {1.55, 0, 0, 2.80}},
-        {64, 192, 1, 1, 0.318, {1.69, 0, 0, 2.30}},
+        {128, 192, 1, 1, false, 0.475, {1.99, 0, 0, 4.40}},
+        {128, 128, 1, 1, false, 0.349, {1.55, 0, 0, 2.80}},
+        {64, 192, 1, 1, false, 0.318, {1.69, 0, 0, 2.30}},
     };
     static const struct gemm16_hopper_tile dweight[] = {
-        {128, 192, 1, 1, 0.436, {0, 0, 0, 0, 7.20, 8.18}},
-        {128, 128, 1, 1, 0.368, {0, 0, 0, 0, 4.00, 4.46}},
-        {128, 128, 2, 2, 0.401, {0, 0, 0, 0, 5.60, 6.12}},
+        {128, 192, 1, 1, false, 0.436, {0, 0, 0, 0, false, 7.20, 8.18}},
+        {128, 128, 1, 1, false, 0.368, {0, 0, 0, 0, false, 4.00, 4.46}},
+        {128, 128, 2, 2, false, 0.401, {0, 0, 0, 0, false, 5.60, 6.12}},
     };
     *count = p->in_is_transposed
                  ? p->weight_is_transposed ? (int)(sizeof dweight / sizeof *dweight) : 0
@@ -80,7 +80,7 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
     }
     double count = (double)(divide_up(p->M, t->rows) * divide_up(p->N, t->columns) * splits);
     double waves = count / fmax((double)(gpu->multiprocessors / t->blocks), 1.0);
-    double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
+    double each = t->stream ? waves : WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
     double steps = (double)divide_up(divide_up(p->K, 64), splits * (size_t)t->split);
     double sums = splits > 1 ? (double)(splits * p->M * p->N) * sizeof(float) * 1e-6 : 0.0;
     return START + each * (steps * t->step + t->epilogue[finish]) + sums * MEGABYTE;

@@ -73,12 +73,24 @@ static struct gemm16_epilogue partial_of(const struct gemm16_problem *p, void *w
     return f;
 }
 
+/* Flags at the workspace's start, sums behind them. */
+template <typename T> struct stream_workspace stream_workspace_of(void *workspace) {
+    constexpr size_t FLAGS = 4096; /* bytes; of multiprocessors that a GPU has at most, 256 */
+    static uint64_t launches = 0;
+    uint64_t x = __atomic_add_fetch(&launches, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED);
+    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u; /* any of 64 bits may differ from one to the next */
+    return {(float4 *)((char *)workspace + FLAGS), (uint64_t *)workspace, x ^ x >> 29 | 1};
+}
+
 template <typename T>
 enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                           size_t splits, unsigned band, void *workspace, device_stream stream,
                           struct error *error) {
     struct hopper_maps maps = {};
-    const struct hopper_sizes s = sizes_of<T>(p, splits, band);
+    struct hopper_sizes s = sizes_of<T>(p, splits, band);
+    if (T::PAIR == STREAM) {
+        s.stream = stream_workspace_of<T>(workspace);
+    }
     const struct gemm16_epilogue f =
         s.splits > 1 ? partial_of(p, workspace) : gemm16_epilogue_of(p);
     TRY(describe_factors<T>(&maps, p, error));

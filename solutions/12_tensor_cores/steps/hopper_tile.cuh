@@ -31,6 +31,7 @@
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 #include "solutions/12_tensor_cores/steps/hopper_kernels.h"
+#include "solutions/12_tensor_cores/steps/stream_k.cuh"
 #include "solutions/12_tensor_cores/steps/tensor_map.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -52,8 +53,8 @@ constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
 /* The blocks of a cluster: two whose tiles lie one below the other and share weights; or some that
-   have the same tile, and each a part of K. */
-enum pair { ALONE, ALONG_M, ALONG_K };
+   have the same tile, and each a part of K. STREAM: blocks alone, by stream-K. */
+enum pair { ALONE, ALONG_M, ALONG_K, STREAM };
 
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
    the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; SPLIT:
@@ -74,7 +75,8 @@ struct hopper_tile {
     static constexpr enum finish FINISH = FINISH_;
     static constexpr int SPLIT = SPLIT_, SHARERS = PAIR == ALONG_M ? 2 : 1; /* of a stage */
     static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
-    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
+    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && (SPLIT > 1 || PAIR == STREAM)),
+                  "no such schedule");
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
     static constexpr bool LOADS_RESIDUAL = FINISH == FINISH_RESIDUAL ||
                                            FINISH == FINISH_FLOAT_RESIDUAL ||
@@ -112,6 +114,7 @@ struct hopper_sizes {
         split_steps;     /* of K, and the steps of each but the last; tiles of split 0 first */
     unsigned band;       /* tiles of M whose clusters run side by side */
     unsigned split_rows; /* rows of the partial sums of a split, those of whole tiles */
+    struct stream_workspace stream;
 };
 
 /* The TMA's descriptions of the matrices; out and residual: where the TMA moves these. */
@@ -149,7 +152,7 @@ template <typename T> __device__ __forceinline__ void advance(struct ring &r, un
 }
 
 template <typename T> __device__ __forceinline__ unsigned rank_of_block() {
-    return T::PAIR == ALONE ? 0 : cluster_rank();
+    return T::BLOCKS == 1 ? 0 : cluster_rank();
 }
 
 /* A tile's range of K. */
@@ -210,25 +213,42 @@ __device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map,
     }
 }
 
-/* The producer, one thread: starts all copies of all tiles, as stages become empty. */
+/* Starts the copies of some steps of a tile, as stages become empty. */
+template <typename T>
+__device__ __forceinline__ void produce_steps(const struct hopper_maps &maps,
+                                              const struct hopper_sizes &s,
+                                              const struct hopper_shared &shared, struct ring &r,
+                                              unsigned tile, const struct steps &steps) {
+    int2 at = tile_origin<T>(s, tile);
+    unsigned rank = rank_of_block<T>();
+    for (unsigned step = 0; step < steps.count; step++) {
+        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
+        int k = (int)((steps.first + step) * BK);
+        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+        mbarrier_arrive_expect_tx(barrier, T::STAGE);
+        copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
+        copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight, at.y,
+                                                                     k, rank, barrier);
+        advance<T>(r);
+    }
+}
+
+/* The producer, one thread: all copies of the block. */
 template <typename T>
 __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
                                         const struct hopper_shared &shared) {
-    unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS, rank = rank_of_block<T>();
+    unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     struct ring r = {0, 0};
-    for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-        int2 at = tile_origin<T>(s, tile);
-        const struct steps steps = steps_of<T>(s, tile);
-        for (unsigned step = 0; step < steps.count; step++) {
-            unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
-            int k = (int)((steps.first + step) * BK);
-            mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-            mbarrier_arrive_expect_tx(barrier, T::STAGE);
-            copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
-            copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
-                                                                         at.y, k, rank, barrier);
-            advance<T>(r);
+    if constexpr (T::PAIR == STREAM) {
+        struct stream_range left = stream_range_of(blockIdx.x, tiles * s.steps);
+        while (left.begin < left.end) {
+            const struct stream_piece piece = stream_take(left, s.steps);
+            produce_steps<T>(maps, s, shared, r, piece.tile, {piece.first, piece.count});
+        }
+    } else {
+        for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
+            produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile));
         }
     }
 }
@@ -319,6 +339,40 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     }
 }
 
+/* The same by stream-K. */
+template <typename T, typename EARLY, typename EPILOGUE>
+__device__ __forceinline__ void consume_stream(const struct hopper_sizes &s,
+                                               const struct hopper_shared &shared, EARLY early,
+                                               EPILOGUE epilogue) {
+    constexpr int COUNT = T::ATOMS * T::BN / 2;
+    unsigned rows = (threadIdx.x / GROUP - 1) * T::GROUP_ROWS, all = tiles_of(s) * s.steps;
+    struct stream_range left = stream_range_of(blockIdx.x, all);
+    struct ring r = {0, 0};
+    while (left.begin < left.end) {
+        const struct stream_piece piece = stream_take(left, s.steps);
+        bool owner = piece.first + piece.count == s.steps;
+        float sums[COUNT];
+        int2 at = tile_origin<T>(s, piece.tile);
+        at.x += (int)rows;
+        multiply_tile<T>(sums, r, piece.count, shared, rows * BK * 2, 0, [&]() {
+            if (owner) {
+                early(at.x, at.y);
+            }
+        });
+        if (!owner) {
+            stream_leave<COUNT>(s.stream, sums);
+            continue;
+        }
+        unsigned start = piece.tile * s.steps, from = start + piece.first;
+        for (unsigned block = blockIdx.x; from > start;) {
+            block--;
+            stream_add<COUNT>(s.stream, sums, block);
+            from = stream_range_of(block, all).begin;
+        }
+        epilogue(sums, at.x, at.y, piece.tile);
+    }
+}
+
 /* A block's work, in all threads. ALONG_K the epilogue has two barriers of the cluster. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
@@ -339,7 +393,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         mbarrier_init(shared.order + 8, 4);
         mbarrier_init_fence();
     }
-    if constexpr (T::PAIR == ALONE) {
+    if constexpr (T::BLOCKS == 1) {
         __syncthreads();
     } else {
         cluster_sync();
@@ -355,7 +409,11 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         }
     } else {
         warpgroup_reg_alloc<232>();
-        consume<T>(s, shared, early, epilogue);
+        if constexpr (T::PAIR == STREAM) {
+            consume_stream<T>(s, shared, early, epilogue);
+        } else {
+            consume<T>(s, shared, early, epilogue);
+        }
     }
     if constexpr (T::PAIR == ALONG_M) {
         cluster_sync(); /* no block exits while the other one writes to its shared memory */
@@ -397,7 +455,7 @@ enum status describe_factors(struct hopper_maps *maps, const struct gemm16_probl
 /* Tiles of T, in `splits` parts of K or fewer (none is empty). */
 template <typename T>
 struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsigned band) {
-    struct hopper_sizes s;
+    struct hopper_sizes s = {};
     s.steps = (unsigned)divide_up(p->K, BK);
     s.tiles_m = (unsigned)divide_up(p->M, T::BM * (T::PAIR == ALONG_M ? 2 : 1));
     s.tiles_n = (unsigned)divide_up(p->N, T::BN);
@@ -414,6 +472,9 @@ unsigned persistent_blocks(const struct hopper_sizes &s, int multiprocessors) {
     size_t tiles = (size_t)s.tiles_m * s.tiles_n * s.splits;
     size_t clusters = T::PAIR == ALONG_K ? tiles : (size_t)multiprocessors / T::BLOCKS;
     clusters = clusters < 1 ? 1 : clusters;
+    if (T::PAIR == STREAM) { /* none without a step */
+        tiles *= s.steps;
+    }
     return (unsigned)(T::BLOCKS * (tiles < clusters ? tiles : clusters));
 }
 
