@@ -115,11 +115,13 @@ __device__ __forceinline__ void multiply_part(float *sums, const struct part &p)
                                                typename T::E());
         }
         wgmma_commit();
-        wgmma_wait<0>();
-        if (threadIdx.x == 0) {
-            mbarrier_arrive(p.empty + at * 8);
+        wgmma_wait<1>(); /* the step before is read; this one is in flight */
+        if (threadIdx.x == 0 && step > 0) {
+            mbarrier_arrive(p.empty + (step - 1) % T::STAGES * 8);
         }
     }
+    wgmma_wait<0>();
+    wgmma_keep_order<T::ROWS / 2>(sums);
 }
 
 /* Eight results of row m from column n on: a bias or none, and 16 bits (is_bare()). */
@@ -292,7 +294,10 @@ bool has_code() {
     SHAPE(32, 8)  \
     SHAPE(64, 6)  \
     SHAPE(128, 4) \
-    SHAPE(128, 8)
+    SHAPE(128, 8) \
+    SHAPE(64, 13) \
+    SHAPE(32, 17) \
+    SHAPE(16, 20)
 
 const struct gemm16_few_shape *gemm16_bulk_shapes(int *count) {
 #define SHAPE(rows, stages) {rows, WEIGHTS, BK},

@@ -22,7 +22,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     if constexpr (T::FINISH == FINISH_ANY) {
         run_tiles<T>(
             maps, s, [](int, int) {},
-            [&](float *sums, int row, int column, unsigned) {
+            [&](float *sums, int row, int column, unsigned, const struct residual_fills &) {
 #pragma unroll
                 for (int atom = 0; atom < T::ATOMS; atom++) {
                     store_sums<typename T::E, T::BN, false>(
@@ -48,12 +48,13 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         }
         run_tiles<T>(
             maps, s, [&](int row, int column) { epilogue.begin(row, column); },
-            [&](float *sums, int row, int column, unsigned tile) {
+            [&](float *sums, int row, int column, unsigned tile,
+                const struct residual_fills &fills) {
                 if constexpr (T::PAIR == ALONG_K) {
                     add_blocks<T>(sums, shared_address(stages));
                 }
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
-                epilogue.store(sums, row, row + split * (int)s.split_rows, column);
+                epilogue.store(sums, row, row + split * (int)s.split_rows, column, fills);
             });
         launch_dependent_grids();
         tma_store_wait();
@@ -73,24 +74,12 @@ static struct gemm16_epilogue partial_of(const struct gemm16_problem *p, void *w
     return f;
 }
 
-/* Flags at the workspace's start, sums behind them. */
-template <typename T> struct stream_workspace stream_workspace_of(void *workspace) {
-    constexpr size_t FLAGS = 4096; /* bytes; of multiprocessors that a GPU has at most, 256 */
-    static uint64_t launches = 0;
-    uint64_t x = __atomic_add_fetch(&launches, 0x9e3779b97f4a7c15u, __ATOMIC_RELAXED);
-    x = (x ^ x >> 31) * 0xbf58476d1ce4e5b9u; /* any of 64 bits may differ from one to the next */
-    return {(float4 *)((char *)workspace + FLAGS), (uint64_t *)workspace, x ^ x >> 29 | 1};
-}
-
 template <typename T>
 enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                           size_t splits, unsigned band, void *workspace, device_stream stream,
                           struct error *error) {
     struct hopper_maps maps = {};
-    struct hopper_sizes s = sizes_of<T>(p, splits, band);
-    if (T::PAIR == STREAM) {
-        s.stream = stream_workspace_of<T>(workspace);
-    }
+    const struct hopper_sizes s = sizes_of<T>(p, splits, band);
     const struct gemm16_epilogue f =
         s.splits > 1 ? partial_of(p, workspace) : gemm16_epilogue_of(p);
     TRY(describe_factors<T>(&maps, p, error));
@@ -99,9 +88,9 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
         TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N, 16, T::STORE_COLUMNS,
                      error));
-        if (T::LOADS_RESIDUAL && f.residual != NULL) {
-            TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N, 16, T::STORE_COLUMNS,
-                         error));
+        if ((T::LOADS_RESIDUAL || T::RING_RESIDUAL) && f.residual != NULL) {
+            TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N,
+                         T::RING_RESIDUAL ? T::BM : 16, T::STORE_COLUMNS, error));
         }
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));

@@ -10,7 +10,8 @@ namespace {
 template <typename E> using tile_of_any = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY>;
 
 /* The epilogues that a tile is compiled for: each kernel costs seconds of compiling. */
-constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | 1u << FINISH_RESIDUAL;
+constexpr unsigned PLAIN = 1u << FINISH_PLAIN, BIAS = 1u << FINISH_BIAS;
+constexpr unsigned FIRST = PLAIN | BIAS | 1u << FINISH_RESIDUAL;
 constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | 1u << FINISH_GELU | 1u << FINISH_FLOAT;
 constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
 constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
@@ -64,6 +65,10 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
             return launch_finish<E, 192, 1, true, ALONE, ALL, 0>(finish, launch);
         case 5:
             return launch_finish<E, 192, 1, false, ALONE, LAST, 0>(finish, launch);
+        case 6:
+            return launch_finish<E, 256, 1, false, ALONG_M, PLAIN | BIAS, 0>(finish, launch);
+        case 7:
+            return launch_finish<E, 128, 2, true, ALONE, MOST, 0>(finish, launch);
         default:
             return launch(tile_of_any<E>());
         }

@@ -68,7 +68,6 @@ struct gemm16_hopper_tile {
     size_t rows, columns; /**< of the tiles of a cluster together */
     int blocks;           /**< of a cluster */
     int split;            /**< those that share K; then the tile is the same for all blocks */
-    bool stream;          /**< by stream-K */
     double step;          /**< time of a step of K of a tile, us */
     double epilogue[9];   /**< the rest of a tile's time, us, for each enum finish; 0: no kernel */
 };

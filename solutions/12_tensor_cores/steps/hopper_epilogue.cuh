@@ -97,10 +97,73 @@ __device__ __forceinline__ float gelu_by_powers(float x) {
     return fmaf(-a, other, fmaxf(x, 0.0f));
 }
 
+#ifdef V_BATCH
+/* x[i] = x[i] / (1 + 2^t[i]), eight at a time, so that none waits for its own before. */
+__device__ __forceinline__ void logistic_batch(float *x, float *t) {
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++)
+        asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(t[i]));
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++)
+        t[i] += 1.0f;
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++)
+        asm volatile("rcp.approx.ftz.f32 %0, %0;" : "+f"(t[i]));
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++)
+        x[i] *= t[i];
+}
+__device__ __forceinline__ void gelu_batch(float *x) {
+    float t[V_BATCH], e[V_BATCH];
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++) {
+        float a = fabsf(x[i]);
+        t[i] = fmaf(0.23164190f, a, 1.0f);
+    }
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++)
+        asm volatile("rcp.approx.ftz.f32 %0, %0;" : "+f"(t[i]));
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++) {
+        float a = fminf(fabsf(x[i]), 1e18f);
+        e[i] = -0.72134752f * a * a;
+    }
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++)
+        asm volatile("ex2.approx.ftz.f32 %0, %0;" : "+f"(e[i]));
+#pragma unroll
+    for (int i = 0; i < V_BATCH; i++) {
+        float sum = fmaf(0.5307027145f, t[i], -0.7265760135f);
+        sum = fmaf(sum, t[i], 0.7107068705f);
+        sum = fmaf(sum, t[i], -0.142248368f);
+        sum = fmaf(sum, t[i], 0.1274147960f);
+        x[i] = fmaf(-fminf(fabsf(x[i]), 1e18f), sum * t[i] * e[i], fmaxf(x[i], 0.0f));
+    }
+}
+#endif
 /* COUNT numbers. */
 template <int COUNT> __device__ __forceinline__ void activate_quickly(float *x, int activation) {
     constexpr float LOG2E = 1.4426950408889634f;
     constexpr float TANH = -2.0f * 0.79788456080286536f * LOG2E; /* -2 sqrt(2 / pi) log2(e) */
+#ifdef V_BATCH
+    if (activation == NN_GELU_TANH) {
+#pragma unroll
+        for (int b = 0; b < COUNT; b += V_BATCH) {
+            float t[V_BATCH];
+#pragma unroll
+            for (int i = 0; i < V_BATCH; i++)
+                t[i] = x[b + i] * fmaf(0.044715f * TANH, x[b + i] * x[b + i], TANH);
+            logistic_batch(x + b, t);
+        }
+        return;
+    }
+    if (activation == NN_GELU) {
+#pragma unroll
+        for (int b = 0; b < COUNT; b += V_BATCH)
+            gelu_batch(x + b);
+        return;
+    }
+#endif
     if (activation == NN_GELU_TANH) {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
@@ -200,7 +263,8 @@ __device__ __forceinline__ void write_gated(const float *x, unsigned store_tile)
 /* A part of 16-bit results, from a lane's sums x, into its store tile. */
 template <typename T>
 __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epilogue &f,
-                                              bool adds_residual, unsigned store_tile) {
+                                              bool adds_residual, unsigned residual_tile,
+                                              unsigned store_tile) {
     typedef typename T::E E;
     constexpr int COUNT = T::EACH;
     if constexpr (T::FINISH == FINISH_ACTIVATION) {
@@ -214,7 +278,7 @@ __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epil
     for (int q = 0; q < COUNT / 8; q++) {
         float *y = x + 8 * q;
         if (adds_residual) {
-            const struct fragment residual = ldmatrix_x4(matrix_at<T>(store_tile, q));
+            const struct fragment residual = ldmatrix_x4(matrix_at<T>(residual_tile, q));
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 float2 both = unpack(residual.x[i], E());
@@ -336,10 +400,23 @@ template <typename T> struct hopper_epilogue {
         }
     }
 
+    /* The address of this warp's part of the residual. */
+    __device__ __forceinline__ unsigned residual_at(const struct residual_fills &fills, int part) {
+        int group = part % ROW, warp = threadIdx.x / 32 - GROUP / 32;
+        int row = (T::PINGPONG ? 0 : warp / 4 * T::GROUP_ROWS) + part / ROW * 64 + warp % 4 * 16;
+        unsigned fill = fills.at[0];
+        if (T::FILLS > 1 && group >= T::GROUPS_A_FILL) {
+            fill = fills.at[1];
+            group -= T::GROUPS_A_FILL;
+        }
+        return fill + group * T::COLUMN_GROUP + row * (T::STORE_COLUMNS * 2);
+    }
+
     /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
      * on. */
     __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
-                                               int out_row, int column, int part) {
+                                               int out_row, int column, int part,
+                                               const struct residual_fills &fills) {
         unsigned own = part / T::SPLIT, slot = own % T::SLOTS;
         unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
         if (adds_residual()) {
@@ -357,7 +434,9 @@ template <typename T> struct hopper_epilogue {
         } else if constexpr (T::GATE) {
             write_gated<T>(x, shared_address(store_tile));
         } else {
-            write_rounded<T>(x, f, adds_residual(), shared_address(store_tile));
+            unsigned to = shared_address(store_tile);
+            unsigned from = T::RING_RESIDUAL ? residual_at(fills, part) : to;
+            write_rounded<T>(x, f, T::RING_RESIDUAL || adds_residual(), from, to);
         }
         fence_proxy_async();
         __syncwarp();
@@ -374,15 +453,19 @@ template <typename T> struct hopper_epilogue {
     }
 
     /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
-    __device__ __forceinline__ void store(float *sums, int row, int out_row, int column) {
+    __device__ __forceinline__ void store(float *sums, int row, int out_row, int column,
+                                          const struct residual_fills &fills) {
         constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
-        if constexpr (T::FINISH == FINISH_ACTIVATION) {
-            struct bias_pair now = bias[0];
+        if constexpr (T::ROLLED) {
 #pragma unroll 1
             for (int part = 0; part < T::PARTS; part++) {
-                const struct bias_pair next = bias_of_part(column, part + 1);
-                store_part(sums, now, row, out_row, column, part);
-                now = next;
+                const struct bias_pair now = bias[0];
+#pragma unroll
+                for (int i = 0; i < BIASES - 1; i++) {
+                    bias[i] = bias[i + 1];
+                }
+                bias[BIASES - 1] = BIASES == 1 ? bias_of_part(column, part + 1) : now;
+                store_part(sums, now, row, out_row, column, part, fills);
 #pragma unroll
                 for (int i = 0; i < COUNT - EACH; i++) {
                     sums[i] = sums[i + EACH];
@@ -393,14 +476,15 @@ template <typename T> struct hopper_epilogue {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
                 const struct bias_pair next = bias_of_part(column, part + 1);
-                store_part(sums + part * EACH, now, row, out_row, column, part);
+                store_part(sums + part * EACH, now, row, out_row, column, part, fills);
                 now = next;
             }
         } else {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
                 if (T::SPLIT == 1 || rank_of_block<T>() == part % T::SPLIT) {
-                    store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part);
+                    store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part,
+                               fills);
                 }
             }
         }

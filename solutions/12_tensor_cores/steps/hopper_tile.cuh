@@ -31,7 +31,6 @@
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 #include "solutions/12_tensor_cores/steps/hopper_kernels.h"
-#include "solutions/12_tensor_cores/steps/stream_k.cuh"
 #include "solutions/12_tensor_cores/steps/tensor_map.cuh"
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -53,8 +52,13 @@ constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
 /* The blocks of a cluster: two whose tiles lie one below the other and share weights; or some that
-   have the same tile, and each a part of K. STREAM: blocks alone, by stream-K. */
-enum pair { ALONE, ALONG_M, ALONG_K, STREAM };
+   have the same tile, and each a part of K. */
+enum pair { ALONE, ALONG_M, ALONG_K };
+
+#ifndef V_ROLL
+#define V_ROLL 0
+#endif
+constexpr unsigned ROLLED_FINISHES = 1u << FINISH_ACTIVATION | V_ROLL;
 
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
    the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; SPLIT:
@@ -75,14 +79,16 @@ struct hopper_tile {
     static constexpr enum finish FINISH = FINISH_;
     static constexpr int SPLIT = SPLIT_, SHARERS = PAIR == ALONG_M ? 2 : 1; /* of a stage */
     static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
-    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && (SPLIT > 1 || PAIR == STREAM)),
-                  "no such schedule");
+    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
-    static constexpr bool LOADS_RESIDUAL = FINISH == FINISH_RESIDUAL ||
-                                           FINISH == FINISH_FLOAT_RESIDUAL ||
-                                           FINISH == FINISH_ACTIVATION; /* if there is one */
+    /* The residual comes into the store tiles, if there is one; or by the ring. */
+    static constexpr bool LOADS_RESIDUAL =
+        FINISH == FINISH_FLOAT_RESIDUAL || FINISH == FINISH_ACTIVATION;
+    static constexpr bool RING_RESIDUAL = FINISH == FINISH_RESIDUAL;
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
+    /* Parts are stored by a loop that moves the sums down, not each by code of its own. */
+    static constexpr bool ROLLED = ROLLED_FINISHES >> FINISH & 1;
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
@@ -92,7 +98,13 @@ struct hopper_tile {
     static constexpr int PARTS = ATOMS * BN / 2 / EACH;
     static_assert(BN / 2 % EACH == 0, "whole parts");
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
-    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : 2;
+#ifdef V_SLOTS
+    static constexpr int MOST_SLOTS = V_SLOTS;
+#else
+    static constexpr bool DEEP =
+        ATOMS * BN == 384 && (FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || RING_RESIDUAL);
+    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : DEEP ? 1 : 2;
+#endif
     static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
@@ -101,6 +113,13 @@ struct hopper_tile {
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
+    /* Stages that a tile's residual takes behind its steps: groups of columns, all rows of each. */
+    static constexpr int COLUMN_GROUPS = BN / STORE_COLUMNS;
+    static constexpr unsigned COLUMN_GROUP = BM * STORE_COLUMNS * 2;
+    static constexpr int GROUPS_A_FILL = STAGE / COLUMN_GROUP;
+    static constexpr int FILLS =
+        RING_RESIDUAL ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
+    static_assert(FILLS <= 2 && FILLS < STAGES, "barriers");
     /* Bytes of the sums of a part that a block receives from another one. */
     static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
     static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
@@ -114,7 +133,6 @@ struct hopper_sizes {
         split_steps;     /* of K, and the steps of each but the last; tiles of split 0 first */
     unsigned band;       /* tiles of M whose clusters run side by side */
     unsigned split_rows; /* rows of the partial sums of a split, those of whole tiles */
-    struct stream_workspace stream;
 };
 
 /* The TMA's descriptions of the matrices; out and residual: where the TMA moves these. */
@@ -131,6 +149,11 @@ struct hopper_shared {
     unsigned stages;      /* 1024-byte aligned */
     unsigned full, empty; /* barriers, one a stage: its copies have arrived; it has been read */
     unsigned order;       /* two barriers: whose turn it is in the ping-pong schedule */
+};
+
+/* Addresses of a tile's residual in the ring. */
+struct residual_fills {
+    unsigned at[2];
 };
 
 /* A stage of the ring, and the parity of its barriers' phase. */
@@ -213,7 +236,7 @@ __device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map,
     }
 }
 
-/* Starts the copies of some steps of a tile, as stages become empty. */
+/* Starts the copies of some steps of a tile, as stages become empty; then those of its residual. */
 template <typename T>
 __device__ __forceinline__ void produce_steps(const struct hopper_maps &maps,
                                               const struct hopper_sizes &s,
@@ -231,6 +254,17 @@ __device__ __forceinline__ void produce_steps(const struct hopper_maps &maps,
                                                                      k, rank, barrier);
         advance<T>(r);
     }
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
+        int first = fill * T::GROUPS_A_FILL, end = min(first + T::GROUPS_A_FILL, T::COLUMN_GROUPS);
+        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+        mbarrier_arrive_expect_tx(barrier, (end - first) * T::COLUMN_GROUP);
+        for (int group = first; group < end; group++) {
+            tma_load_2d(to + (group - first) * T::COLUMN_GROUP, &maps.residual,
+                        at.y + group * T::STORE_COLUMNS, at.x, barrier);
+        }
+        advance<T>(r);
+    }
 }
 
 /* The producer, one thread: all copies of the block. */
@@ -240,16 +274,8 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_shared &shared) {
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     struct ring r = {0, 0};
-    if constexpr (T::PAIR == STREAM) {
-        struct stream_range left = stream_range_of(blockIdx.x, tiles * s.steps);
-        while (left.begin < left.end) {
-            const struct stream_piece piece = stream_take(left, s.steps);
-            produce_steps<T>(maps, s, shared, r, piece.tile, {piece.first, piece.count});
-        }
-    } else {
-        for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-            produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile));
-        }
+    for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
+        produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile));
     }
 }
 
@@ -261,6 +287,41 @@ template <typename T> __device__ __forceinline__ void release(unsigned barrier) 
         } else {
             mbarrier_arrive_cluster(barrier, threadIdx.x % GROUP / 32);
         }
+    }
+}
+
+/* Where a tile's residual is, in the stages from `first` on. */
+template <typename T>
+__device__ __forceinline__ struct residual_fills fills_at(const struct hopper_shared &shared,
+                                                          struct ring first) {
+    struct residual_fills fills = {};
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        fills.at[fill] = shared.stages + first.stage * T::STAGE;
+        advance<T>(first);
+    }
+    return fills;
+}
+
+/* Waits for it. */
+template <typename T>
+__device__ __forceinline__ void wait_for_fills(const struct hopper_shared &shared,
+                                               struct ring first) {
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        mbarrier_wait(shared.full + first.stage * 8, first.parity);
+        advance<T>(first);
+    }
+}
+
+/* Releases its stages, when all warps of the warpgroup have read them. */
+template <typename T>
+__device__ __forceinline__ void release_fills(const struct hopper_shared &shared,
+                                              struct ring first) {
+    if (T::FILLS > 0) {
+        asm volatile("bar.sync %0, 128;" ::"r"(threadIdx.x / GROUP) : "memory");
+    }
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        release<T>(shared.empty + first.stage * 8);
+        advance<T>(first);
     }
 }
 
@@ -301,6 +362,7 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
         last = r.stage;
         advance<T>(r);
     }
+    wait_for_fills<T>(shared, r);
     if (T::PINGPONG && threadIdx.x % 32 == 0) {
         mbarrier_arrive(next_in_order);
     }
@@ -311,7 +373,8 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
 
 /* A consumer warpgroup: mainloop and epilogue of its tiles (ping-pong), or of its half of all tiles
    (cooperative). Of each tile early(first row, first column) runs while its first step is
-   multiplied, and epilogue(sums, first row, first column, tile) behind the last one. */
+   multiplied, and epilogue(sums, first row, first column, tile, residual) behind the last
+   one. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
                                         const struct hopper_shared &shared, EARLY early,
@@ -321,7 +384,7 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
     unsigned first_row = T::PINGPONG ? 0 : group * T::GROUP_ROWS, first = blockIdx.x / T::BLOCKS;
     struct ring r = {0, 0};
-    advance<T>(r, own * steps_of<T>(s, first).count);
+    advance<T>(r, own * (steps_of<T>(s, first).count + T::FILLS));
     for (unsigned tile = first + own * clusters; tile < tiles; tile += stride * clusters) {
         float sums[T::ATOMS * T::BN / 2];
         int2 at = tile_origin<T>(s, tile);
@@ -332,44 +395,14 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
         }
         multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, first_row * BK * 2,
                          shared.order + (group ^ 1) * 8, [&]() { early(at.x, at.y); });
+        const struct ring residual = r;
+        const struct residual_fills fills = fills_at<T>(shared, residual);
+        advance<T>(r, T::FILLS);
         if (T::PINGPONG) { /* the other warpgroup's tile */
-            advance<T>(r, steps_of<T>(s, tile + clusters).count);
+            advance<T>(r, steps_of<T>(s, tile + clusters).count + T::FILLS);
         }
-        epilogue(sums, at.x, at.y, tile);
-    }
-}
-
-/* The same by stream-K. */
-template <typename T, typename EARLY, typename EPILOGUE>
-__device__ __forceinline__ void consume_stream(const struct hopper_sizes &s,
-                                               const struct hopper_shared &shared, EARLY early,
-                                               EPILOGUE epilogue) {
-    constexpr int COUNT = T::ATOMS * T::BN / 2;
-    unsigned rows = (threadIdx.x / GROUP - 1) * T::GROUP_ROWS, all = tiles_of(s) * s.steps;
-    struct stream_range left = stream_range_of(blockIdx.x, all);
-    struct ring r = {0, 0};
-    while (left.begin < left.end) {
-        const struct stream_piece piece = stream_take(left, s.steps);
-        bool owner = piece.first + piece.count == s.steps;
-        float sums[COUNT];
-        int2 at = tile_origin<T>(s, piece.tile);
-        at.x += (int)rows;
-        multiply_tile<T>(sums, r, piece.count, shared, rows * BK * 2, 0, [&]() {
-            if (owner) {
-                early(at.x, at.y);
-            }
-        });
-        if (!owner) {
-            stream_leave<COUNT>(s.stream, sums);
-            continue;
-        }
-        unsigned start = piece.tile * s.steps, from = start + piece.first;
-        for (unsigned block = blockIdx.x; from > start;) {
-            block--;
-            stream_add<COUNT>(s.stream, sums, block);
-            from = stream_range_of(block, all).begin;
-        }
-        epilogue(sums, at.x, at.y, piece.tile);
+        epilogue(sums, at.x, at.y, tile, fills);
+        release_fills<T>(shared, residual);
     }
 }
 
@@ -409,11 +442,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         }
     } else {
         warpgroup_reg_alloc<232>();
-        if constexpr (T::PAIR == STREAM) {
-            consume_stream<T>(s, shared, early, epilogue);
-        } else {
-            consume<T>(s, shared, early, epilogue);
-        }
+        consume<T>(s, shared, early, epilogue);
     }
     if constexpr (T::PAIR == ALONG_M) {
         cluster_sync(); /* no block exits while the other one writes to its shared memory */
@@ -472,9 +501,6 @@ unsigned persistent_blocks(const struct hopper_sizes &s, int multiprocessors) {
     size_t tiles = (size_t)s.tiles_m * s.tiles_n * s.splits;
     size_t clusters = T::PAIR == ALONG_K ? tiles : (size_t)multiprocessors / T::BLOCKS;
     clusters = clusters < 1 ? 1 : clusters;
-    if (T::PAIR == STREAM) { /* none without a step */
-        tiles *= s.steps;
-    }
     return (unsigned)(T::BLOCKS * (tiles < clusters ? tiles : clusters));
 }
 
