@@ -36,6 +36,7 @@ constexpr int CONSUMERS = 128, THREADS = CONSUMERS + 32; /* a warpgroup, and a p
 template <typename E_, int ROWS_, int STAGES_> struct bulk_tile {
     typedef E_ E;
     static constexpr int ROWS = ROWS_, STAGES = STAGES_;
+    static constexpr int PENDING = STAGES > 4 ? 1 : 0; /* a short ring gives stages back at once */
     static constexpr unsigned WEIGHT = WEIGHTS * BK * 2, STAGE = WEIGHT + ROWS * BK * 2;
     static constexpr int PITCH = WEIGHTS + 4;                /* floats, of a row of sums */
     static constexpr unsigned BYTES = STAGES * STAGE + 1024; /* stages begin at whole KiB */
@@ -115,9 +116,9 @@ __device__ __forceinline__ void multiply_part(float *sums, const struct part &p)
                                                typename T::E());
         }
         wgmma_commit();
-        wgmma_wait<1>(); /* the step before is read; this one is in flight */
-        if (threadIdx.x == 0 && step > 0) {
-            mbarrier_arrive(p.empty + (step - 1) % T::STAGES * 8);
+        wgmma_wait<T::PENDING>(); /* then the step before is read; this one is in flight */
+        if (threadIdx.x == 0 && step >= T::PENDING) {
+            mbarrier_arrive(p.empty + (step - T::PENDING) % T::STAGES * 8);
         }
     }
     wgmma_wait<0>();
@@ -288,7 +289,7 @@ bool has_code() {
 
 } // namespace
 
-/* SHAPE(rows of `in`, stages): two blocks a multiprocessor; the last one has it alone */
+/* SHAPE(rows of `in`, stages): two blocks a multiprocessor; the last four have it alone */
 #define SHAPES    \
     SHAPE(16, 10) \
     SHAPE(32, 8)  \

@@ -36,7 +36,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         unsigned char *stages = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024;
         unsigned char *staging = stages + T::STAGES * T::STAGE + warp * (int)T::STAGING;
         struct hopper_epilogue<T> epilogue = {
-            f, maps, staging, 0, 0, {
+            f, maps, stages, staging, 0, 0, {
             }
         };
         if (T::LOADS_RESIDUAL && warp >= 0) {

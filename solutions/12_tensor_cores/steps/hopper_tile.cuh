@@ -55,18 +55,14 @@ constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the ba
    have the same tile, and each a part of K. */
 enum pair { ALONE, ALONG_M, ALONG_K };
 
-#ifndef V_ROLL
-#define V_ROLL 0
-#endif
-constexpr unsigned ROLLED_FINISHES = 1u << FINISH_ACTIVATION | V_ROLL;
-
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
    the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; SPLIT:
    blocks of a cluster ALONG_K.
 
    Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
    of them, 128 bytes of each row, is a store tile (64 bytes where BN is no multiple of 64). PARTS:
-   of a warp; SLOTS: store tiles that a warp has. */
+   of a warp; SLOTS: store tiles that a warp has. FILLS: stages that a tile's residual takes in the
+   ring, behind its steps, so that it is asked for when the steps' copies are, and no earlier. */
 template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
           bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
@@ -81,14 +77,13 @@ struct hopper_tile {
     static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
     static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
-    /* The residual comes into the store tiles, if there is one; or by the ring. */
+    /* The residual comes by the ring, or into the store tiles, if there is one. */
+    static constexpr bool RING_RESIDUAL =
+        FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR != ALONG_K);
     static constexpr bool LOADS_RESIDUAL =
-        FINISH == FINISH_FLOAT_RESIDUAL || FINISH == FINISH_ACTIVATION;
-    static constexpr bool RING_RESIDUAL = FINISH == FINISH_RESIDUAL;
+        FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR == ALONG_K);
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
-    /* Parts are stored by a loop that moves the sums down, not each by code of its own. */
-    static constexpr bool ROLLED = ROLLED_FINISHES >> FINISH & 1;
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
@@ -98,13 +93,12 @@ struct hopper_tile {
     static constexpr int PARTS = ATOMS * BN / 2 / EACH;
     static_assert(BN / 2 % EACH == 0, "whole parts");
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
-#ifdef V_SLOTS
-    static constexpr int MOST_SLOTS = V_SLOTS;
-#else
+    /* One store tile where that leaves room for a stage more. */
     static constexpr bool DEEP =
-        ATOMS * BN == 384 && (FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || RING_RESIDUAL);
+        ATOMS * BN == 384
+            ? FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || FINISH == FINISH_RESIDUAL
+            : BN == 192 && !PINGPONG && RING_RESIDUAL && FLOATS;
     static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : DEEP ? 1 : 2;
-#endif
     static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
@@ -115,11 +109,11 @@ struct hopper_tile {
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
     /* Stages that a tile's residual takes behind its steps: groups of columns, all rows of each. */
     static constexpr int COLUMN_GROUPS = BN / STORE_COLUMNS;
-    static constexpr unsigned COLUMN_GROUP = BM * STORE_COLUMNS * 2;
+    static constexpr unsigned COLUMN_GROUP = BM * STORE_COLUMNS * (FLOATS ? 4 : 2);
     static constexpr int GROUPS_A_FILL = STAGE / COLUMN_GROUP;
     static constexpr int FILLS =
         RING_RESIDUAL ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
-    static_assert(FILLS <= 2 && FILLS < STAGES, "barriers");
+    static_assert(FILLS <= 3 && FILLS < STAGES, "stages");
     /* Bytes of the sums of a part that a block receives from another one. */
     static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
     static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
@@ -153,7 +147,7 @@ struct hopper_shared {
 
 /* Addresses of a tile's residual in the ring. */
 struct residual_fills {
-    unsigned at[2];
+    unsigned at[3];
 };
 
 /* A stage of the ring, and the parity of its barriers' phase. */
