@@ -36,7 +36,6 @@ constexpr int CONSUMERS = 128, THREADS = CONSUMERS + 32; /* a warpgroup, and a p
 template <typename E_, int ROWS_, int STAGES_> struct bulk_tile {
     typedef E_ E;
     static constexpr int ROWS = ROWS_, STAGES = STAGES_;
-    static constexpr int PENDING = STAGES > 4 ? 1 : 0; /* a short ring gives stages back at once */
     static constexpr unsigned WEIGHT = WEIGHTS * BK * 2, STAGE = WEIGHT + ROWS * BK * 2;
     static constexpr int PITCH = WEIGHTS + 4;                /* floats, of a row of sums */
     static constexpr unsigned BYTES = STAGES * STAGE + 1024; /* stages begin at whole KiB */
@@ -100,6 +99,7 @@ __device__ __forceinline__ void start_step(const struct bulk_maps &maps, const s
 /* sums (ROWS / 2) of the block's part of K; zeros if it has none. */
 template <typename T>
 __device__ __forceinline__ void multiply_part(float *sums, const struct part &p) {
+    constexpr int PENDING = T::STAGES > 4 ? 1 : 0; /* a short ring gives stages back at once */
 #pragma unroll
     for (int i = 0; i < T::ROWS / 2; i++) {
         sums[i] = 0.0f;
@@ -116,9 +116,9 @@ __device__ __forceinline__ void multiply_part(float *sums, const struct part &p)
                                                typename T::E());
         }
         wgmma_commit();
-        wgmma_wait<T::PENDING>(); /* then the step before is read; this one is in flight */
-        if (threadIdx.x == 0 && step >= T::PENDING) {
-            mbarrier_arrive(p.empty + (step - T::PENDING) % T::STAGES * 8);
+        wgmma_wait<PENDING>(); /* then the step before is read; this one is in flight */
+        if (threadIdx.x == 0 && step >= PENDING) {
+            mbarrier_arrive(p.empty + (step - PENDING) % T::STAGES * 8);
         }
     }
     wgmma_wait<0>();
