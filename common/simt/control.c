@@ -9,12 +9,15 @@ bool simt_control_find(struct simt_control *control) {
     void *attach = dlsym(RTLD_DEFAULT, "simt_control_attach");
     void *forget = dlsym(RTLD_DEFAULT, "simt_control_forget");
     void *read_state = dlsym(RTLD_DEFAULT, "simt_control_read_state");
-    if (library == NULL || attach == NULL || forget == NULL || read_state == NULL) {
+    void *program_calls = dlsym(RTLD_DEFAULT, "simt_control_program_calls");
+    if (library == NULL || attach == NULL || forget == NULL || read_state == NULL ||
+        program_calls == NULL) {
         return false;
     }
     *(void **)&control->library = library;
     *(void **)&control->attach = attach;
     *(void **)&control->forget = forget;
     *(void **)&control->read_state = read_state;
+    *(void **)&control->program_calls = program_calls;
     return true;
 }

@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "common/simt/simt.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -39,6 +41,7 @@ struct simt_device_state {
     /** Bytes that programs fetched: by copies, as managed memory, and again as host memory that
      *  kernels use, which may have written it */
     uint64_t fetched;
+    struct simt_totals totals; /**< of all the work of the device, the controller's too */
 };
 
 struct simt_control {
@@ -56,10 +59,16 @@ struct simt_control {
     void (*forget)(int socket);
     /** @return false when the device is gone, or does not answer in time. */
     bool (*read_state)(struct simt_device_state *state);
+    /** The calls that programs had made when the attached device answered last; asks it nothing.
+     *  @return false when the device is gone */
+    bool (*program_calls)(uint64_t *calls);
 };
 
 /** What runs the library as a program. */
 #define SIMT_DEVICE_LOADER "/lib64/ld-linux-x86-64.so.2"
+
+/** What it loads, where there is such a library, to unpack compressed PTX. */
+#define SIMT_DEVICE_UNPACKS "libzstd.so.1"
 
 /** @return true when this process has simt's library; @p control is zeros else. */
 bool simt_control_find(struct simt_control *control);

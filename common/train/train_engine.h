@@ -106,6 +106,9 @@ struct train_adamw {
     uint64_t step; /**< from 1 on */
 };
 
+/** Work that calls operators of an engine, and nothing else of it. */
+typedef enum status train_work(void *argument);
+
 struct train_engine {
     const char *name;
     void *context;
@@ -132,6 +135,13 @@ struct train_engine {
     enum status (*synchronize)(void *context, struct error *error);
     /** @} */
 
+    /**
+     * Does work(argument), in one launch where the engine can. The work calls operators, zero() and
+     * convert() alone; what it does depends on nothing that these change on the host, for it may be
+     * called twice.
+     */
+    enum status (*at_once)(void *context, train_work *work, void *argument);
+
     /** @name Linear layers
      * @{ */
     /**
@@ -157,6 +167,11 @@ struct train_engine {
     /** din = dout * f'(in); din may be dout. */
     enum status (*activation_backward)(void *context, void *din, const void *dout, const void *in,
                                        size_t count, enum nn_activation f);
+    /** activation_backward() of (rows, C), and dbias (C), of the weights' type, += the sums of
+     * din's columns: the gradient of a bias that was added before. */
+    enum status (*activation_bias_backward)(void *context, void *din, void *dbias, const void *dout,
+                                            const void *in, size_t rows, size_t C,
+                                            enum nn_activation f);
     /** out (rows, hidden) = silu(gate) * up, where gate_up (rows, 2 hidden) has both in a row. */
     enum status (*silu_gate)(void *context, void *out, const void *gate_up, size_t rows,
                              size_t hidden);
@@ -166,6 +181,11 @@ struct train_engine {
      * same mask. */
     enum status (*dropout)(void *context, void *out, const void *add, const void *in, size_t count,
                            const struct train_dropout *dropout);
+    /** din (rows, C) = dropout(dout), and dbias (C) += the sums of din's columns, likewise. din may
+     * be dout. */
+    enum status (*dropout_bias_backward)(void *context, void *din, void *dbias, const void *dout,
+                                         size_t rows, size_t C,
+                                         const struct train_dropout *dropout);
     /** @} */
 
     /** @name Norms
@@ -243,6 +263,12 @@ struct train_engine {
     enum status (*adamw)(void *context, const struct train_adamw *adamw);
     /** @} */
 };
+
+/** at_once() of an engine that has no launches. */
+static inline enum status train_engine_just_do(void *context, train_work *work, void *argument) {
+    (void)context;
+    return work(argument);
+}
 
 /** Frees the engine's context; a zero-initialised engine is allowed. */
 static inline void train_engine_destroy(struct train_engine *engine) {

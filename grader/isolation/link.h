@@ -42,7 +42,9 @@ MUST_CHECK enum status remote_attach(struct error *error);
 
 /**
  * @param said what a function of the device's has returned here, behind remote_attach()
- * @return @p said; STATUS_INTERRUPTED, with how that came, when the device is gone
+ * @param error NULL: as in remote_attach()
+ * @return @p said; STATUS_INTERRUPTED, with how that came, when the device is gone;
+ *         STATUS_MISMATCH when the worker has used it since it answered
  */
 MUST_CHECK enum status remote_device_said(enum status said, struct error *error);
 

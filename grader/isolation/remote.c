@@ -145,26 +145,35 @@ static enum status device_lost(struct side *side, struct error *error) {
     return error_set(error, STATUS_INTERRUPTED, "%s", why);
 }
 
-/* Between an answer and the next request the worker has no business with the GPU. */
+/* Between an answer and the next request the worker has no business with the grader's channel, nor
+   with the GPU. */
+static enum status check_silent(struct side *side, struct error *error) {
+    return side->device.sandbox == NULL || side_is_silent(side, whose_side())
+               ? STATUS_OK
+               : error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
+}
+
+static enum status check_calls(struct side *side, uint64_t calls, struct error *error) {
+    if (calls == side->device.calls) {
+        return STATUS_OK;
+    }
+    side->device.calls = calls;
+    return error_set(error, STATUS_MISMATCH,
+                     "%s used the GPU when it had answered: all of its work must be done when a "
+                     "call returns",
+                     whose_side());
+}
+
 static enum status check_idle(struct side *side, struct error *error) {
     if (side->device.sandbox == NULL) {
         return STATUS_OK;
     }
-    if (!side_is_silent(side, whose_side())) {
-        return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
-    }
+    TRY(check_silent(side, error));
     if (!simt_device_read(&side->device, &remote.before)) {
         side_lose_device(side, whose_side());
         return device_lost(side, error);
     }
-    if (remote.before.calls != side->device.calls) {
-        side->device.calls = remote.before.calls;
-        return error_set(error, STATUS_MISMATCH,
-                         "%s used the GPU when it had answered: all of its work must be done when "
-                         "a call returns",
-                         whose_side());
-    }
-    return STATUS_OK;
+    return check_calls(side, remote.before.calls, error);
 }
 
 /* Notes what the device has done for the worker; a fault that the worker keeps to itself counts. */
@@ -223,7 +232,7 @@ enum status remote_attach(struct error *error) {
     bool known = side->lost[0] != '\0';
     enum status status = remote_start(&own);
     if (status == STATUS_OK) {
-        status = check_idle(side, &own);
+        status = check_silent(side, &own);
     }
     if (status == STATUS_OK && !side_has_device(side, whose_side())) {
         status = device_lost(side, &own);
@@ -234,11 +243,19 @@ enum status remote_attach(struct error *error) {
 enum status remote_device_said(enum status said, struct error *error) {
     struct side *side = &remote.sides[remote.used];
     struct simt_reading now;
-    if (said == STATUS_OK || simt_device_read(&side->device, &now)) {
+    struct error own = {0};
+    bool known = side->lost[0] != '\0';
+    uint64_t calls = 0;
+    bool there = said == STATUS_OK ? simt_device_calls(&side->device, &calls)
+                                   : simt_device_read(&side->device, &now);
+    if (there && said != STATUS_OK) {
         return said;
     }
-    side_lose_device(side, whose_side());
-    return say_what(error, device_lost(side, error));
+    if (!there) {
+        side_lose_device(side, whose_side());
+    }
+    enum status status = there ? check_calls(side, calls, &own) : device_lost(side, &own);
+    return status == STATUS_OK ? STATUS_OK : no_answer(known, status, &own, error);
 }
 
 const struct simt_reading *remote_before(void) {

@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <cuda_runtime_api.h>
+
 #include "common/bench/device/device_bench.h"
 #include "common/device/device.h"
 #include "common/simt/simt.h"
@@ -230,10 +232,17 @@ static void tell(enum device_request what, const void *pointer) {
     }
 }
 
+/* Behind a function that says nothing; a worker that it finds at work fails the test. */
+static void look_behind(void) {
+    enum status told = remote_device_said(STATUS_OK, NULL);
+    (void)told;
+}
+
 void __wrap_device_free(void *memory) {
     if (on_simt()) {
         if (memory != NULL && remote_alive() && remote_attach(NULL) == STATUS_OK) {
             __real_device_free(memory);
+            look_behind();
         }
         return;
     }
@@ -258,12 +267,33 @@ static enum status move(enum device_request what, uint64_t to, uint64_t from, si
     return remote_request(&m, NULL, error);
 }
 
+/* In the default stream, where most of a test's small copies are, one call copies and waits: half
+   of what the real functions ask of the device. What is wrong they say. */
+static bool copied(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                   device_stream stream) {
+    return stream == NULL && bytes > 0 && cudaMemcpy(to, from, bytes, kind) == cudaSuccess;
+}
+
+static enum status write_on_simt(void *to, const void *from, size_t bytes, device_stream stream,
+                                 struct error *error) {
+    return copied(to, from, bytes, cudaMemcpyHostToDevice, stream)
+               ? STATUS_OK
+               : __real_device_write(to, from, bytes, stream, error);
+}
+
+static enum status read_on_simt(void *to, const void *from, size_t bytes, device_stream stream,
+                                struct error *error) {
+    return copied(to, from, bytes, cudaMemcpyDeviceToHost, stream)
+               ? STATUS_OK
+               : __real_device_read(to, from, bytes, stream, error);
+}
+
 /* Through the arena, piece by piece. */
 enum status __wrap_device_write(void *to, const void *from, size_t bytes, device_stream stream,
                                 struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return remote_device_said(__real_device_write(to, from, bytes, stream, error), error);
+        return remote_device_said(write_on_simt(to, from, bytes, stream, error), error);
     }
     const struct side *side = remote_side_in_use();
     size_t done = 0;
@@ -282,7 +312,7 @@ enum status __wrap_device_read(void *to, const void *from, size_t bytes, device_
                                struct error *error) {
     if (on_simt()) {
         TRY(remote_attach(error));
-        return remote_device_said(__real_device_read(to, from, bytes, stream, error), error);
+        return remote_device_said(read_on_simt(to, from, bytes, stream, error), error);
     }
     const struct side *side = remote_side_in_use();
     size_t done = 0;
@@ -330,6 +360,7 @@ void __wrap_device_stream_destroy(device_stream stream) {
     if (on_simt()) {
         if (stream != NULL && remote_alive() && remote_attach(NULL) == STATUS_OK) {
             __real_device_stream_destroy(stream);
+            look_behind();
         }
         return;
     }

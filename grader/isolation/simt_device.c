@@ -40,6 +40,7 @@ static enum status start_process(struct simt_device *device, const struct surrou
                                             .descriptors = handed,
                                             .descriptor_count = 2,
                                             .loads = library,
+                                            .loads_by_name = SIMT_DEVICE_UNPACKS,
                                             .limits = *limits,
                                             .required = SANDBOX_HOLDS_CALLS};
     return sandbox_start(&device->sandbox, &command, error);
@@ -83,26 +84,28 @@ bool simt_device_attach(struct simt_device *device) {
 }
 
 bool simt_device_read(struct simt_device *device, struct simt_reading *reading) {
-    struct simt_api simt;
     struct simt_device_state state;
-    struct simt_totals totals;
-    if (!simt_device_attach(device) || !simt_find(&simt) || !device->control.read_state(&state)) {
+    const struct simt_totals *totals = &state.totals;
+    if (!simt_device_attach(device) || !device->control.read_state(&state)) {
         return false;
     }
-    simt.read_totals(&totals);
     *reading = (struct simt_reading){
         .nanoseconds = state.nanoseconds,
-        .flops = totals.counters.flops,
-        .tensor_flops = simt_tensor_flops(&totals.counters),
-        .bytes = totals.counters.global_bytes,
-        .launched = totals.launches + totals.sets + totals.copies_on_device +
-                    totals.copies_to_device + totals.copies_to_host,
+        .flops = totals->counters.flops,
+        .tensor_flops = simt_tensor_flops(&totals->counters),
+        .bytes = totals->counters.global_bytes,
+        .launched = totals->launches + totals->sets + totals->copies_on_device +
+                    totals->copies_to_device + totals->copies_to_host,
         .calls = state.calls,
         .faults = state.faults,
         .sent = state.sent,
         .fetched = state.fetched,
     };
     return true;
+}
+
+bool simt_device_calls(const struct simt_device *device, uint64_t *calls) {
+    return device->sandbox != NULL && device->control.program_calls(calls);
 }
 
 double simt_device_waited(const struct simt_device *device) {

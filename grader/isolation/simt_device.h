@@ -55,6 +55,10 @@ bool simt_device_attach(struct simt_device *device);
 /** @return false: it is gone. */
 bool simt_device_read(struct simt_device *device, struct simt_reading *reading);
 
+/** Gives the calls that the worker had made when this device, which is attached, answered last;
+ * asks it nothing. @return false: it is gone */
+bool simt_device_calls(const struct simt_device *device, uint64_t *calls);
+
 /** @return seconds that it was kept waiting for a processor. */
 double simt_device_waited(const struct simt_device *device);
 

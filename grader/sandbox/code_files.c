@@ -13,8 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* NVIDIA's driver: the library that a program loads by name, and what lies beside it. */
-static const char driver[] = "libcuda.so.1";
 static const char *const beside_driver[] = {"libcuda*.so*", "libnvidia-*.so*"};
 
 /* Of a deleted file, which a new build has replaced: /proc says so behind its path. */
@@ -85,7 +83,7 @@ static void add_library(struct code_files *files, const char *path) {
     if (strncmp(name, "libc.so.", 8) == 0) {
         folder_of(path, folder);
         add_all_of(files, folder, "libgcc_s.so.1");
-    } else if (strcmp(name, driver) == 0) {
+    } else if (strcmp(name, CODE_FILES_DRIVER) == 0) {
         add_driver(files, path);
     }
 }
@@ -113,31 +111,33 @@ static const char *loader(void) {
 }
 
 static void become_loader(int out, const char *path, const char *program,
-                          const char *const *environment, bool gpu) __attribute__((noreturn));
+                          const char *const *environment, const char *by_name)
+    __attribute__((noreturn));
 
 static void become_loader(int out, const char *path, const char *program,
-                          const char *const *environment, bool gpu) {
+                          const char *const *environment, const char *by_name) {
     static const char *const nothing[] = {NULL};
     const char *plain[] = {path, "--list", program, NULL};
-    const char *with_driver[] = {path, "--preload", driver, "--list", program, NULL};
+    const char *with_library[] = {path, "--preload", by_name, "--list", program, NULL};
     int quiet = open("/dev/null", O_RDWR | O_CLOEXEC);
     dup2(quiet, STDIN_FILENO);
     dup2(out, STDOUT_FILENO);
     dup2(quiet, STDERR_FILENO);
-    execve(path, (char *const *)(uintptr_t)(gpu ? with_driver : plain),
+    execve(path, (char *const *)(uintptr_t)(by_name != NULL ? with_library : plain),
            (char *const *)(uintptr_t)(environment != NULL ? environment : nothing));
     _exit(127);
 }
 
 static enum status ask_loader(struct code_files *files, const char *path, const char *program,
-                              const char *const *environment, bool gpu, struct error *error) {
+                              const char *const *environment, const char *by_name,
+                              struct error *error) {
     int ends[2], how = 0;
     if (pipe2(ends, O_CLOEXEC) != 0) {
         return error_set(error, STATUS_IO, "sandbox: no pipe: %s", strerror(errno));
     }
     pid_t child = fork();
     if (child == 0) {
-        become_loader(ends[1], path, program, environment, gpu);
+        become_loader(ends[1], path, program, environment, by_name);
     }
     close(ends[1]);
     FILE *list = child > 0 ? fdopen(ends[0], "r") : NULL;
@@ -159,14 +159,15 @@ static enum status ask_loader(struct code_files *files, const char *path, const 
 }
 
 enum status code_files_add(struct code_files *files, const char *program,
-                           const char *const *environment, bool gpu, struct error *error) {
+                           const char *const *environment, const char *by_name,
+                           struct error *error) {
     const char *path = loader();
     add_file(files, program);
     if (path == NULL) {
         return STATUS_OK;
     }
     add_file(files, path);
-    return ask_loader(files, path, program, environment, gpu, error);
+    return ask_loader(files, path, program, environment, by_name, error);
 }
 
 void code_files_free(struct code_files *files) {

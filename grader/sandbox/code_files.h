@@ -19,17 +19,21 @@ struct code_files {
     size_t count;
 };
 
+/** NVIDIA's driver: with it comes what lies beside it. */
+#define CODE_FILES_DRIVER "libcuda.so.1"
+
 /**
  * @brief Adds a program, and the libraries that the system's loader finds for it in this
  *        environment. None of the program's code runs.
  *
  * A program that the loader cannot load has none, and will not start.
  *
- * @param gpu also NVIDIA's driver, which a program on a GPU loads by its name
+ * @param by_name a library that the program loads by its name while it runs; NULL: none. Where
+ * there is no such library, it will not find it either
  * @return STATUS_OK; STATUS_INTERRUPTED when the loader was killed before it had said all
  */
 MUST_CHECK enum status code_files_add(struct code_files *files, const char *program,
-                                      const char *const *environment, bool gpu,
+                                      const char *const *environment, const char *by_name,
                                       struct error *error);
 
 void code_files_free(struct code_files *files);

@@ -161,13 +161,15 @@ static enum status find_code(struct sandbox *sandbox, const struct sandbox_comma
                              struct error *error) {
     struct code_files *code = &sandbox->code;
     sandbox->gpu = command->gpu;
-    TRY(code_files_add(code, sandbox->program, command->environment, command->gpu, error));
+    TRY(code_files_add(code, sandbox->program, command->environment,
+                       command->gpu ? CODE_FILES_DRIVER : NULL, error));
     if (command->loads != NULL) {
-        TRY(code_files_add(code, command->loads, command->environment, false, error));
+        TRY(code_files_add(code, command->loads, command->environment, command->loads_by_name,
+                           error));
     }
     for (const char *const *program = command->programs; program != NULL && *program != NULL;
          program++) {
-        TRY(code_files_add(code, *program, command->environment, false, error));
+        TRY(code_files_add(code, *program, command->environment, NULL, error));
     }
     return STATUS_OK;
 }

@@ -96,6 +96,8 @@ struct sandbox_command {
                                       work on what nobody trusts: see README.md */
     const char *loads;           /**< where argv[0] is the system's loader: what that runs, whose
                                       libraries are the program's; NULL: argv[0] is the program */
+    const char *loads_by_name;   /**< a library that this loads while it runs, if the system has
+                                      one of that name; NULL: none */
     const char *start_in;        /**< where it starts; NULL: in its own folder */
     const char *folder;          /**< its own folder is made in here; NULL: $TEST_TMPDIR, $TMPDIR or
                                       /tmp */

@@ -14,8 +14,8 @@
 #if __CUDA_ARCH_FEAT_SM90_ALL
 #include "common/cuda/wgmma.cuh"
 #endif
+#include "common/device/tensor_map.h"
 #include "labs/12_tensor_cores/given/activation.cuh"
-#include "labs/12_tensor_cores/given/tensor_map.h"
 #include "labs/12_tensor_cores/tensor_cores.h"
 
 #define MISTAKES(X)                                                                    \

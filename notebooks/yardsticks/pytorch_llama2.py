@@ -128,6 +128,7 @@ def prefill(clock, shape, dtype, compiled):
 def add_flags(parser):
     parser.add_argument("--shape", choices=[s[0] for s in SHAPES], help="only this one")
     parser.add_argument("--compiled-only", action="store_true", help="leave the eager rows out")
+    parser.add_argument("--prefill-only", action="store_true", help="leave decoding out")
 
 
 def main():
@@ -140,7 +141,7 @@ def main():
                 continue
             for dtype in shape[7]:
                 for compiled in (True,) if options.compiled_only else (False, True):
-                    for context in shape[8]:
+                    for context in () if options.prefill_only else shape[8]:
                         torch._dynamo.reset()
                         records += decode(clock, shape, dtype, context, compiled)
                     torch._dynamo.reset()

@@ -28,6 +28,9 @@ void kernel_totals_add(void *totals, const char *name, double ms) {
     struct kernel_total *row = row_of(t, name);
     t->launches++;
     t->ms += ms;
+    if (t->list != NULL) {
+        fprintf(t->list, "%zu,\"%s\",%.6f\n", t->launches, name, ms);
+    }
     if (row == NULL) {
         t->status = STATUS_OUT_OF_MEMORY;
         return;

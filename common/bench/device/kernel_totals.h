@@ -26,10 +26,12 @@ struct kernel_totals {
     struct kernel_total *rows; /**< (count), in order of their first launch until printed */
     size_t count, launches;
     double ms;
+    FILE *list; /**< NULL, or where each launch is written as a line of CSV: number, "name", ms */
     enum status status; /**< STATUS_OUT_OF_MEMORY after a failed allocation: rows are missing */
 };
 
-/** Adds one launch; is a kernel_times_observer. @param totals a struct kernel_totals */
+/** Adds one launch, and writes it to the list; is a kernel_times_observer. @param totals a struct
+ * kernel_totals */
 void kernel_totals_add(void *totals, const char *name, double ms);
 
 /**

@@ -26,23 +26,39 @@ static size_t machine_memory(void) {
                : SIZE_MAX;
 }
 
+/* Refuses what the machine's memory, or the limit in its place, cannot hold. */
+static enum status check_memory(size_t bytes, size_t most_bytes, const char *advice,
+                                struct error *error) {
+    most_bytes = most_bytes > 0 ? most_bytes : machine_memory();
+    return bytes <= most_bytes
+               ? STATUS_OK
+               : error_set(error, STATUS_OUT_OF_MEMORY,
+                           "weights as fp32 take %.1f GB of memory, there are %.1f GB%s",
+                           (double)bytes * 1e-9, (double)most_bytes * 1e-9, advice);
+}
+
+static enum status create(struct arena *arena, size_t bytes, struct error *error) {
+    enum status status = arena_create(arena, bytes);
+    return status == STATUS_OK
+               ? STATUS_OK
+               : error_set(error, status, "no memory for %zu bytes of fp32 weights", bytes);
+}
+
+enum status decoder_dequantized_arena(struct arena *arena, size_t bytes, size_t most_bytes,
+                                      struct error *error) {
+    TRY(check_memory(bytes, most_bytes, "; a file of F16 or BF16 needs no copy", error));
+    return create(arena, bytes, error);
+}
+
 enum status decoder_fp32_arena(struct arena *arena, size_t bytes, size_t L, size_t layer_size,
                                size_t most_bytes, void **layers, struct error *error) {
     size_t structs = arena_footprint(L, layer_size), all;
-    most_bytes = most_bytes > 0 ? most_bytes : machine_memory();
     if (structs == SIZE_MAX || !checked_add(bytes, structs, &all)) {
         return error_set(error, STATUS_OVERFLOW, "size of all fp32 weights overflows");
     }
-    if (all > most_bytes) {
-        return error_set(error, STATUS_OUT_OF_MEMORY,
-                         "weights as fp32 take %.1f GB of memory, there are %.1f GB; stages that "
-                         "read the weights as they are stored need no copy",
-                         (double)all * 1e-9, (double)most_bytes * 1e-9);
-    }
-    enum status status = arena_create(arena, all);
-    if (status != STATUS_OK) {
-        return error_set(error, status, "no memory for %zu bytes of fp32 weights", all);
-    }
+    TRY(check_memory(all, most_bytes,
+                     "; stages that read the weights as they are stored need no copy", error));
+    TRY(create(arena, all, error));
     *layers = arena_alloc(arena, L, layer_size);
     return *layers != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }

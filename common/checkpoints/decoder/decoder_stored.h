@@ -37,4 +37,12 @@ MUST_CHECK enum status decoder_fp32_arena(struct arena *arena, size_t bytes, siz
                                           size_t layer_size, size_t most_bytes, void **layers,
                                           struct error *error);
 
+/**
+ * @brief Creates the arena of values that were stored in fewer than 16 bits, as fp32.
+ * @param bytes of all of them (arena_footprint())
+ * @return as decoder_fp32_arena()
+ */
+MUST_CHECK enum status decoder_dequantized_arena(struct arena *arena, size_t bytes,
+                                                 size_t most_bytes, struct error *error);
+
 #endif

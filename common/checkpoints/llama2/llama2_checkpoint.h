@@ -1,10 +1,11 @@
 /**
  * @file llama2_checkpoint.h
- * @brief Opens Llama2 checkpoints in place: a file of llama2.c, or a Hugging Face folder with
- *        config.json and safetensors, sharded or not.
+ * @brief Opens Llama2 checkpoints in place: a file of llama2.c, a GGUF file, or a Hugging Face
+ *        folder with config.json and safetensors, sharded or not.
  *
- * Opening maps and checks the files but converts and copies nothing: 13 GB of bf16 weights can go
- * from the file to a GPU without another copy. Tensor names are those of transformers'
+ * Opening maps and checks the files, but converts and copies nothing that has 16 bits or more: 13
+ * GB of bf16 weights can go from the file to a GPU without another copy. Weights of fewer bits are
+ * dequantised to fp32. Tensor names are those of transformers'
  * LlamaForCausalLM.
  */
 #ifndef WARPBOOK_COMMON_CHECKPOINTS_LLAMA2_LLAMA2_CHECKPOINT_H_
@@ -15,8 +16,10 @@
 #include "common/base/arena.h"
 #include "common/base/status.h"
 #include "common/checkpoints/decoder/decoder_shards.h"
+#include "common/checkpoints/gguf/gguf.h"
 #include "common/checkpoints/llama2/llama2_tensors.h"
 #include "common/checkpoints/llama2/llama2c.h"
+#include "common/checkpoints/packed/packed_config.h"
 
 struct llama2_checkpoint {
     struct llama2_config config;
@@ -24,17 +27,20 @@ struct llama2_checkpoint {
     struct llama2_stored_weights weights; /**< point into the files */
     struct llama2c_checkpoint llama2c;    /**< open if the checkpoint is a file of llama2.c */
     struct decoder_shards shards;         /**< open if the checkpoint is a folder */
+    struct gguf gguf;                     /**< open if the checkpoint is a GGUF file */
+    struct arena dequantized;             /**< values that are stored in fewer than 16 bits */
 };
 
 /**
- * @brief Opens a file of llama2.c, or a folder with config.json and either model.safetensors or
- *        model.safetensors.index.json with its shards.
+ * @brief Opens a file of llama2.c, a GGUF file (by its first bytes), or a folder with config.json
+ * and either model.safetensors or model.safetensors.index.json with its shards.
  *
  * Every tensor that the configuration asks for is checked (present, shape, F32, F16 or BF16) before
- * memory is allocated; others are ignored. A folder's rotary layout is NN_ROPE_HALVES, a file's
- * NN_ROPE_INTERLEAVED.
+ * memory is allocated; others are ignored. A folder's rotary layout is NN_ROPE_HALVES, that of a
+ * file NN_ROPE_INTERLEAVED.
  *
- * @return STATUS_OK; for a file the statuses of llama2c_open(); for a folder those of
+ * @return STATUS_OK; for a file the statuses of llama2c_open(), or of gguf_open(),
+ *         gguf_llama2_config() and gguf_llama2_load(); for a folder those of
  *         llama2_config_parse(), decoder_shards_open() and llama2_checkpoint_load(). The message
  *         names the file at fault.
  */
@@ -54,7 +60,7 @@ MUST_CHECK enum status llama2_checkpoint_open(struct llama2_checkpoint *checkpoi
  * (null), qwen2 also use_sliding_window (false), max_window_layers (28), layer_types. Qwen2's
  * queries, keys and values always have biases. Other keys are ignored, but these must not ask for
  * another architecture (STATUS_UNSUPPORTED): hidden_act (silu), partial_rotary_factor,
- * num_local_experts, num_experts, quantization_config.
+ * num_local_experts, num_experts. packed_config_parse() reads quantization_config.
  *
  * @param shared_classifier receives tie_word_embeddings
  * @param json              @p size bytes, need not end in NUL
@@ -68,16 +74,28 @@ MUST_CHECK enum status llama2_config_parse(struct llama2_config *config, bool *s
  * @brief Finds the tensors that @p config asks for in open files. Biases that the files have in the
  *        first layer are used, too; checkpoint->config says so.
  *
+ * @param most_bytes most memory for dequantised weights; 0: as much as the machine has
+ * @param packed which matrices have 8 or 4 bits: those that the files store so
  * @param shards after decoder_shards_join(); the checkpoint becomes their owner, and closes them on
  *        failure
  * @return STATUS_OK, STATUS_BAD_FORMAT (a tensor is missing), STATUS_MISMATCH (its shape differs
  *         from the configuration), STATUS_UNSUPPORTED (its type is not F32, F16 or BF16),
- *         STATUS_OUT_OF_MEMORY
+ *         STATUS_OUT_OF_MEMORY; of packed_find()
  */
-MUST_CHECK enum status llama2_checkpoint_load(struct llama2_checkpoint *checkpoint,
-                                              const struct llama2_config *config,
-                                              bool shared_classifier, struct decoder_shards *shards,
-                                              struct error *error);
+MUST_CHECK enum status
+llama2_checkpoint_load(struct llama2_checkpoint *checkpoint, const struct llama2_config *config,
+                       bool shared_classifier, const struct packed_config *packed,
+                       struct decoder_shards *shards, size_t most_bytes, struct error *error);
+
+/**
+ * @brief Finds the tensors of a GGUF file.
+ * @param file       the checkpoint becomes its owner, and closes it on failure
+ * @param most_bytes most memory for dequantised weights; 0: as much as the machine has
+ * @return the statuses of gguf_llama2_config() and gguf_llama2_load()
+ */
+MUST_CHECK enum status llama2_checkpoint_load_gguf(struct llama2_checkpoint *checkpoint,
+                                                   struct gguf *file, size_t most_bytes,
+                                                   struct error *error);
 
 /** Unmaps and frees; a zero-initialised one is allowed. */
 void llama2_checkpoint_close(struct llama2_checkpoint *checkpoint);

@@ -4,22 +4,35 @@
  */
 #include "common/checkpoints/llama2/llama2_checkpoint.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/checkpoints/llama2/llama2_write.h"
+#include "common/checkpoints/packed/packed_testing.h"
 #include "common/models/llama2_random.h"
 #include "common/testing/fuzz.h"
 
-/* Reads both ends of a tensor, which lies inside the input. */
+/* Where tensors may lie: inside the input, or, dequantised, in an arena. */
+struct memory {
+    const struct fuzz_input *all;
+    const struct arena *arena;
+};
+
+static bool is_inside(const uint8_t *first, size_t bytes, const uint8_t *memory, size_t size) {
+    return first >= memory && first < memory + size && bytes <= (size_t)(memory + size - first);
+}
+
+/* Reads both ends of a tensor. */
 static enum status touch(void *context, const struct decoder_weight *tensor) {
-    const struct fuzz_input *all = context;
+    const struct memory *m = context;
     const struct decoder_stored_tensor *stored = tensor->stored;
     const uint8_t *first = stored->data;
     size_t count = tensor->shape[0] * (tensor->rank == 2 ? tensor->shape[1] : 1);
     size_t bytes = count * (stored->dtype == NN_F32 ? 4 : 2);
-    fuzz_require(stored->rows * stored->columns == count && first >= all->data &&
-                 bytes <= (size_t)(all->data + all->size - first));
+    fuzz_require(stored->rows * stored->columns == count &&
+                 (is_inside(first, bytes, m->all->data, m->all->size) ||
+                  is_inside(first, bytes, m->arena->base, m->arena->used)));
     volatile uint8_t ends[2] = {first[0], first[bytes - 1]};
     (void)ends;
     return STATUS_OK;
@@ -36,7 +49,8 @@ static enum status touch_fp32(void *context, const struct decoder_weight *tensor
 static void touch_all(struct llama2_checkpoint *checkpoint, const struct fuzz_input *all) {
     const struct llama2_config *c = &checkpoint->config;
     bool shared = checkpoint->shared_classifier;
-    fuzz_require(llama2_tensors_visit(c, shared, &checkpoint->weights, NULL, touch, (void *)all) ==
+    struct memory memory = {all, &checkpoint->dequantized};
+    fuzz_require(llama2_tensors_visit(c, shared, &checkpoint->weights, NULL, touch, &memory) ==
                  STATUS_OK);
     struct llama2_fp32 fp32;
     struct error error = {0};
@@ -75,7 +89,8 @@ static bool take_shards(struct fuzz_input *input, const struct decoder_index *in
     return true;
 }
 
-static void load(const struct llama2_config *config, bool shared, const struct decoder_index *index,
+static void load(const struct llama2_config *config, bool shared,
+                 const struct packed_config *packed, const struct decoder_index *index,
                  struct fuzz_input *input, const struct fuzz_input *all) {
     struct decoder_shards shards;
     struct llama2_checkpoint checkpoint;
@@ -85,8 +100,9 @@ static void load(const struct llama2_config *config, bool shared, const struct d
         decoder_shards_close(&shards);
         return;
     }
-    if (fuzz_accepted(llama2_checkpoint_load(&checkpoint, config, shared, &shards, &error),
-                      &error)) {
+    if (fuzz_accepted(
+            llama2_checkpoint_load(&checkpoint, config, shared, packed, &shards, 1 << 20, &error),
+            &error)) {
         touch_all(&checkpoint, all);
         llama2_checkpoint_close(&checkpoint);
     } else { /* a refusal leaves nothing behind */
@@ -98,6 +114,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const struct fuzz_input all = {data, size};
     struct fuzz_input input = all, text;
     struct llama2_config config;
+    struct packed_config packed;
     struct decoder_index index = {0};
     bool shared;
     struct error error = {0};
@@ -105,6 +122,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         !fuzz_accepted(
             llama2_config_parse(&config, &shared, (const char *)text.data, text.size, &error),
             &error) ||
+        !fuzz_accepted(packed_config_parse(&packed, (const char *)text.data, text.size, &error),
+                       &error) ||
         !fuzz_take(&input, &text)) {
         return 0;
     }
@@ -114,7 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                        &error)) {
         return 0;
     }
-    load(&config, shared, indexed ? &index : NULL, &input, &all);
+    load(&config, shared, &packed, indexed ? &index : NULL, &input, &all);
     decoder_index_free(&index);
     return 0;
 }
@@ -161,6 +180,58 @@ static void append_texts(const struct llama2_random *model,
     free(index);
 }
 
+/* Folders of 4 bits, as two layouts have them. */
+static const char *const packed_configs[] = {
+    "\"compressed-tensors\",\"format\":\"pack-quantized\",\"config_groups\":{\"g\":{\"weights\":{"
+    "\"num_bits\":4,\"symmetric\":false,\"strategy\":\"group\",\"group_size\":4}}}",
+    "\"gptq\",\"bits\":4,\"group_size\":8",
+};
+
+struct packed_visit {
+    struct packed_testing tensors;
+    size_t layout;
+};
+
+static enum status add_packed(void *context, const struct decoder_weight *tensor) {
+    struct packed_visit *visit = context;
+    struct packed_testing *t = &visit->tensors;
+    static const struct packed_config layouts[] = {{PACKED_COMPRESSED, 4, 4, false, 0},
+                                                   {PACKED_GPTQ, 4, 8, false, 1}};
+    size_t end = strlen(tensor->name) - strlen(".weight");
+    char name[128] = "";
+    if (tensor->rank == 1 || strstr(tensor->name, "embed") != NULL) {
+        packed_testing_add(t, tensor->name, "", SAFETENSORS_F32, tensor->rank,
+                           tensor->rank == 2 ? tensor->shape[0] : 1,
+                           tensor->shape[tensor->rank - 1]);
+        return STATUS_OK;
+    }
+    memcpy(name, tensor->name, end);
+    packed_testing_add_matrix(t, &layouts[visit->layout], name, tensor->shape[0], tensor->shape[1]);
+    return STATUS_OK;
+}
+
+static void packed_seed(size_t layout, unsigned char **seed, size_t *size) {
+    const struct llama2_config config = {
+        .C = 16, .hidden = 8, .L = 1, .NH = 2, .KVH = 1, .HS = 8, .V = 3, .T = 2};
+    struct packed_visit t = {.layout = layout};
+    char text[1024];
+    unsigned char *data;
+    size_t length;
+    int end = snprintf(text, sizeof text,
+                       "{\"hidden_size\":16,\"intermediate_size\":8,\"num_hidden_layers\":1,"
+                       "\"num_attention_heads\":2,\"num_key_value_heads\":1,\"vocab_size\":3,"
+                       "\"max_position_embeddings\":2,\"tie_word_embeddings\":true,"
+                       "\"quantization_config\":{\"quant_method\":%s}}",
+                       packed_configs[layout]);
+    fuzz_append(seed, size, text, (size_t)end);
+    fuzz_append(seed, size, "", 0);
+    fuzz_require(llama2_tensors_visit(&config, true, NULL, NULL, add_packed, &t) == STATUS_OK);
+    fuzz_require(packed_testing_serialize(&t.tensors, &data, &length) == STATUS_OK);
+    fuzz_append(seed, size, data, length);
+    packed_testing_free(&t.tensors);
+    free(data);
+}
+
 bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     static const struct llama2_write_options options[] = {
         {NN_F32, 1}, {NN_BF16, 2}, {NN_F16, 3}, {NN_BF16, 1}};
@@ -176,8 +247,15 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
                                          .rope_theta = 10000.0f,
                                          .norm_eps = 1e-5f,
                                          .rope_layout = NN_ROPE_HALVES};
-    if (index >= sizeof options / sizeof *options) {
+    size_t plain = sizeof options / sizeof *options;
+    *seed = NULL;
+    *size = 0;
+    if (index >= plain + sizeof packed_configs / sizeof *packed_configs) {
         return false;
+    }
+    if (index >= plain) {
+        packed_seed(index - plain, seed, size);
+        return true;
     }
     struct llama2_random model;
     fuzz_require(llama2_random_create(&model, &config, 1) == STATUS_OK);
@@ -187,8 +265,6 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
         model.weights.layers[0].bq = model.weights.layers[0].bk = model.weights.layers[0].bv = bias;
     }
     model.weights.classifier = shared ? model.weights.embedding : other_table;
-    *seed = NULL;
-    *size = 0;
     append_texts(&model, &options[index], shared, seed, size);
     append_shards(&model, &options[index], seed, size);
     llama2_random_free(&model);

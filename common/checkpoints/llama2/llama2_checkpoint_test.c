@@ -479,7 +479,9 @@ static enum status load(struct llama2_checkpoint *checkpoint, const struct llama
     shards.shards[0].path = strdup("FILE");
     EXPECT_OK(safetensors_parse(&shards.shards[0].file, data, size, NULL));
     EXPECT_OK(decoder_shards_join(&shards, NULL, error));
-    enum status status = llama2_checkpoint_load(checkpoint, config, shared, &shards, error);
+    const struct packed_config plain = {.format = PACKED_NONE};
+    enum status status =
+        llama2_checkpoint_load(checkpoint, config, shared, &plain, &shards, 0, error);
     EXPECT_TRUE(shards.shards == NULL); /* taken over */
     return status;
 }
@@ -759,8 +761,6 @@ static const struct refusal config_cases[] = {
      STATUS_UNSUPPORTED, "layer 1 has full attention behind layers with a sliding window"},
     {"{" SIZES ",\"attention_bias\":1}", STATUS_BAD_FORMAT,
      "\"attention_bias\" is neither true nor false"},
-    {"{" SIZES ",\"quantization_config\":{}}", STATUS_UNSUPPORTED,
-     "\"quantization_config\" is set: quantized weights are not supported"},
     {"{" SIZES ",\"rope_scaling\":{\"type\":\"dynamic\",\"factor\":2}}", STATUS_UNSUPPORTED,
      "\"rope_scaling\" is of type \"dynamic\"; supported are \"default\", \"linear\", \"llama3\" "
      "and"},

@@ -128,8 +128,7 @@ static enum status check_architecture(const cJSON *json, struct error *error) {
     static const char experts[] = "mixture of experts is not supported";
     TRY(check_activation(json, error));
     TRY(expect_unset(json, "num_local_experts", experts, error));
-    TRY(expect_unset(json, "num_experts", experts, error));
-    return expect_unset(json, "quantization_config", "quantized weights are not supported", error);
+    return expect_unset(json, "num_experts", experts, error);
 }
 
 static enum status read_biases(struct llama2_config *c, const struct family *family,

@@ -25,16 +25,16 @@ struct dtype_name {
     size_t bits;
 };
 
-/* The first four are indexed by enum safetensors_dtype, for writing. */
+/* The first six are indexed by enum safetensors_dtype, for writing. */
 static const struct dtype_name dtype_names[] = {
     [SAFETENSORS_F32] = {"F32", SAFETENSORS_F32, 32},
     [SAFETENSORS_F16] = {"F16", SAFETENSORS_F16, 16},
     [SAFETENSORS_BF16] = {"BF16", SAFETENSORS_BF16, 16},
     [SAFETENSORS_F64] = {"F64", SAFETENSORS_F64, 64},
-    {"I64", SAFETENSORS_OTHER, 64},
+    [SAFETENSORS_I32] = {"I32", SAFETENSORS_I32, 32},
+    [SAFETENSORS_I64] = {"I64", SAFETENSORS_I64, 64},
     {"U64", SAFETENSORS_OTHER, 64},
     {"C64", SAFETENSORS_OTHER, 64},
-    {"I32", SAFETENSORS_OTHER, 32},
     {"U32", SAFETENSORS_OTHER, 32},
     {"I16", SAFETENSORS_OTHER, 16},
     {"U16", SAFETENSORS_OTHER, 16},
@@ -436,7 +436,7 @@ static enum status check_for_writing(const struct safetensors_tensor *tensor, st
     if (strcmp(tensor->name, METADATA) == 0) {
         return tensor_error(error, STATUS_INVALID_ARGUMENT, tensor->name, "the name is reserved");
     }
-    if (!safetensors_is_weight(tensor->dtype) && tensor->dtype != SAFETENSORS_F64) {
+    if ((int)tensor->dtype < 0 || tensor->dtype >= SAFETENSORS_OTHER) {
         return tensor_error(error, STATUS_UNSUPPORTED, tensor->name,
                             "only F64, F32, F16 and BF16 can be written");
     }

@@ -23,7 +23,9 @@ enum safetensors_dtype {
     SAFETENSORS_F32,
     SAFETENSORS_F16,
     SAFETENSORS_BF16,
-    SAFETENSORS_F64,  /**< not for weights of a model: state of training in double */
+    SAFETENSORS_F64, /**< not for weights of a model: state of training in double */
+    SAFETENSORS_I32, /**< packed weights of few bits */
+    SAFETENSORS_I64,
     SAFETENSORS_OTHER /**< any other type: listed, but cannot be read */
 };
 

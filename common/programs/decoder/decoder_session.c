@@ -8,6 +8,7 @@
 #include "common/base/file.h"
 #include "common/base/hash.h"
 #include "common/bench/bench.h"
+#include "common/checkpoints/gguf/gguf_vocabulary.h"
 #include "common/programs/dtype_flag.h"
 #include "common/programs/program.h"
 #include "common/programs/shipped.h"
@@ -36,8 +37,9 @@ static enum status check_stage(const struct decoder_options *o, const struct dec
 /* The checkpoint of the command line, or the project's own. */
 static enum status choose_checkpoint(struct decoder_options *o, const struct arguments *arguments,
                                      struct error *error) {
-    static const char hint[] = "give a file of llama2.c, or a folder as Hugging Face stores it; "
-                               "README.md, 'Write a story', says where to get a small one";
+    static const char hint[] =
+        "give a file of llama2.c, a GGUF file, or a folder as Hugging Face stores it; "
+        "README.md, 'Write a story', says where to get a small one";
     if (arguments->count > 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "wants one CHECKPOINT, got %zu: %s",
                          arguments->count, hint);
@@ -193,13 +195,27 @@ static enum status open_tokenizer(struct decoder_session *s, const struct decode
                            guessed ? "; give the checkpoint's own with --tokenizer FILE" : "");
 }
 
+/* The tokenizer that is named, else the one inside the GGUF file. */
+static enum status open_gguf_tokenizer(struct decoder_session *s, const struct decoder_options *o,
+                                       struct error *error) {
+    int32_t eos;
+    if (o->tokenizer != NULL) {
+        return open_tokenizer(s, o, error);
+    }
+    enum status status = gguf_vocabulary_read(&s->checkpoint.gguf, s->checkpoint.config.V,
+                                              &s->tokenizer, &eos, error);
+    llama2_ends_add(&s->ends, eos);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, o->checkpoint);
+}
+
 static enum status open_files(struct decoder_session *s, const struct decoder_options *o,
                               struct error *error) {
     s->is_gpt_neox = gpt_neox_checkpoint_is(o->checkpoint);
     TRY(s->is_gpt_neox ? gpt_neox_checkpoint_open(&s->gpt_neox, o->checkpoint, error)
                        : llama2_checkpoint_open(&s->checkpoint, o->checkpoint, error));
-    s->folder = s->checkpoint.llama2c.weights.layers == NULL;
-    TRY(open_tokenizer(s, o, error));
+    bool is_gguf = s->checkpoint.gguf.view.data != NULL;
+    s->folder = s->checkpoint.llama2c.weights.layers == NULL && !is_gguf;
+    TRY(is_gguf ? open_gguf_tokenizer(s, o, error) : open_tokenizer(s, o, error));
     TRY(s->folder ? llama2_ends_open(&s->ends, o->checkpoint, error) : STATUS_OK);
     llama2_ends_add(&s->ends, bpe_eos(s->tokenizer));
     return STATUS_OK;

@@ -69,7 +69,7 @@ struct decoder_session {
     struct llama2_checkpoint checkpoint;
     struct gpt_neox_checkpoint gpt_neox; /**< open in place of `checkpoint` */
     bool is_gpt_neox;
-    bool folder; /**< the checkpoint is a folder, not a file of llama2.c */
+    bool folder; /**< the checkpoint is a folder, not a file of llama2.c or GGUF */
     struct bpe *tokenizer;
     struct llama2_ends ends; /**< tokens that end a text: the folder's and the tokenizer's */
     const struct decoder_stage *stage;

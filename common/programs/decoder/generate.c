@@ -364,9 +364,11 @@ int generate_main(int argc, char **argv, const struct decoder_stages *stages) {
     };
     const struct decoder_command command = {
         .program = program,
-        .summary = "writes text with a checkpoint of Llama 1 to 3, Mistral, Qwen2 or GPT-NeoX: a\n"
-                   "file of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
-                   "tokenizer.json",
+        .summary =
+            "writes text with a checkpoint of Llama 1 to 3, Mistral, Qwen2 or GPT-NeoX: a\n"
+            "file of llama2.c, a GGUF file of a Llama (F32, F16, BF16, Q8_0, Q4_0, Q4_K, Q6_K;\n"
+            "fewer than 16 bits become fp32 when loaded), or a Hugging Face folder with\n"
+            "config.json, safetensors and tokenizer.json",
         .options = &options.shared,
         .own = table,
         .own_count = sizeof table / sizeof *table,

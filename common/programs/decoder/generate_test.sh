@@ -7,7 +7,8 @@ set -u
 generate=$PWD/$2
 tokens=$4
 stage=$5
-"$PWD/$3" "$TEST_TMPDIR" || exit 1
+make=$PWD/$3
+"$make" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
 : >in
@@ -59,7 +60,7 @@ refuses "short_tokenizer.bin" "$generate" tiny.bin -z short_tokenizer.bin
 
 # Other formats are named.
 printf 'GGUF\003\000\000\000%040d' 0 >a.gguf
-refuses "a.gguf: this is a GGUF file; give llama2.c's .bin, or a folder as Hugging Face" "$generate" a.gguf
+refuses "a.gguf: the header announces" "$generate" a.gguf
 printf 'PK\003\004%040d' 0 >pytorch_model.bin
 refuses "pytorch_model.bin: this is a zip archive (as PyTorch's .bin" "$generate" pytorch_model.bin
 printf 'the\nquick\n' >text.txt
@@ -100,6 +101,20 @@ refuses "tokenizer" "$generate" tiny
 cp tiny_tokenizer.bin tiny/tokenizer.bin
 accepts "$generate" tiny -t 0 -n 20 -i abc
 cmp -s out from_file || fail "the folder's own tokenizer gives other text"
+
+# A GGUF file with its vocabulary: the folder's text.
+accepts "$generate" tiny_f16 -t 0 -n 20 -i abc
+mv out from_folder
+accepts "$generate" tiny.gguf -t 0 -n 20 -i abc
+cmp -s out from_folder || fail "a GGUF file writes other text than the folder: $(cat out)"
+accepts "$generate" tiny.gguf -z tiny_tokenizer.bin -t 0 -n 20 -i abc
+cmp -s out from_folder || fail "a GGUF file with another tokenizer writes other text: $(cat out)"
+sed 's/tokenizer.ggml.model/tokenizer.ggml.Model/' tiny.gguf >no_model.gguf
+refuses 'no_model.gguf: "tokenizer.ggml.model" "" is not supported' "$generate" no_model.gguf
+sed 's/blk.1.attn_q/blk.1.attn_Q/' tiny.gguf >lacks.gguf
+refuses 'lacks.gguf: tensor "blk.1.attn_q.weight" is missing' "$generate" lacks.gguf
+head -c 30000 tiny.gguf >short.gguf
+refuses 'short.gguf: tensor "' "$generate" short.gguf
 
 # Without a checkpoint: the workspace's own.
 mkdir -p course/datasets course/labs && cp -r tiny course/datasets/tiny_llama && : >course/WORKSPACE
@@ -306,6 +321,13 @@ if [ -r "$data/stories260K.bin" ] && [ -r "$data/tok512.bin" ]; then
     sum=$(sha256sum <out | cut -d' ' -f1)
     [ "$sum" = "$want" ] || fail "stories260K writes other text in $tokens tokens ($sum): $(cat out)"
     refuses "tokenizer has 32000 tokens, the model 512" "$generate" "$data/stories260K.bin" -z "$data/llama2_tokenizer.bin"
+    if [ "$stage" = - ]; then # fp16 as a folder and as a GGUF file
+        "$make" "$PWD" "$data/stories260K.bin" "$data/tok512.bin" || fail "no story.gguf"
+        accepts "$generate" story_f16 -t 0.0 -n 200
+        mv out from_folder
+        accepts "$generate" story.gguf -t 0.0 -n 200
+        cmp -s out from_folder || fail "stories260K writes other text from GGUF: $(cat out)"
+    fi
 else
     echo "skipped: the real checkpoint; set WARPBOOK_DATA to a folder with stories260K.bin and tok512.bin"
 fi

@@ -4,8 +4,11 @@
  *   FOLDER/tiny_tokenizer.bin  a tokenizer of bytes and letters
  *   FOLDER/tiny                the same model as Hugging Face stores it, in two shards
  *   FOLDER/tiny_bf16           the same in bf16, with the tokenizer
+ *   FOLDER/tiny_f16, tiny.gguf the same in fp16, with the tokenizer, as a folder and as a GGUF file
  *   FOLDER/narrow              a model with heads of two channels
  *   FOLDER/qwen2               biases, a window, YaRN, a byte-level tokenizer, ChatML's tokens
+ * With CHECKPOINT TOKENIZER, files of llama2.c, it writes their model alone, in fp16:
+ * FOLDER/story_f16 and FOLDER/story.gguf.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +17,7 @@
 
 #include "common/base/file.h"
 #include "common/base/terminal.h"
+#include "common/checkpoints/gguf/gguf_testing.h"
 #include "common/checkpoints/gpt_neox/gpt_neox_write.h"
 #include "common/checkpoints/llama2/llama2_write.h"
 #include "common/checkpoints/llama2/llama2c.h"
@@ -166,13 +170,39 @@ static enum status write_gpt_neox(const char *folder, struct error *error) {
     return status == STATUS_OK ? write_byte_level(folder, "gpt_neox", added, error) : status;
 }
 
+/* A model with its tokenizer in fp16: NAME_f16, a folder, and NAME.gguf. */
+static enum status write_pair(const char *folder, const char *name,
+                              const struct llama2_config *config,
+                              const struct llama2_weights *weights, const void *tokenizer,
+                              size_t size, struct error *error) {
+    const struct llama2_write_options half = {.dtype = NN_F16, .shards = 1};
+    struct llama2_config interleaved = *config;
+    struct gguf_file file;
+    char path[4096], halves[64];
+    interleaved.rope_layout = NN_ROPE_INTERLEAVED;
+    snprintf(halves, sizeof halves, "%s_f16", name);
+    TRY(write_folder(folder, halves, &half, &interleaved, weights, error));
+    snprintf(path, sizeof path, "%s/%s/tokenizer.bin", folder, halves);
+    TRY(file_write(path, tokenizer, size, error));
+    TRY(gguf_testing_llama2(&file, &interleaved, weights, GGUF_F16, tokenizer, size));
+    snprintf(path, sizeof path, "%s/%s.gguf", folder, name);
+    enum status status = file_write(path, file.data, file.size, error);
+    free(file.data);
+    return status;
+}
+
 static enum status write_tokenizer_files(const char *folder, const void *data, size_t size,
                                          struct error *error) {
     char path[4096];
     snprintf(path, sizeof path, "%s/tiny_tokenizer.bin", folder);
     TRY(file_write(path, data, size, error));
     snprintf(path, sizeof path, "%s/tiny_bf16/tokenizer.bin", folder);
-    return file_write(path, data, size, error);
+    TRY(file_write(path, data, size, error));
+    struct llama2_random model;
+    TRY(llama2_random_create(&model, &tiny, 5));
+    enum status status = write_pair(folder, "tiny", &tiny, &model.weights, data, size, error);
+    llama2_random_free(&model);
+    return status;
 }
 
 static enum status write_tokenizer(const char *folder, struct error *error) {
@@ -204,12 +234,23 @@ static enum status write_all(const char *folder, struct error *error) {
     return write_tokenizer(folder, error);
 }
 
+static enum status write_story(const char *folder, const char *checkpoint, const char *tokenizer,
+                               struct error *error) {
+    struct llama2c_checkpoint model;
+    struct file_view view;
+    TRY(llama2c_open(&model, checkpoint, error));
+    TRY(file_view_open(&view, tokenizer, error));
+    return write_pair(folder, "story", &model.config, &model.weights, view.data, view.size, error);
+}
+
 int main(int argc, char **argv) {
     struct error error = {0};
-    if (argc != 2) {
-        error_set(&error, STATUS_INVALID_ARGUMENT, "usage: make_test_checkpoint FOLDER");
+    if (argc != 2 && argc != 4) {
+        error_set(&error, STATUS_INVALID_ARGUMENT,
+                  "usage: make_test_checkpoint FOLDER [CHECKPOINT TOKENIZER]");
         return report_failure("make_test_checkpoint", &error, STATUS_INVALID_ARGUMENT);
     }
-    enum status status = write_all(argv[1], &error);
+    enum status status =
+        argc == 2 ? write_all(argv[1], &error) : write_story(argv[1], argv[2], argv[3], &error);
     return status == STATUS_OK ? 0 : report_failure("make_test_checkpoint", &error, status);
 }

@@ -11,7 +11,16 @@
 #include "common/programs/decoder/decoder_session.h"
 #include "common/programs/program.h"
 
-double perplexity_nats(const float *logits, size_t V, int32_t token) {
+static size_t largest_of(const float *logits, size_t V) {
+    size_t largest = 0;
+    for (size_t i = 1; i < V; i++) {
+        largest = logits[i] > logits[largest] ? i : largest;
+    }
+    return largest;
+}
+
+/* log of the sum of exp of all logits */
+static double log_sum(const float *logits, size_t V) {
     double largest = (double)logits[0];
     for (size_t i = 1; i < V; i++) {
         largest = fmax(largest, (double)logits[i]);
@@ -20,7 +29,20 @@ double perplexity_nats(const float *logits, size_t V, int32_t token) {
     for (size_t i = 0; i < V; i++) {
         sum += exp((double)logits[i] - largest);
     }
-    return log(sum) - ((double)logits[token] - largest);
+    return log(sum) + largest;
+}
+
+double perplexity_nats(const float *logits, size_t V, int32_t token) {
+    return log_sum(logits, V) - (double)logits[token];
+}
+
+double perplexity_divergence(const float *p, const float *q, size_t V) {
+    double sum_p = log_sum(p, V), sum_q = log_sum(q, V), divergence = 0.0;
+    for (size_t i = 0; i < V; i++) {
+        double log_p = (double)p[i] - sum_p;
+        divergence += exp(log_p) * (log_p - ((double)q[i] - sum_q));
+    }
+    return divergence;
 }
 
 /* Predicts `token` from the `count` tokens before it, which are fed at `position`. */
@@ -49,9 +71,20 @@ static bool is_predicted(size_t i, size_t window, int32_t bos) {
     return bos >= 0 || i % window > 0;
 }
 
-enum status perplexity_add(struct perplexity *sum, const struct language_model *model, int32_t bos,
-                           const int32_t *tokens, size_t count, size_t window, float *logits,
-                           struct error *error) {
+/* The same token by the peer; compares both. */
+static enum status add_to_peer(struct perplexity_peer *peer, const struct language_model *model,
+                               const float *logits, const int32_t *before, int32_t token,
+                               size_t position, struct error *error) {
+    size_t V = language_model_vocabulary(model);
+    TRY(add_token(&peer->sum, peer->model, before, 1, token, position, peer->logits, error));
+    peer->divergence += perplexity_divergence(peer->logits, logits, V);
+    peer->same += largest_of(peer->logits, V) == largest_of(logits, V);
+    return STATUS_OK;
+}
+
+static enum status add_all(struct perplexity *sum, struct perplexity_peer *peer,
+                           const struct language_model *model, int32_t bos, const int32_t *tokens,
+                           size_t count, size_t window, float *logits, struct error *error) {
     struct progress progress = progress_create("tokens", count);
     enum status status = STATUS_OK;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
@@ -61,13 +94,29 @@ enum status perplexity_add(struct perplexity *sum, const struct language_model *
             status = STATUS_INTERRUPTED;
         } else if (is_predicted(i, window, bos)) {
             const int32_t *before = position == 0 ? &bos : &tokens[i - 1];
-            status = add_token(sum, model, before, 1, tokens[i], bos >= 0 ? position : position - 1,
-                               logits, error);
+            position -= bos >= 0 ? 0 : 1;
+            status = add_token(sum, model, before, 1, tokens[i], position, logits, error);
+            if (status == STATUS_OK && peer != NULL) {
+                status = add_to_peer(peer, model, logits, before, tokens[i], position, error);
+            }
         }
         progress_update(&progress, i + 1);
     }
     progress_finish(&progress);
     return status;
+}
+
+enum status perplexity_add(struct perplexity *sum, const struct language_model *model, int32_t bos,
+                           const int32_t *tokens, size_t count, size_t window, float *logits,
+                           struct error *error) {
+    return add_all(sum, NULL, model, bos, tokens, count, window, logits, error);
+}
+
+enum status perplexity_add_compared(struct perplexity *sum, struct perplexity_peer *peer,
+                                    const struct language_model *model, int32_t bos,
+                                    const int32_t *tokens, size_t count, size_t window,
+                                    float *logits, struct error *error) {
+    return add_all(sum, peer, model, bos, tokens, count, window, logits, error);
 }
 
 enum status perplexity_add_recomputed(struct perplexity *sum, const struct language_model *model,
@@ -107,7 +156,7 @@ static const char program[] = "perplexity";
 
 struct options {
     struct decoder_options shared;
-    const char *file, *json;
+    const char *file, *json, *compare;
     int context, limit;
     bool recompute;
 };
@@ -115,6 +164,8 @@ struct options {
 /* One measurement. */
 struct measurement {
     struct decoder_session session;
+    struct decoder_session reference; /* open with --compare */
+    struct perplexity_peer peer;
     char *text;
     size_t size;
     int32_t *tokens; /* (count) */
@@ -169,6 +220,42 @@ static enum status prepare(struct measurement *m, const struct options *o,
                              : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
 }
 
+/* Both tokenizers must give the text the same tokens. */
+static enum status check_tokens(const struct measurement *m, const struct options *o,
+                                struct error *error) {
+    int32_t *tokens;
+    size_t count;
+    TRY(bpe_encode(m->reference.tokenizer, m->text, m->size, false, false, &tokens, &count, error));
+    bool same = count >= m->count && memcmp(tokens, m->tokens, m->count * sizeof *tokens) == 0 &&
+                bpe_bos(m->reference.tokenizer) == bpe_bos(m->session.tokenizer) &&
+                language_model_vocabulary(&m->reference.model) ==
+                    language_model_vocabulary(&m->session.model);
+    free(tokens);
+    return same ? STATUS_OK
+                : error_set(error, STATUS_MISMATCH,
+                            "--compare %s: its tokens for the text are not those of %s", o->compare,
+                            o->shared.checkpoint);
+}
+
+static enum status prepare_reference(struct measurement *m, const struct options *o,
+                                     const struct decoder_stages *stages, struct error *error) {
+    struct decoder_options shared = o->shared;
+    shared.checkpoint = o->compare;
+    shared.positions = (size_t)o->context;
+    TRY(decoder_session_open(&m->reference, &shared, stages, 1, error));
+    size_t longest = decoder_session_longest(&m->reference);
+    if (!m->session.endless && longest < m->window) {
+        return error_set(error, STATUS_TOO_LONG, "--compare %s: it has %zu positions, not %zu",
+                         o->compare, longest, m->window);
+    }
+    m->peer.model = &m->reference.model;
+    m->peer.logits = calloc(language_model_vocabulary(&m->reference.model), sizeof *m->peer.logits);
+    if (m->peer.logits == NULL) {
+        return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for logits");
+    }
+    return check_tokens(m, o, error);
+}
+
 /* ---- Reporting ---- */
 
 /* Bytes of the predicted tokens; if they are the whole text, the bytes of the file. */
@@ -190,6 +277,7 @@ static size_t text_bytes(const struct measurement *m, bool whole) {
 /* The figures that are printed and written. */
 struct figures {
     double nats, perplexity, bits_per_byte, speed; /* speed 0: the clock did not move */
+    double reference_bits, divergence, same;       /* with --compare; same: a share */
     size_t bytes;
 };
 
@@ -200,6 +288,9 @@ static struct figures figures_of(const struct measurement *m, const struct optio
     f.nats = sum->nats / (double)sum->tokens;
     f.perplexity = exp(f.nats);
     f.bits_per_byte = f.bytes > 0 ? sum->nats / log(2.0) / (double)f.bytes : 0.0;
+    f.reference_bits = f.bytes > 0 ? m->peer.sum.nats / log(2.0) / (double)f.bytes : 0.0;
+    f.divergence = m->peer.divergence / (double)sum->tokens;
+    f.same = (double)m->peer.same / (double)sum->tokens;
     f.speed = m->seconds > 0.0 ? (double)sum->tokens / m->seconds : 0.0;
     return f;
 }
@@ -211,6 +302,12 @@ static void print(const struct measurement *m, const struct figures *f) {
     printf("nats per token  %.6f\n", f->nats);
     printf("perplexity      %.6f\n", f->perplexity);
     printf("bits per byte   %.6f\n", f->bits_per_byte);
+    if (m->peer.model != NULL) {
+        printf("  reference     %.6f (%+.3f %%)\n", f->reference_bits,
+               100.0 * (f->bits_per_byte / f->reference_bits - 1.0));
+        printf("KL divergence   %.6f nats per token\n", f->divergence);
+        printf("same first      %.2f %% of the tokens\n", 100.0 * f->same);
+    }
     printf("tokens/s        %.1f%s\n", f->speed, decoder_session_modelled(&m->session));
     printf("%s\n", decoder_session_where(&m->session, where, sizeof where));
 }
@@ -223,18 +320,30 @@ static enum status write_json(const struct measurement *m, const struct figures 
         const char *name;
         double value;
     } numbers[] = {
-        {"context", (double)m->window},      {"tokens", (double)m->sum.tokens},
-        {"bytes", (double)f->bytes},         {"windows", (double)m->sum.windows},
-        {"nats_per_token", f->nats},         {"perplexity", f->perplexity},
-        {"bits_per_byte", f->bits_per_byte}, {"tokens_per_second", f->speed},
+        {"context", (double)m->window},
+        {"tokens", (double)m->sum.tokens},
+        {"bytes", (double)f->bytes},
+        {"windows", (double)m->sum.windows},
+        {"nats_per_token", f->nats},
+        {"perplexity", f->perplexity},
+        {"bits_per_byte", f->bits_per_byte},
+        {"tokens_per_second", f->speed},
+        {"reference_bits_per_byte", f->reference_bits},
+        {"kl_divergence", f->divergence},
+        {"same_first", f->same},
     };
+    const size_t compared = 3; /* the last ones are with --compare alone */
+    size_t count = sizeof numbers / sizeof *numbers - (m->peer.model != NULL ? 0 : compared);
     bool made = cJSON_AddStringToObject(object, "checkpoint", o->shared.checkpoint) != NULL &&
                 cJSON_AddStringToObject(object, "file", o->file) != NULL &&
                 cJSON_AddStringToObject(object, "stage", s->stage->name) != NULL &&
                 cJSON_AddStringToObject(object, "dtype", nn_dtype_name(s->dtype)) != NULL &&
                 cJSON_AddStringToObject(object, "device", s->device.name) != NULL &&
                 cJSON_AddBoolToObject(object, "modelled", s->device.modelled) != NULL;
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+    if (made && o->compare != NULL) {
+        made = cJSON_AddStringToObject(object, "reference", o->compare) != NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
         made = made && cJSON_AddNumberToObject(object, numbers[i].name, numbers[i].value) != NULL;
     }
     char *text = made ? cJSON_Print(object) : NULL;
@@ -271,15 +380,27 @@ static enum status check_options(const struct options *o, struct error *error) {
             "--recompute wants --window, and no --sinks: it computes the window anew for "
             "each token");
     }
+    if (o->recompute && o->compare != NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--recompute or --compare, not both");
+    }
     return o->json != NULL ? file_check_writable(o->json, error) : STATUS_OK;
+}
+
+static enum status add_text(struct measurement *m, const struct options *o, struct error *error) {
+    int32_t bos = bpe_bos(m->session.tokenizer);
+    const struct language_model *model = &m->session.model;
+    if (o->compare != NULL) {
+        return perplexity_add_compared(&m->sum, &m->peer, model, bos, m->tokens, m->count,
+                                       m->window, m->logits, error);
+    }
+    return (o->recompute ? perplexity_add_recomputed : perplexity_add)(
+        &m->sum, model, bos, m->tokens, m->count, m->window, m->logits, error);
 }
 
 static enum status measure(struct measurement *m, const struct options *o, struct error *error) {
     interrupt_watch();
     double start = m->session.now();
-    int32_t bos = bpe_bos(m->session.tokenizer);
-    enum status status = (o->recompute ? perplexity_add_recomputed : perplexity_add)(
-        &m->sum, &m->session.model, bos, m->tokens, m->count, m->window, m->logits, error);
+    enum status status = add_text(m, o, error);
     m->seconds = m->session.now() - start;
     bool interrupted = status == STATUS_INTERRUPTED;
     if (interrupted) {
@@ -303,6 +424,7 @@ static enum status measure(struct measurement *m, const struct options *o, struc
 static enum status prepare_and_measure(struct measurement *m, const struct options *o,
                                        const struct decoder_stages *stages, struct error *error) {
     TRY(prepare(m, o, stages, error));
+    TRY(o->compare != NULL ? prepare_reference(m, o, stages, error) : STATUS_OK);
     return measure(m, o, error);
 }
 
@@ -310,6 +432,8 @@ static enum status run(void *options, const struct decoder_stages *stages, struc
     struct measurement m = {.seconds = 0.0};
     TRY(check_options(options, error));
     enum status status = prepare_and_measure(&m, options, stages, error);
+    free(m.peer.logits);
+    decoder_session_close(&m.reference);
     free(m.logits);
     free(m.tokens);
     free(m.text);
@@ -328,8 +452,13 @@ static const char epilogue[] =
     "With --window the text is one: every token is predicted from the last ones and the\n"
     "first --sinks ones, as `generate --window` writes.\n"
     "\n"
-    "example:\n"
-    "  perplexity stories260K.bin -z tok512.bin --file story.txt";
+    "--compare runs a second checkpoint on the same tokens, such as the one that CHECKPOINT\n"
+    "was rounded from: its bits per byte, the mean KL divergence from its distribution of\n"
+    "the next token to CHECKPOINT's, and for how many tokens both have the same first one.\n"
+    "\n"
+    "examples:\n"
+    "  perplexity stories260K.bin -z tok512.bin --file story.txt\n"
+    "  perplexity --compare datasets/tiny_llama tiny_llama_int4 --file reviews.txt";
 
 int perplexity_main(int argc, char **argv, const struct decoder_stages *stages) {
     struct options o = {.shared = decoder_options_defaults()};
@@ -339,14 +468,16 @@ int perplexity_main(int argc, char **argv, const struct decoder_stages *stages) 
         {"limit", 'n', FLAG_INT, &o.limit, "TOKENS", "most tokens of the text; 0: all"},
         {"recompute", 0, FLAG_SWITCH, &o.recompute, NULL,
          "with --window: compute it anew for each token, without a cache; slow"},
+        {"compare", 0, FLAG_STRING, &o.compare, "REFERENCE",
+         "also run this checkpoint, and print how far CHECKPOINT is from it"},
         {"json", 0, FLAG_STRING, &o.json, "FILE", "also write the figures as JSON"},
     };
     const struct decoder_command command = {
         .program = program,
         .summary =
             "measures the perplexity of a Llama2 or GPT-NeoX checkpoint on a text. CHECKPOINT:\n"
-            "a file of llama2.c, or a Hugging Face folder with config.json, safetensors and\n"
-            "tokenizer.json",
+            "a file of llama2.c, a GGUF file of a Llama, or a Hugging Face folder with\n"
+            "config.json, safetensors and tokenizer.json",
         .options = &o.shared,
         .own = own,
         .own_count = sizeof own / sizeof *own,

@@ -41,6 +41,21 @@ MUST_CHECK enum status perplexity_add(struct perplexity *sum, const struct langu
                                       int32_t bos, const int32_t *tokens, size_t count,
                                       size_t window, float *logits, struct error *error);
 
+/** Another model on the same tokens. */
+struct perplexity_peer {
+    const struct language_model *model;
+    float *logits;         /**< (V), scratch */
+    struct perplexity sum; /**< of the peer */
+    double divergence;     /**< sum of KL(peer || model) over tokens, in nats */
+    size_t same;           /**< tokens for which both have the same largest logit */
+};
+
+/** perplexity_add() of a model and of its peer, whose logits are compared token by token. */
+MUST_CHECK enum status perplexity_add_compared(struct perplexity *sum, struct perplexity_peer *peer,
+                                               const struct language_model *model, int32_t bos,
+                                               const int32_t *tokens, size_t count, size_t window,
+                                               float *logits, struct error *error);
+
 /**
  * @brief The same with a window that moves through the text and is computed anew for each token: it
  *        is predicted from the last @p window tokens before it, BOS among the first.
@@ -53,6 +68,9 @@ MUST_CHECK enum status perplexity_add_recomputed(struct perplexity *sum,
 
 /** @return -log softmax(logits (V))[token], computed in double; not finite when a logit is not. */
 double perplexity_nats(const float *logits, size_t V, int32_t token);
+
+/** @return KL(p || q) in nats, for p and q the softmax of logits (V), in double. */
+double perplexity_divergence(const float *p, const float *q, size_t V);
 
 /**
  * @brief main() of the program: reads the command line, writes figures to stdout.

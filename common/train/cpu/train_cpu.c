@@ -37,6 +37,8 @@ static void set_operators(struct train_engine *engine) {
     engine->linear_backward = train_cpu_linear_backward;
     engine->activation = train_cpu_activation;
     engine->activation_backward = train_cpu_activation_backward;
+    engine->activation_bias_backward = train_cpu_activation_bias_backward;
+    engine->dropout_bias_backward = train_cpu_dropout_bias_backward;
     engine->silu_gate = train_cpu_silu_gate;
     engine->silu_gate_backward = train_cpu_silu_gate_backward;
     engine->dropout = train_cpu_dropout;

@@ -194,3 +194,21 @@ enum status train_cpu_dropout(void *context, void *out, const void *add, const v
                      &e);
     return STATUS_OK;
 }
+
+/* ---- With a bias in front ---- */
+
+enum status train_cpu_activation_bias_backward(void *context, void *din, void *dbias,
+                                               const void *dout, const void *in, size_t rows,
+                                               size_t C, enum nn_activation f) {
+    TRY(train_cpu_activation_backward(context, din, dout, in, rows * C, f));
+    train_cpu_add_columns(context, dbias, din, rows, C);
+    return STATUS_OK;
+}
+
+enum status train_cpu_dropout_bias_backward(void *context, void *din, void *dbias, const void *dout,
+                                            size_t rows, size_t C,
+                                            const struct train_dropout *dropout) {
+    TRY(train_cpu_dropout(context, din, NULL, dout, rows * C, dropout));
+    train_cpu_add_columns(context, dbias, din, rows, C);
+    return STATUS_OK;
+}

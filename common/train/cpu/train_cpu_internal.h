@@ -36,6 +36,15 @@ enum status train_cpu_silu_gate(void *context, void *out, const void *gate_up, s
                                 size_t hidden);
 enum status train_cpu_silu_gate_backward(void *context, void *dgate_up, const void *dout,
                                          const void *gate_up, size_t rows, size_t hidden);
+enum status train_cpu_activation_bias_backward(void *context, void *din, void *dbias,
+                                               const void *dout, const void *in, size_t rows,
+                                               size_t C, enum nn_activation f);
+enum status train_cpu_dropout_bias_backward(void *context, void *din, void *dbias, const void *dout,
+                                            size_t rows, size_t C,
+                                            const struct train_dropout *dropout);
+/** sums (C) += the sums of the columns of x (rows, C), in double. */
+void train_cpu_add_columns(struct train_cpu *cpu, float *sums, const float *x, size_t rows,
+                           size_t C);
 enum status train_cpu_dropout(void *context, void *out, const void *add, const void *in,
                               size_t count, const struct train_dropout *dropout);
 

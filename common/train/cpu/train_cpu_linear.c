@@ -58,6 +58,12 @@ static void add_column_range(void *arguments, int thread, size_t begin, size_t e
     add_columns(arguments, begin, end - begin);
 }
 
+void train_cpu_add_columns(struct train_cpu *cpu, float *sums, const float *x, size_t rows,
+                           size_t C) {
+    struct columns columns = {sums, x, rows, C};
+    cpu_parallel_for(train_cpu_threads(cpu, rows * C, 2), C, CHUNK, add_column_range, &columns);
+}
+
 /* din before the product is added. */
 static void begin_din(float *din, const float *add, size_t count) {
     if (add != NULL && add != din) {
@@ -73,8 +79,7 @@ enum status train_cpu_linear_backward(void *context, void *din, const void *add,
         .M = N, .N = K, .K = M, .a = {dout, 1, N}, .b = {in, K, 1}, .c = dweight, .add = true};
     TRY(multiply(cpu, &of_weight));
     if (dbias != NULL) {
-        struct columns columns = {dbias, dout, M, N};
-        cpu_parallel_for(train_cpu_threads(cpu, M * N, 2), N, CHUNK, add_column_range, &columns);
+        train_cpu_add_columns(cpu, dbias, dout, M, N);
     }
     if (din == NULL) {
         return STATUS_OK;

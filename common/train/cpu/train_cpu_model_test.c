@@ -21,7 +21,7 @@ static void check(const struct train_config *config, const char *what) {
     ASSERT_OK(train_cpu_create(&engines[THREE], 3));
     bool good = true;
     for (size_t i = 0; i < ENGINES; i++) {
-        good = model_outcome_run(&outcomes[i], &engines[i], config) && good;
+        good = model_outcome_run(&outcomes[i], &engines[i], config, i == 1) && good;
     }
     if (good) {
         model_outcome_compare(&outcomes[REFERENCE], &outcomes[ONE], allowed, what);

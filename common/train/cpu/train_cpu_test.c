@@ -166,6 +166,22 @@ static enum status run_dropout(const struct train_engine *e, void *const *t, con
     return e->dropout(e->context, variant & 4 ? t[2] : t[0], add, t[2], s->M, &dropout);
 }
 
+static enum status run_bias(const struct train_engine *e, void *const *t, const struct sizes *s,
+                            int variant) {
+    enum nn_activation f = variant & 2 ? NN_GELU : NN_TANH;
+    struct train_dropout dropout = dropout_of(variant);
+    TRY(e->activation_bias_backward(e->context, t[0], t[3], t[1], t[2], s->M, s->N, f));
+    return e->dropout_bias_backward(e->context, t[1], t[3], t[1], s->M, s->N, &dropout);
+}
+
+C_TEST(train_cpu, bias_backward) {
+    for (int variant = 0; variant < 4; variant++) {
+        check(&(struct test_case){"bias", run_bias, {5, 7, 0}, {35, 35, 35, 7}, variant});
+        check(&(struct test_case){
+            "bias", run_bias, {40, 300, 0}, {40 * 300, 40 * 300, 40 * 300, 300}, variant});
+    }
+}
+
 C_TEST(train_cpu, elementwise) {
     const size_t sizes[] = {0, 1, 5, 1000, 9001};
     for (size_t i = 0; i < COUNT(sizes); i++) {

@@ -15,7 +15,7 @@ void model_outcome_free(struct model_outcome *o) {
 }
 
 static enum status step(struct train_model *model, const struct model_testing_batch *batch, int i,
-                        struct model_outcome *o, struct error *error) {
+                        bool whole, struct model_outcome *o, struct error *error) {
     const struct train_batch view = model_testing_view(batch);
     const struct train_update update = {.rate = 1e-3f,
                                         .beta1 = 0.9f,
@@ -24,6 +24,10 @@ static enum status step(struct train_model *model, const struct model_testing_ba
                                         .decay = 0.01f,
                                         .most_norm = 0.5f,
                                         .step = (uint64_t)i + 1};
+    if (whole && i > 0) {
+        TRY(train_model_step(model, &view, 0.25f, 3, (uint32_t)i, &update, error));
+        return train_model_take_loss(model, &o->loss[i], &o->norm[i], error);
+    }
     TRY(train_model_backward(model, &view, 0.25f, 3, (uint32_t)i, error));
     if (i == 0) {
         o->gradient = model_testing_read(model, TRAIN_GRADIENT, &o->count);
@@ -33,7 +37,7 @@ static enum status step(struct train_model *model, const struct model_testing_ba
 }
 
 bool model_outcome_run(struct model_outcome *o, const struct train_engine *engine,
-                       const struct train_config *config) {
+                       const struct train_config *config, bool whole) {
     static const size_t lengths[] = {9, 1, 4, 7, 9};
     struct train_model *model = NULL;
     struct error error = {0};
@@ -43,7 +47,7 @@ bool model_outcome_run(struct model_outcome *o, const struct train_engine *engin
     for (int i = 0; i < MODEL_OUTCOME_STEPS && good; i++) {
         struct model_testing_batch batch;
         model_testing_draw(&batch, config->task, lengths, COUNT(lengths), (uint64_t)i + 1);
-        status = step(model, &batch, i, o, &error);
+        status = step(model, &batch, i, whole, o, &error);
         good = status == STATUS_OK;
     }
     if (good) {

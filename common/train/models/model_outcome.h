@@ -27,10 +27,11 @@ struct model_outcome_allowed {
 
 /**
  * @brief Trains with the same weights, batches and dropout on any engine.
+ * @param whole steps by train_model_step(), except the first, whose gradient is read
  * @return false after noting a failure of the running test; @p o is to be freed also then
  */
 bool model_outcome_run(struct model_outcome *o, const struct train_engine *engine,
-                       const struct train_config *config);
+                       const struct train_config *config, bool whole);
 
 void model_outcome_free(struct model_outcome *o);
 

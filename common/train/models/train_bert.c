@@ -198,11 +198,14 @@ static enum status forward_layer(const struct train_model *m, const struct train
 
 /*
  * Backward pass of add_and_norm(): dx becomes the gradient of the sum, and so of x.
- * *dsublayer receives the address of the gradient of the sublayer's output.
+ * *dsublayer receives the address of the gradient of the sublayer's output. Where dropout makes it,
+ * the gradient of the bias of the sublayer's last layer is summed on the way: then that layer is
+ * left without one.
  */
 static enum status back_add_and_norm(const struct train_model *m, const struct train_pass *pass,
                                      uint32_t site, struct train_norm_place place, const void *sum,
-                                     const void *stats, const void **dsublayer) {
+                                     const void *stats, struct train_linear *last,
+                                     const void **dsublayer) {
     const struct train_engine *e = m->engine;
     const struct train_bert *bert = m->bert;
     size_t C = m->config.bert.C;
@@ -216,7 +219,9 @@ static enum status back_add_and_norm(const struct train_model *m, const struct t
         return STATUS_OK;
     }
     *dsublayer = bert->dropped;
-    return e->dropout(e->context, bert->dropped, NULL, bert->dx, pass->rows * C, &dropout);
+    last->has_bias = false;
+    return e->dropout_bias_backward(e->context, bert->dropped, train_gradient(m, last->place.bias),
+                                    bert->dx, pass->rows, C, &dropout);
 }
 
 static enum status back_feed_forward(const struct train_model *m, const struct train_pass *pass,
@@ -226,14 +231,15 @@ static enum status back_feed_forward(const struct train_model *m, const struct t
     const struct train_bert *bert = m->bert;
     const struct train_bert_layer *w = &bert->layers[l];
     const struct train_bert_activity *k = &bert->kept[l];
-    const struct train_linear up = linear_of(w->up, c->hidden, c->C);
-    const struct train_linear down = linear_of(w->down, c->C, c->hidden);
+    struct train_linear up = linear_of(w->up, c->hidden, c->C);
+    struct train_linear down = linear_of(w->down, c->C, c->hidden);
     const void *dout;
     TRY(back_add_and_norm(m, pass, train_bert_site_output(l), w->output_norm, k->output_sum,
-                          k->output_stats, &dout));
+                          k->output_stats, &down, &dout));
     TRY(train_linear_backward(m, &down, bert->dinner, NULL, dout, k->activated, pass->rows));
-    TRY(e->activation_backward(e->context, bert->dinner, bert->dinner, k->inner,
-                               pass->rows * c->hidden, NN_GELU));
+    TRY(e->activation_bias_backward(e->context, bert->dinner, train_gradient(m, up.place.bias),
+                                    bert->dinner, k->inner, pass->rows, c->hidden, NN_GELU));
+    up.has_bias = false; /* its gradient is there */
     return train_linear_backward(m, &up, bert->dx, bert->dx, bert->dinner, k->middle, pass->rows);
 }
 
@@ -245,7 +251,7 @@ static enum status back_attention(const struct train_model *m, const struct trai
     const struct train_bert_layer *w = &bert->layers[l];
     const struct train_bert_activity *k = &bert->kept[l];
     const struct train_linear qkv = linear_of(w->qkv, 3 * c->C, c->C);
-    const struct train_linear out = linear_of(w->attention_out, c->C, c->C);
+    struct train_linear out = linear_of(w->attention_out, c->C, c->C);
     const struct train_attention attention =
         train_attention_of(m, pass, k->qkv, c->NH, c->NH, c->C / c->NH);
     const struct train_attention_gradient gradient = {
@@ -255,7 +261,7 @@ static enum status back_attention(const struct train_model *m, const struct trai
     };
     const void *dout;
     TRY(back_add_and_norm(m, pass, train_bert_site_attention(l), w->attention_norm, k->middle_sum,
-                          k->middle_stats, &dout));
+                          k->middle_stats, &out, &dout));
     TRY(train_linear_backward(m, &out, bert->dinner, NULL, dout, k->attended, pass->rows));
     TRY(e->attention_backward(e->context, &gradient, bert->dinner, k->attended, k->lse,
                               &attention));

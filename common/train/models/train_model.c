@@ -198,14 +198,21 @@ static enum status explain(const struct train_model *m, enum status status, stru
     return error_set(error, status, "engine %s: %s", e->name, status_message(status));
 }
 
+static enum status begin_backward(struct train_model *m, const struct train_batch *batch,
+                                  float scale, uint64_t seed, uint32_t step,
+                                  struct train_pass *pass, struct error *error) {
+    TRY(train_batch_begin(m, batch, true, pass, error));
+    pass->p = m->config.task == TRAIN_LM ? 0.0f : m->config.dropout;
+    pass->seed = seed;
+    pass->step = step;
+    pass->scale = scale;
+    return STATUS_OK;
+}
+
 static enum status run_backward(struct train_model *m, const struct train_batch *batch, float scale,
                                 uint64_t seed, uint32_t step, struct error *error) {
     struct train_pass pass;
-    TRY(train_batch_begin(m, batch, true, &pass, error));
-    pass.p = m->config.task == TRAIN_LM ? 0.0f : m->config.dropout;
-    pass.seed = seed;
-    pass.step = step;
-    pass.scale = scale;
+    TRY(begin_backward(m, batch, scale, seed, step, &pass, error));
     return m->architecture->run(m, &pass);
 }
 
@@ -280,6 +287,36 @@ enum status train_model_update(struct train_model *m, const struct train_update 
                                struct error *error) {
     TRY(check_update(u, error));
     return explain(m, update(m, u), error);
+}
+
+/* A step behind its upload. */
+struct whole_step {
+    struct train_model *model;
+    const struct train_pass *pass;
+    const struct train_update *update;
+};
+
+static enum status do_step(void *argument) {
+    const struct whole_step *s = argument;
+    TRY(s->model->architecture->run(s->model, s->pass));
+    return update(s->model, s->update);
+}
+
+static enum status run_step(struct train_model *m, const struct train_batch *batch, float scale,
+                            uint64_t seed, uint32_t step, const struct train_update *u,
+                            struct error *error) {
+    struct train_pass pass;
+    struct whole_step whole = {m, &pass, u};
+    TRY(begin_backward(m, batch, scale, seed, step, &pass, error));
+    return m->config.peers != NULL ? do_step(&whole) /* ranks wait for each other on the host */
+                                   : m->engine->at_once(m->engine->context, do_step, &whole);
+}
+
+enum status train_model_step(struct train_model *m, const struct train_batch *batch, float scale,
+                             uint64_t seed, uint32_t step, const struct train_update *u,
+                             struct error *error) {
+    TRY(check_update(u, error));
+    return explain(m, run_step(m, batch, scale, seed, step, u, error), error);
 }
 
 /* Scalars on the host, in the engine's type. */

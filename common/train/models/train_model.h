@@ -167,6 +167,14 @@ MUST_CHECK enum status train_model_update(struct train_model *model,
                                           const struct train_update *update, struct error *error);
 
 /**
+ * @brief train_model_backward() of a step's only batch, and train_model_update(): with the same
+ *        results, and on a GPU in one launch. With peers: collective.
+ */
+MUST_CHECK enum status train_model_step(struct train_model *model, const struct train_batch *batch,
+                                        float scale, uint64_t seed, uint32_t step,
+                                        const struct train_update *update, struct error *error);
+
+/**
  * @brief Waits, and reads the accumulated loss.
  * @param norm receives the gradients' norm at the last update, before clipping; NULL: not wanted
  */

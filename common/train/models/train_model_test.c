@@ -432,7 +432,8 @@ enum { SITES = 8 };
 
 struct noting {
     struct train_engine real;
-    size_t forward[SITES], alone[SITES]; /* in layernorm(), and in dropout(): both ways */
+    /* In layernorm(), and in dropout() and dropout_bias_backward(): both ways. */
+    size_t forward[SITES], alone[SITES];
 };
 
 static enum status noting_dropout(void *context, void *out, const void *add, const void *in,
@@ -440,6 +441,13 @@ static enum status noting_dropout(void *context, void *out, const void *add, con
     struct noting *n = context;
     n->alone[dropout->site % SITES]++;
     return n->real.dropout(n->real.context, out, add, in, count, dropout);
+}
+
+static enum status noting_dropout_bias(void *context, void *din, void *dbias, const void *dout,
+                                       size_t rows, size_t C, const struct train_dropout *dropout) {
+    struct noting *n = context;
+    n->alone[dropout->site % SITES]++;
+    return n->real.dropout_bias_backward(n->real.context, din, dbias, dout, rows, C, dropout);
 }
 
 static enum status noting_layernorm(void *context, void *out, void *stats, void *sum,
@@ -464,6 +472,7 @@ C_TEST(train_model, gives_each_dropout_a_site_of_its_own) {
     struct noting n = {.real = f.engine};
     f.engine.context = &n;
     f.engine.dropout = noting_dropout;
+    f.engine.dropout_bias_backward = noting_dropout_bias;
     f.engine.layernorm = noting_layernorm;
     (void)model_testing_backward(f.model, &batch, SCALE, 1, 1);
     for (size_t i = 0; i < SITES; i++) {

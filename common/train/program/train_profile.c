@@ -102,6 +102,18 @@ static enum status activation_backward(void *context, void *din, const void *dou
     TIMED(activation_backward, 0.0, din, dout, in, count, f);
 }
 
+static enum status activation_bias_backward(void *context, void *din, void *dbias, const void *dout,
+                                            const void *in, size_t rows, size_t C,
+                                            enum nn_activation f) {
+    TIMED(activation_bias_backward, 0.0, din, dbias, dout, in, rows, C, f);
+}
+
+static enum status dropout_bias_backward(void *context, void *din, void *dbias, const void *dout,
+                                         size_t rows, size_t C,
+                                         const struct train_dropout *dropout) {
+    TIMED(dropout_bias_backward, 0.0, din, dbias, dout, rows, C, dropout);
+}
+
 static enum status silu_gate(void *context, void *out, const void *gate_up, size_t rows,
                              size_t hidden) {
     TIMED(silu_gate, 0.0, out, gate_up, rows, hidden);
@@ -208,6 +220,7 @@ void train_profile_wrap(struct train_profile *profile, struct train_engine *engi
                                     .alloc = alloc,
                                     .release = release,
                                     .synchronize = synchronize,
+                                    .at_once = train_engine_just_do,
 #define ENTRY(name) .name = name,
                                     TRAIN_PROFILE_LIST(ENTRY)
 #undef ENTRY
@@ -228,7 +241,7 @@ static void sort(const struct train_profile *p, enum train_operator order[TRAIN_
 
 static void print_row(const char *name, const struct train_profile_row *row, double all,
                       FILE *stream) {
-    fprintf(stream, "  %-20s %9zu %12.3f %6.1f%%", name, row->calls, row->seconds * 1e3,
+    fprintf(stream, "  %-24s %9zu %12.3f %6.1f%%", name, row->calls, row->seconds * 1e3,
             all > 0.0 ? 100.0 * row->seconds / all : 0.0);
     if (row->flops > 0.0 && row->seconds > 0.0) {
         fprintf(stream, " %9.3f", row->flops / row->seconds * 1e-12);
@@ -240,7 +253,7 @@ void train_profile_print(const struct train_profile *p, bool modelled, FILE *str
     enum train_operator order[TRAIN_OPERATORS];
     double all = now(p) - p->begun, rest = all;
     sort(p, order);
-    fprintf(stream, "\n  %-20s %9s %12s %7s %9s   (%s)\n", "operator", "calls", "ms", "share",
+    fprintf(stream, "\n  %-24s %9s %12s %7s %9s   (%s)\n", "operator", "calls", "ms", "share",
             "TFLOP/s", modelled ? "modelled" : "measured, waiting after each");
     for (int i = 0; i < TRAIN_OPERATORS; i++) {
         const struct train_profile_row *row = &p->rows[order[i]];
@@ -249,6 +262,6 @@ void train_profile_print(const struct train_profile *p, bool modelled, FILE *str
             print_row(names[order[i]], row, all, stream);
         }
     }
-    fprintf(stream, "  %-20s %9s %12.3f %6.1f%%\n", "all else", "", rest * 1e3,
+    fprintf(stream, "  %-24s %9s %12.3f %6.1f%%\n", "all else", "", rest * 1e3,
             all > 0.0 ? 100.0 * rest / all : 0.0);
 }

@@ -14,31 +14,33 @@
 #include "common/train/train_engine.h"
 
 /** The operators that are timed. */
-#define TRAIN_PROFILE_LIST(X) \
-    X(write)                  \
-    X(read)                   \
-    X(zero)                   \
-    X(convert)                \
-    X(linear)                 \
-    X(linear_backward)        \
-    X(activation)             \
-    X(activation_backward)    \
-    X(silu_gate)              \
-    X(silu_gate_backward)     \
-    X(dropout)                \
-    X(layernorm)              \
-    X(layernorm_backward)     \
-    X(rmsnorm)                \
-    X(rmsnorm_backward)       \
-    X(attention)              \
-    X(attention_backward)     \
-    X(rope)                   \
-    X(embedding)              \
-    X(embedding_backward)     \
-    X(gather)                 \
-    X(scatter)                \
-    X(cross_entropy)          \
-    X(clip)                   \
+#define TRAIN_PROFILE_LIST(X)   \
+    X(write)                    \
+    X(read)                     \
+    X(zero)                     \
+    X(convert)                  \
+    X(linear)                   \
+    X(linear_backward)          \
+    X(activation)               \
+    X(activation_backward)      \
+    X(activation_bias_backward) \
+    X(silu_gate)                \
+    X(silu_gate_backward)       \
+    X(dropout)                  \
+    X(dropout_bias_backward)    \
+    X(layernorm)                \
+    X(layernorm_backward)       \
+    X(rmsnorm)                  \
+    X(rmsnorm_backward)         \
+    X(attention)                \
+    X(attention_backward)       \
+    X(rope)                     \
+    X(embedding)                \
+    X(embedding_backward)       \
+    X(gather)                   \
+    X(scatter)                  \
+    X(cross_entropy)            \
+    X(clip)                     \
     X(adamw)
 
 enum train_operator {

@@ -34,10 +34,10 @@ static float fill(struct train_run *r, uint64_t count, uint64_t *tokens) {
     return asked > 0 ? 1.0f / (float)asked : 0.0f;
 }
 
-static enum status update(struct train_run *r, struct error *error) {
+static struct train_update update_of(const struct train_run *r) {
     const struct train_options *o = r->options;
     uint64_t step = r->point.step + 1;
-    const struct train_update u = {
+    return (struct train_update){
         .rate = (float)train_schedule_rate(&r->schedule, step),
         .beta1 = o->beta1,
         .beta2 = o->beta2,
@@ -46,16 +46,12 @@ static enum status update(struct train_run *r, struct error *error) {
         .most_norm = o->clip,
         .step = step,
     };
-    return train_model_update(r->model, &u, error);
 }
 
 /* The batches of a step are dealt out to the ranks in turn. */
-static enum status step(struct train_run *r, struct error *error) {
+static enum status run_batches(struct train_run *r, uint64_t count, float scale,
+                               const struct train_update *update, struct error *error) {
     uint64_t most = train_run_batches(r), ranks = (uint64_t)ranks_count(r->ranks);
-    uint64_t left = r->batch_count - r->point.batch;
-    uint64_t count = left < most ? left : most;
-    uint64_t tokens;
-    float scale = fill(r, count, &tokens);
     for (uint64_t i = (uint64_t)ranks_rank(r->ranks); i < count; i += ranks) {
         uint32_t pass = (uint32_t)(r->point.step * most + i);
         if (i + ranks >= count) {
@@ -64,7 +60,25 @@ static enum status step(struct train_run *r, struct error *error) {
         TRY(train_model_backward(r->model, &r->memory[i].batch, scale, r->options->seed, pass,
                                  error));
     }
-    TRY(update(r, error));
+    return train_model_update(r->model, update, error);
+}
+
+static enum status run_only_batch(struct train_run *r, float scale,
+                                  const struct train_update *update, struct error *error) {
+    uint32_t pass = (uint32_t)(r->point.step * train_run_batches(r));
+    return train_model_step(r->model, &r->memory[0].batch, scale, r->options->seed, pass, update,
+                            error);
+}
+
+static enum status step(struct train_run *r, struct error *error) {
+    uint64_t most = train_run_batches(r), left = r->batch_count - r->point.batch;
+    uint64_t count = left < most ? left : most;
+    uint64_t tokens;
+    float scale = fill(r, count, &tokens);
+    const struct train_update update = update_of(r);
+    bool only = count == 1 && ranks_count(r->ranks) == 1;
+    TRY(only ? run_only_batch(r, scale, &update, error)
+             : run_batches(r, count, scale, &update, error));
     advance(r, count);
     r->point.loss_steps++;
     if (train_run_speaks(r)) {

@@ -102,3 +102,25 @@ enum status reference_dropout(void *context, void *out, const void *add, const v
     }
     return STATUS_OK;
 }
+
+static void add_columns(double *sums, const double *x, size_t rows, size_t C) {
+    for (size_t row = 0; row < rows; row++) {
+        reference_add(sums, 1.0, x + row * C, C);
+    }
+}
+
+enum status reference_activation_bias_backward(void *context, void *din, void *dbias,
+                                               const void *dout, const void *in, size_t rows,
+                                               size_t C, enum nn_activation f) {
+    TRY(reference_activation_backward(context, din, dout, in, rows * C, f));
+    add_columns(dbias, din, rows, C);
+    return STATUS_OK;
+}
+
+enum status reference_dropout_bias_backward(void *context, void *din, void *dbias, const void *dout,
+                                            size_t rows, size_t C,
+                                            const struct train_dropout *dropout) {
+    TRY(reference_dropout(context, din, NULL, dout, rows * C, dropout));
+    add_columns(dbias, din, rows, C);
+    return STATUS_OK;
+}

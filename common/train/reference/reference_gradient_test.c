@@ -125,6 +125,34 @@ static void check_activation(enum nn_activation f, size_t count) {
     gradient_tensors_free(&t);
 }
 
+/* A bias's gradient is the sum of what its rows receive: of both functions, added to what is there.
+ */
+C_TEST(gradient, bias_before_activation_and_dropout) {
+    enum { ROWS = 5, C = 3, N = ROWS * C };
+    struct gradient_tensors t = gradient_tensors_create(N);
+    struct train_engine e = t.engine;
+    const struct train_dropout dropout = {.p = 0.4f, .seed = 3, .site = 1, .step = 2};
+    double *in = gradient_random(&t, N), *dout = gradient_random(&t, N);
+    double *din = gradient_unwritten(&t, N), *want = gradient_unwritten(&t, N);
+    double dbias[C] = {1.0, 2.0, 3.0}, sums[C] = {1.0, 2.0, 3.0};
+    EXPECT_OK(e.activation_backward(e.context, want, dout, in, N, NN_GELU));
+    EXPECT_OK(e.activation_bias_backward(e.context, din, dbias, dout, in, ROWS, C, NN_GELU));
+    gradient_same("din of the activation", din, want, N);
+    for (size_t i = 0; i < N; i++) {
+        sums[i % C] += want[i];
+    }
+    EXPECT_OK(e.dropout(e.context, want, NULL, dout, N, &dropout));
+    EXPECT_OK(e.dropout_bias_backward(e.context, din, dbias, dout, ROWS, C, &dropout));
+    gradient_same("din of dropout", din, want, N);
+    for (size_t i = 0; i < N; i++) {
+        sums[i % C] += want[i];
+    }
+    for (size_t c = 0; c < C; c++) {
+        EXPECT_NEAR(sums[c], dbias[c], 1e-12);
+    }
+    gradient_tensors_free(&t);
+}
+
 C_TEST(gradient, activation) {
     check_activation(NN_GELU, 1);
     check_activation(NN_GELU, 257);

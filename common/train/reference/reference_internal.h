@@ -51,6 +51,12 @@ enum status reference_silu_gate(void *context, void *out, const void *gate_up, s
                                 size_t hidden);
 enum status reference_silu_gate_backward(void *context, void *dgate_up, const void *dout,
                                          const void *gate_up, size_t rows, size_t hidden);
+enum status reference_activation_bias_backward(void *context, void *din, void *dbias,
+                                               const void *dout, const void *in, size_t rows,
+                                               size_t C, enum nn_activation f);
+enum status reference_dropout_bias_backward(void *context, void *din, void *dbias, const void *dout,
+                                            size_t rows, size_t C,
+                                            const struct train_dropout *dropout);
 enum status reference_dropout(void *context, void *out, const void *add, const void *in,
                               size_t count, const struct train_dropout *dropout);
 

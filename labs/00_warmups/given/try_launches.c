@@ -4,9 +4,9 @@
 #include <cuda_runtime_api.h>
 
 #include "common/device/device.h"
+#include "common/device/tensor_map.h"
 #include "labs/00_warmups/given/tries.h"
 #include "labs/00_warmups/warmups.h"
-#include "labs/12_tensor_cores/given/tensor_map.h"
 
 static double variance_from(const float *x, int n, int first, int count) {
     double mean = 0.0, sum = 0.0;

@@ -1,16 +1,19 @@
 /**
  * @file encoder16.c
- * @brief The 16-bit encoder's launches: seven a layer.
+ * @brief The 16-bit encoder's launches: seven a layer, and for small batches one graph of them.
  *
  * A layer: q, k and v in one product; attention; output, with bias and residual in the product's
  * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. Buffers
- between launches are 16 bits wide, except the sums that a LayerNorm reads: rounding them would add
- an error to that of each sublayer's result; as fp32 they cost 4 bytes more an element, written and
- read, mostly in the L2 cache.
-
+ * between launches are 16 bits wide, except the sums that a LayerNorm reads: rounding them would
+ * add an error to that of each sublayer's result; as fp32 they cost 4 bytes more an element,
+ * written and read, mostly in the L2 cache.
  *
  * The classifier reads one row a sequence, so the last layer computes only those after attention.
-
+ *
+ * A batch of few rows takes the GPU less time than the host needs to launch it. Such a batch is
+ * recorded by its lengths and destinations when it comes again (common/device/replays.h). Weights
+ * and buffers stay where they are for the encoder's life, and ids are read from memory, so a
+ * recording stays right.
  */
 #include "labs/08_bert_classifier/given/encoder16.h"
 
@@ -19,8 +22,12 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/device/replays.h"
 #include "labs/07_attention/attention.h"
 #include "labs/08_bert_classifier/given/encoder16_kernels.h"
+
+/* Batches of at most so many rows and sequences are recorded; so many of them are remembered. */
+enum { REPLAY_ROWS = 4096, REPLAY_SEQUENCES = 128, REPLAYS = 64 };
 
 /* Weight and bias in 16 bits, device. */
 struct linear16 {
@@ -54,6 +61,8 @@ struct encoder16 {
     /* ids, types, positions: (rows) each, and starts (B + 1), contiguous. The host's are
      * page-locked, so that the copy does not wait. */
     int32_t *host_numbers, *d_numbers;
+
+    struct replays *replays;
 };
 
 /* Sub-allocates 16-bit elements of one allocation, 256-byte aligned. */
@@ -170,6 +179,7 @@ static enum status check(const struct encoder_model *m, enum nn_dtype dtype, str
 }
 
 static enum status fill(struct encoder16 *e, struct error *error) {
+    TRY(replays_create(&e->replays, REPLAYS, error));
     TRY(make_weights(e, error));
     return make_buffers(e, error);
 }
@@ -202,6 +212,7 @@ void encoder16_free(struct encoder16 *e) {
     if (e == NULL) {
         return;
     }
+    replays_free(e->replays);
     void *const memory[] = {e->weights,        e->workspace, e->x,     e->qkv,
                             e->attended,       e->sum,       e->inner, e->first_x,
                             e->first_attended, e->d_numbers};
@@ -219,9 +230,8 @@ struct batch16 {
     const int32_t *ids, *types, *positions, *starts; /* device */
 };
 
-/* Copies all of the batch's numbers in one copy. */
-static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
-                                const struct encoder_batch *b, struct error *error) {
+/* Writes the batch's numbers to page-locked memory, ready for one copy. */
+static void write_numbers(const struct encoder16 *e, const struct encoder_batch *b) {
     size_t rows = b->rows, bytes = rows * sizeof(int32_t);
     int32_t *ids = e->host_numbers, *types = ids + rows, *positions = types + rows;
     memcpy(ids, b->ids, bytes);
@@ -236,9 +246,12 @@ static enum status send_numbers(struct encoder16 *e, struct batch16 *to,
         }
     }
     memcpy(positions + rows, b->starts, (b->B + 1) * sizeof(int32_t));
+}
+
+/* Where the numbers are once they are copied. */
+static struct batch16 place_numbers(const struct encoder16 *e, const struct encoder_batch *b) {
     const int32_t *d = e->d_numbers;
-    *to = (struct batch16){b, d, d + rows, d + 2 * rows, d + 3 * rows};
-    return encoder16_send(e->d_numbers, e->host_numbers, 3 * rows + b->B + 1, e->stream, error);
+    return (struct batch16){b, d, d + b->rows, d + 2 * b->rows, d + 3 * b->rows};
 }
 
 /* Optional epilogue of a product, beside its bias. */
@@ -330,20 +343,18 @@ static enum status run_layer(const struct encoder16 *e, const struct batch16 *b,
     return run_after_attention(e, l, e->first_x, e->first_attended, B, to, error);
 }
 
-enum status encoder16_run(struct encoder16 *e, const struct encoder_batch *batch,
-                          struct error *error) {
-    struct batch16 b;
-    if (batch->rows > e->max_tokens) {
-        return error_set(error, STATUS_TOO_LONG, "%zu rows; the encoder was made for %zu",
-                         batch->rows, e->max_tokens);
-    }
-    TRY(send_numbers(e, &b, batch, error));
+/* All of a batch's work, from the copy of its numbers on. */
+static enum status run_batch(const struct encoder16 *e, const struct encoder_batch *batch,
+                             struct error *error) {
+    const struct batch16 b = place_numbers(e, batch);
     const struct encoder16_tokens tokens = {e->model.word_embedding,
                                             e->model.position_embedding,
                                             e->model.type_embedding,
                                             b.ids,
                                             b.positions,
                                             b.types};
+    TRY(encoder16_send(e->d_numbers, e->host_numbers, 3 * batch->rows + batch->B + 1, e->stream,
+                       error));
     TRY(encoder16_embed(e->x, &tokens, &e->model.embedding, batch->rows, e->model.C, e->dtype,
                         e->stream, error));
     for (size_t l = 0; l < e->model.L; l++) {
@@ -352,4 +363,44 @@ enum status encoder16_run(struct encoder16 *e, const struct encoder_batch *batch
     return batch->hidden == NULL ? STATUS_OK
                                  : encoder16_gather(batch->first, batch->hidden, b.starts, batch->B,
                                                     e->model.C, 4, e->stream, error);
+}
+
+/* What the launches of a batch depend on, beside the encoder. */
+struct batch_key {
+    uint64_t B;
+    const float *first, *hidden;
+    int32_t starts[REPLAY_SEQUENCES + 1];
+};
+
+struct recording {
+    const struct encoder16 *encoder;
+    const struct encoder_batch *batch;
+};
+
+static enum status run_on(const void *argument, device_stream stream, struct error *error) {
+    const struct recording *r = argument;
+    struct encoder16 e = *r->encoder;
+    e.stream = stream;
+    return run_batch(&e, r->batch, error);
+}
+
+static enum status run_again(struct encoder16 *e, const struct encoder_batch *batch,
+                             struct error *error) {
+    const struct recording recording = {e, batch};
+    struct batch_key key = {.B = batch->B, .first = batch->first, .hidden = batch->hidden};
+    size_t bytes = (batch->B + 1) * sizeof *key.starts;
+    memcpy(key.starts, batch->starts, bytes);
+    return replays_run(e->replays, &key, offsetof(struct batch_key, starts) + bytes, run_on,
+                       &recording, e->stream, error);
+}
+
+enum status encoder16_run(struct encoder16 *e, const struct encoder_batch *batch,
+                          struct error *error) {
+    if (batch->rows > e->max_tokens) {
+        return error_set(error, STATUS_TOO_LONG, "%zu rows; the encoder was made for %zu",
+                         batch->rows, e->max_tokens);
+    }
+    write_numbers(e, batch);
+    bool small = batch->rows <= REPLAY_ROWS && batch->B <= REPLAY_SEQUENCES;
+    return small ? run_again(e, batch, error) : run_batch(e, batch, error);
 }

@@ -4,12 +4,13 @@
  *
  * A warp has a row: up to 1024 or 2048 channels in registers, eight neighbours a lane, so that a
  * row is read once and mean and variance take two passes over registers. Rows that are longer, or
- no multiple of 16 bytes, are read three times, one channel a lane.
-
+ * no multiple of 16 bytes, are read three times, one channel a lane. The kernels start while the
+ * one before still runs (common/cuda/dependent_launch.cuh).
  */
 #include <limits.h>
 
 #include "common/cuda/convert.cuh"
+#include "common/cuda/dependent_launch.cuh"
 #include "common/cuda/warp.cuh"
 #include "labs/08_bert_classifier/given/encoder16_kernels.h"
 
@@ -153,6 +154,7 @@ template <int PIECES, typename ROWS, typename OUT>
 __global__ void __launch_bounds__(THREADS)
     encoder16_norm_rows(const ROWS source, OUT *out, const struct nn_norm norm, size_t rows,
                         size_t C) {
+    dependent_launch_begin();
     size_t row = (size_t)blockIdx.x * WARPS + threadIdx.x / 32;
     if (row >= rows) {
         return;
@@ -176,6 +178,7 @@ __global__ void __launch_bounds__(THREADS)
 template <typename E>
 __global__ void __launch_bounds__(THREADS)
     encoder16_gather_rows(E *out, const E *in, const int32_t *starts, size_t C) {
+    dependent_launch_begin();
     for (size_t i = threadIdx.x; i < C; i += THREADS) {
         out[blockIdx.x * C + i] = in[(size_t)starts[blockIdx.x] * C + i];
     }
@@ -202,11 +205,14 @@ enum status launch_norm(const ROWS &source, OUT *out, const struct nn_norm *norm
     uintptr_t addresses = (uintptr_t)out | (uintptr_t)norm->weight | (uintptr_t)norm->bias;
     bool pieces = aligned && addresses % 16 == 0 && C % 8 == 0;
     if (pieces && C <= 1024) {
-        encoder16_norm_rows<4><<<blocks, THREADS, 0, stream>>>(source, out, *norm, rows, C);
+        launch_dependent<encoder16_norm_rows<4, ROWS, OUT>>(blocks, THREADS, 0, stream, source, out,
+                                                            *norm, rows, C);
     } else if (pieces && C <= 2048) {
-        encoder16_norm_rows<8><<<blocks, THREADS, 0, stream>>>(source, out, *norm, rows, C);
+        launch_dependent<encoder16_norm_rows<8, ROWS, OUT>>(blocks, THREADS, 0, stream, source, out,
+                                                            *norm, rows, C);
     } else {
-        encoder16_norm_rows<0><<<blocks, THREADS, 0, stream>>>(source, out, *norm, rows, C);
+        launch_dependent<encoder16_norm_rows<0, ROWS, OUT>>(blocks, THREADS, 0, stream, source, out,
+                                                            *norm, rows, C);
     }
     return device_launched("encoder16_norm_rows", error);
 }
@@ -287,11 +293,11 @@ enum status encoder16_gather(void *out, const void *in, const int32_t *starts, s
         return status;
     }
     if (element == 4) {
-        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint32_t *)out, (const uint32_t *)in,
-                                                              starts, C);
+        launch_dependent<encoder16_gather_rows<uint32_t>>(
+            blocks, THREADS, 0, stream, (uint32_t *)out, (const uint32_t *)in, starts, C);
     } else {
-        encoder16_gather_rows<<<blocks, THREADS, 0, stream>>>((uint16_t *)out, (const uint16_t *)in,
-                                                              starts, C);
+        launch_dependent<encoder16_gather_rows<uint16_t>>(
+            blocks, THREADS, 0, stream, (uint16_t *)out, (const uint16_t *)in, starts, C);
     }
     return device_launched("encoder16_gather_rows", error);
 }

@@ -256,6 +256,55 @@ C_TEST(encoder16, leaves_padding_out) {
     bert_random_free(&random);
 }
 
+/* The logits of a BERT that was made for this batch alone, so that nothing of it is recorded. */
+static void ask_new(const struct sample *s, const struct bert_random *random,
+                    const struct engine *engine, const struct bert_input *input, float *logits) {
+    struct bert *bert = NULL;
+    EXPECT_OK(bert_create(&bert, &s->config, &random->weights, engine, MOST_ROWS, NULL));
+    if (bert != NULL) {
+        EXPECT_OK(bert_forward(bert, input, &(struct bert_output){NULL, NULL, logits}));
+    }
+    bert_free(bert);
+}
+
+/* Lengths in turns, each three times with other tokens: launched, recorded, launched at once. */
+static void check_again(struct sample *s, const struct bert_random *random,
+                        const struct engine *engine) {
+    static const size_t lengths[2][3] = {{17, 1, 40}, {40, 17, 1}};
+    struct bert *bert = NULL;
+    EXPECT_OK(bert_create(&bert, &s->config, &random->weights, engine, MOST_ROWS, NULL));
+    for (int32_t i = 0; bert != NULL && i < 6; i++) {
+        float got[MOST_SEQUENCES * 3] = {0}, want[MOST_SEQUENCES * 3] = {0};
+        draw_batch(s, lengths[i % 2], 3);
+        for (int32_t row = 0; row < s->starts[s->B]; row++) {
+            s->ids[row] = (s->ids[row] + i) % (int32_t)s->config.V;
+        }
+        const struct bert_input input = {.ids = s->ids, .B = s->B, .starts = s->starts};
+        EXPECT_OK(bert_forward(bert, &input, &(struct bert_output){NULL, NULL, got}));
+        ask_new(s, random, engine, &input, want);
+        if (memcmp(got, want, sizeof got) != 0) {
+            TEST_FAIL("call %d: %g where a new BERT says %g", (int)i, (double)got[0],
+                      (double)want[0]);
+        }
+    }
+    bert_free(bert);
+}
+
+C_TEST(encoder16, says_the_same_of_a_shape_that_comes_again) {
+    struct sample s = {.config = config_of(32, 64, 2, 2, NN_GELU)};
+    struct bert_random random = {0};
+    struct engine engine = {0};
+    struct error error = {0};
+    if (device_open(&error) != STATUS_OK) {
+        TEST_STOP("%s", error.message);
+    }
+    ASSERT_OK(bert_random_create(&random, &s.config, 7));
+    EXPECT_OK(engine_encoder16_create(&engine, NN_BF16, &error));
+    check_again(&s, &random, &engine);
+    engine_destroy(&engine);
+    bert_random_free(&random);
+}
+
 C_TEST(encoder16, takes_sizes_that_fit_nothing) {
     struct sample s = {.config = config_of(39, 67, 3, 3, NN_GELU_TANH), .typed = true};
     draw_batch(&s, (const size_t[]){5, 31, 2, 64, 1, 19}, 6);

@@ -268,7 +268,7 @@ int main(int argc, char **argv) {
         {"shape", 0, FLAG_STRING, &o->shape, "NAME",
          "260k, 15m, 110m, 1.1b or 7b, random weights; without: all of them, on simt 260k"},
         {"checkpoint", 'c', FLAG_STRING, &o->checkpoint, "PATH",
-         "a file of llama2.c or a Hugging Face folder"},
+         "a file of llama2.c, a GGUF file or a Hugging Face folder"},
         {"dtype", 0, FLAG_STRING, &o->dtype, "TYPE",
          "fp32, fp16 or bf16; without: fp32 up to 110m, bf16 above"},
         {"prompt", 'p', FLAG_INT, &o->prompt, "N",

@@ -82,6 +82,9 @@ static enum status check_model(const struct ladder_setup *setup, struct error *e
         }
         o->model = o->model || numbers[i].value > 0;
     }
+    if (o->launches != NULL && o->kernels == 0) {
+        return error_set(error, STATUS_INVALID_ARGUMENT, "--launches goes with --kernels");
+    }
     if (o->model && (o->op_text != NULL || setup->shape_text != NULL)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "--op and --shape are a function's; --model, --batch-size, --max-length "
@@ -333,6 +336,8 @@ int main(int argc, char **argv) {
          "training steps of texts of N tokens; 0: 128 and 512"},
         {"kernels", 'k', FLAG_INT, &o.kernels, "N",
          "the N kernels that take longest in a training step of the last row"},
+        {"launches", 0, FLAG_STRING, &o.launches, "FILE",
+         "with --kernels: also each of its launches, as CSV, in FILE"},
         LADDER_FLAG_ALL(&setup),
         {"quick", 'q', FLAG_SWITCH, &setup.quick, NULL, "smaller shapes, shorter runs"},
     };

@@ -173,11 +173,41 @@ static enum status record_step(const struct table *t, struct error *error) {
     return record_launches(t, error);
 }
 
+/* The file of --launches. */
+static enum status open_list(const char *path, FILE **list, struct error *error) {
+    *list = fopen(path, "w");
+    if (*list == NULL) {
+        return error_set(error, STATUS_IO, "--launches %s: cannot be written", path);
+    }
+    fputs("launch,kernel,ms\n", *list);
+    return STATUS_OK;
+}
+
+static enum status close_list(const char *path, FILE *list, enum status status,
+                              struct error *error) {
+    bool bad = ferror(list) != 0;
+    bad = fclose(list) != 0 || bad;
+    return status == STATUS_OK && bad
+               ? error_set(error, STATUS_IO, "--launches %s: could not be written", path)
+               : status;
+}
+
+static enum status run_kernels(const struct table *t, struct bench_trainer *trainer,
+                               struct kernel_totals *totals, struct error *error) {
+    const char *path = options_of(t->setup)->launches;
+    if (path == NULL) {
+        return bench_trainer_kernels(trainer, totals, error);
+    }
+    TRY(open_list(path, &totals->list, error));
+    enum status status = bench_trainer_kernels(trainer, totals, error);
+    return close_list(path, totals->list, status, error);
+}
+
 /* Each launch by itself: their sum is not the step's time. */
 static enum status print_kernels(const struct table *t, struct bench_trainer *trainer,
                                  struct error *error) {
     struct kernel_totals totals = {0};
-    enum status status = bench_trainer_kernels(trainer, &totals, error);
+    enum status status = run_kernels(t, trainer, &totals, error);
     if (status == STATUS_OK) {
         printf("\nlaunches of a step, %s, each by itself, %.4f ms in all, %s\n", t->run.name,
                totals.ms, device_bench_verb(&t->setup->gpu));

@@ -38,8 +38,7 @@ static enum status start_step(struct bench_trainer *t, struct error *error) {
                                         .most_norm = 1.0f,
                                         .step = 1};
     float scale = 1.0f / (float)t->batch->B;
-    TRY(train_model_backward(t->model, t->batch, scale, 7, 1, error));
-    return train_model_update(t->model, &update, error);
+    return train_model_step(t->model, t->batch, scale, 7, 1, &update, error);
 }
 
 /* Wakes the clock, and lets scratch memory grow. @return seconds of the last step */

@@ -19,10 +19,11 @@
 /** The lab's own flags: the options of struct ladder_setup. */
 struct training_options {
     const char *op_text, *dtype_text;
-    int op, dtype;     /**< enum bench_op, enum nn_dtype; -1: all */
-    bool model;        /**< training steps alone */
-    int batch, length; /**< of training steps: texts, tokens of each; 0: the default */
-    int kernels;       /**< of training steps: how many kernels are shown; 0: none */
+    int op, dtype;        /**< enum bench_op, enum nn_dtype; -1: all */
+    bool model;           /**< training steps alone */
+    int batch, length;    /**< of training steps: texts, tokens of each; 0: the default */
+    int kernels;          /**< of training steps: how many kernels are shown; 0: none */
+    const char *launches; /**< of the step whose kernels are shown: file of its launches; or NULL */
 };
 
 /** A model in training, with one batch. */

@@ -6,6 +6,8 @@
  * its loads are on their way before the first is used. Bytes: each tensor once. FLOPs: a few dozen
  * an element for erf and exp, so that memory is the limit in fp32, and nearly so in bf16.
  */
+#include "common/cuda/dependent_launch.cuh"
+#include "labs/11_training/given/functions.cuh"
 #include "labs/11_training/given/vectors.cuh"
 
 namespace {
@@ -26,6 +28,7 @@ __device__ __forceinline__ void load_each(float (&x)[EACH][L], const E *from) {
 template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
     each(E *out, const E *a, const E *b, size_t count, bool vector, F f) {
+    dependent_launch_begin();
     constexpr int L = VECTOR_ELEMENTS<E>;
     size_t first = ((size_t)blockIdx.x * EACH * THREADS + threadIdx.x) * L;
     bool all = vector && first + (size_t)(EACH - 1) * THREADS * L + L <= count;
@@ -60,67 +63,10 @@ enum status run_each(const struct given_call *call, void *out, const void *a, co
     if (count == 0) {
         return STATUS_OK;
     }
-    each<<<(unsigned)blocks, THREADS, 0, call->stream>>>((E *)out, (const E *)a, (const E *)b,
-                                                         count, whole(0, out, a, b), f);
+    launch_dependent<each<E, F>>((unsigned)blocks, THREADS, 0, call->stream, (E *)out, (const E *)a,
+                                 (const E *)b, count, whole(0, out, a, b), f);
     return device_launched(name, call->error);
 }
-
-/* Applies a function of one or two numbers to vectors. */
-template <typename F> struct vectorwise {
-    template <int L>
-    __device__ __forceinline__ void operator()(float (&x)[L], const float (&y)[L], size_t) const {
-#pragma unroll
-        for (int i = 0; i < L; i++) {
-            x[i] = F::of(x[i], y[i]);
-        }
-    }
-};
-
-/* The share of a normal distribution below x. */
-__device__ __forceinline__ float normal_share(float x) {
-    return 0.5f * (1.0f + erff(x * 0.70710678118654752f));
-}
-
-struct gelu {
-    static __device__ __forceinline__ float of(float x, float) {
-        return x * normal_share(x);
-    }
-};
-
-/* x: what the function was given, y: the gradient of its result. */
-struct gelu_gradient {
-    static __device__ __forceinline__ float of(float x, float y) {
-        float density = 0.39894228040143268f * __expf(-0.5f * x * x);
-        return y * fmaf(x, density, normal_share(x));
-    }
-};
-
-struct hyperbolic_tangent {
-    static __device__ __forceinline__ float of(float x, float) {
-        return tanhf(x);
-    }
-};
-
-struct tangent_gradient {
-    static __device__ __forceinline__ float of(float x, float y) {
-        float t = tanhf(x);
-        return y * (1.0f - t * t);
-    }
-};
-
-struct dropped {
-    struct drop d;
-
-    template <int L>
-    __device__ __forceinline__ void operator()(float (&x)[L], const float (&y)[L],
-                                               size_t first) const {
-        drop_some(x, d, first);
-#pragma unroll
-        for (int i = 0; i < L; i++) {
-            x[i] += y[i];
-        }
-    }
-};
 
 /* out = in, rounded to bf16. */
 __global__ void __launch_bounds__(THREADS)

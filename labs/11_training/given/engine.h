@@ -32,6 +32,9 @@ MUST_CHECK enum status training_engine_create_with(struct train_engine *engine, 
 /** @return the stream of an engine made here: all of its work is on it. */
 device_stream training_engine_stream(const struct train_engine *engine);
 
+/** @return how often the work of at_once() was one launch. */
+size_t training_engine_launched_at_once(const struct train_engine *engine);
+
 #ifdef __cplusplus
 }
 #endif

@@ -50,6 +50,15 @@ MUST_CHECK enum status given_activation_backward(const struct given_call *call, 
 MUST_CHECK enum status given_dropout(const struct given_call *call, void *out, const void *add,
                                      const void *in, size_t count,
                                      const struct train_dropout *dropout);
+/** As train_engine.h's. @param partials (given_column_partials(rows), C), scratch */
+MUST_CHECK enum status given_activation_bias_backward(const struct given_call *call, void *din,
+                                                      float *dbias, const void *dout,
+                                                      const void *in, size_t rows, size_t C,
+                                                      enum nn_activation f, float *partials);
+MUST_CHECK enum status given_dropout_bias_backward(const struct given_call *call, void *din,
+                                                   float *dbias, const void *dout, size_t rows,
+                                                   size_t C, const struct train_dropout *dropout,
+                                                   float *partials);
 /** out (rows, hidden) = silu(gate) * up, where gate_up (rows, 2 hidden) has both in a row. */
 MUST_CHECK enum status given_silu_gate(const struct given_call *call, void *out,
                                        const void *gate_up, size_t rows, size_t hidden);
@@ -106,9 +115,6 @@ MUST_CHECK enum status given_sum_columns(const struct given_call *call, float *t
 /** out (columns, rows) = in (rows, columns), transposed; fp32, whatever the call's type. */
 MUST_CHECK enum status given_transpose(const struct given_call *call, float *out, const float *in,
                                        size_t rows, size_t columns);
-/** out (rows, N) = bias in every row; fp32, whatever the call's type. */
-MUST_CHECK enum status given_broadcast_bias(const struct given_call *call, float *out,
-                                            const float *bias, size_t rows, size_t N);
 /** to (columns) += sums over the rows of from (partials, columns), fp32, the first row first. */
 MUST_CHECK enum status given_add_partials(const struct given_call *call, float *to,
                                           const float *from, size_t partials, size_t columns);

@@ -36,6 +36,10 @@ enum status scratch_need(struct training *t, size_t bytes) {
     if (bytes <= t->scratch_bytes) {
         return STATUS_OK;
     }
+    if (t->replay.recording) { /* at_once.c makes room, and calls again */
+        t->replay.wanted = bytes > t->replay.wanted ? bytes : t->replay.wanted;
+        return STATUS_OUT_OF_MEMORY;
+    }
     TRY(device_synchronize(t->stream, &t->failed));
     device_free(t->scratch);
     t->scratch = NULL;
@@ -151,6 +155,30 @@ static enum status engine_activation_backward(void *context, void *din, const vo
     const struct given_call call = training_call(context);
     TRY(check_activation(context, f));
     return given_activation_backward(&call, din, dout, in, count, f);
+}
+
+/* Scratch memory for the sums of columns of parts of a matrix. */
+static enum status reserve_partials(struct training *t, size_t rows, size_t C) {
+    return scratch_need(t, given_column_partials(rows) * C * sizeof(float));
+}
+
+static enum status engine_activation_bias_backward(void *context, void *din, void *dbias,
+                                                   const void *dout, const void *in, size_t rows,
+                                                   size_t C, enum nn_activation f) {
+    struct training *t = context;
+    const struct given_call call = training_call(t);
+    TRY(check_activation(t, f));
+    TRY(reserve_partials(t, rows, C));
+    return given_activation_bias_backward(&call, din, dbias, dout, in, rows, C, f, t->scratch);
+}
+
+static enum status engine_dropout_bias_backward(void *context, void *din, void *dbias,
+                                                const void *dout, size_t rows, size_t C,
+                                                const struct train_dropout *dropout) {
+    struct training *t = context;
+    const struct given_call call = training_call(t);
+    TRY(reserve_partials(t, rows, C));
+    return given_dropout_bias_backward(&call, din, dbias, dout, rows, C, dropout, t->scratch);
 }
 
 static enum status engine_silu_gate(void *context, void *out, const void *gate_up, size_t rows,
@@ -381,6 +409,7 @@ static void engine_destroy(void *context) {
     }
     enum status waited = t->stream != NULL ? device_synchronize(t->stream, NULL) : STATUS_OK;
     (void)waited; /* freeing is all that can be done either way */
+    training_replay_free(t);
     for (size_t i = 0; i < SLOTS; i++) {
         device_event_destroy(t->slots[i].copied);
         device_free_host(t->slots[i].memory);
@@ -412,6 +441,7 @@ static enum status check_gpu(enum nn_dtype type, struct error *error) {
 static enum status fill(struct training *t, struct error *error) {
     TRY(device_stream_create(&t->stream, error));
     TRY(device_alloc(&t->products, PRODUCT_BYTES, error));
+    TRY(device_set(t->products, 0, FUSED_ZERO_BYTES, t->stream, error));
     TRY(device_alloc(&t->norms, TRAINING_WORKSPACE_BYTES, error));
     for (size_t i = 0; i < SLOTS; i++) {
         TRY(device_alloc_host(&t->slots[i].memory, SLOT_BYTES, error));
@@ -434,10 +464,13 @@ static struct train_engine table_of(struct training *t) {
         .zero = engine_zero,
         .convert = engine_convert,
         .synchronize = engine_synchronize,
+        .at_once = training_at_once,
         .linear = training_linear,
         .linear_backward = training_linear_backward,
         .activation = engine_activation,
         .activation_backward = engine_activation_backward,
+        .activation_bias_backward = engine_activation_bias_backward,
+        .dropout_bias_backward = engine_dropout_bias_backward,
         .silu_gate = engine_silu_gate,
         .silu_gate_backward = engine_silu_gate_backward,
         .dropout = engine_dropout,
@@ -481,4 +514,9 @@ enum status training_engine_create_with(struct train_engine *engine, enum nn_dty
 device_stream training_engine_stream(const struct train_engine *engine) {
     const struct training *t = engine->context;
     return t->stream;
+}
+
+size_t training_engine_launched_at_once(const struct train_engine *engine) {
+    const struct training *t = engine->context;
+    return t->replay.launched;
 }

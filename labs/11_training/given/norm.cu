@@ -11,6 +11,7 @@
  * registers; a block's warps add theirs up in shared memory, and a second kernel adds the blocks'.
  * Both orders depend on the sizes alone.
  */
+#include "common/cuda/dependent_launch.cuh"
 #include "labs/11_training/given/vectors.cuh"
 
 namespace {
@@ -107,6 +108,7 @@ __device__ __forceinline__ void normalise_vector(float (&x)[L], const struct nor
 /* A row in a warp's registers, up to V vectors a lane. */
 template <typename E, int V, bool RMS>
 __global__ void __launch_bounds__(32 * WARPS) norm_in_warps(const struct norm_rows<E> p) {
+    dependent_launch_begin();
     constexpr int L = VECTOR_ELEMENTS<E>;
     size_t row = (size_t)blockIdx.x * WARPS + threadIdx.x / 32, begin = row * p.C;
     if (row >= p.rows) {
@@ -162,6 +164,7 @@ __device__ __forceinline__ float load_element(const struct norm_rows<E> &p, size
 /* A block a row; a thread meets the same elements in each pass. */
 template <typename E, bool RMS>
 __global__ void __launch_bounds__(BLOCK) norm_in_blocks(const struct norm_rows<E> p) {
+    dependent_launch_begin();
     size_t begin = (size_t)blockIdx.x * p.C;
     const E *kept = RMS || p.sum == NULL ? p.in : p.sum;
     float total = 0.0f, squares = 0.0f;
@@ -222,9 +225,12 @@ enum status run_norm(const struct given_call *call, const struct norm_rows<E> &p
     by_vectors(
         vectors_of_lane<E>(p.C, vector),
         [&](auto v) {
-            norm_in_warps<E, decltype(v)::COUNT, RMS><<<blocks, 32 * WARPS, 0, call->stream>>>(p);
+            launch_dependent<norm_in_warps<E, decltype(v)::COUNT, RMS>>(blocks, 32 * WARPS, 0,
+                                                                        call->stream, p);
         },
-        [&]() { norm_in_blocks<E, RMS><<<(unsigned)p.rows, BLOCK, 0, call->stream>>>(p); });
+        [&]() {
+            launch_dependent<norm_in_blocks<E, RMS>>((unsigned)p.rows, BLOCK, 0, call->stream, p);
+        });
     return device_launched(RMS ? "rmsnorm" : "layernorm", call->error);
 }
 
@@ -381,6 +387,7 @@ enum status run_rms_backward(const struct given_call *call, const struct rms_gra
    then in order. */
 __global__ void __launch_bounds__(COLUMNS *GROUPS)
     add_partials(float *to, const float *from, size_t partials, size_t columns) {
+    dependent_launch_begin();
     __shared__ float shared[GROUPS][COLUMNS];
     int lane = threadIdx.x % COLUMNS, group = threadIdx.x / COLUMNS;
     size_t c = (size_t)blockIdx.x * COLUMNS + lane, each = (partials + GROUPS - 1) / GROUPS;
@@ -465,6 +472,7 @@ enum status given_add_partials(const struct given_call *call, float *to, const f
         return STATUS_OK;
     }
     unsigned blocks = (unsigned)ceil_div(columns, (size_t)COLUMNS);
-    add_partials<<<blocks, COLUMNS * GROUPS, 0, call->stream>>>(to, from, partials, columns);
+    launch_dependent<add_partials>(blocks, COLUMNS * GROUPS, 0, call->stream, to, from, partials,
+                                   columns);
     return device_launched("add_partials", call->error);
 }

@@ -1,8 +1,11 @@
 /**
  * @file products.cu
- * @brief Kernels beside the matrix products: sums of columns, which are a bias's gradient; and for
- *        fp32, whose sgemm() has neither a bias nor a transposed left operand, both of these.
+ * @brief Kernels beside the matrix products: sums of columns, which are a bias's gradient, also of
+ *        a matrix that is made on the way; and for fp32, whose sgemm() takes no transposed left
+ *        operand, a copy that is transposed.
  */
+#include "common/cuda/dependent_launch.cuh"
+#include "labs/11_training/given/functions.cuh"
 #include "labs/11_training/given/vectors.cuh"
 
 namespace {
@@ -12,30 +15,47 @@ constexpr int THREADS = 256;
 /* Sums of columns over SUM_ROWS rows a block. A lane has a vector of columns, a warp every eighth
    row; then the warps' sums are added in order. Bytes: the matrix once, and
    1/64 of it in fp32. FLOPs: one an element. */
-constexpr int SUM_ROWS = 64, WARPS = THREADS / 32;
+constexpr int SUM_ROWS = 64, WARPS = THREADS / 32, AT_ONCE = 2; /* rows that a lane loads */
 
-/* Blocks are (rows, columns), columns innermost. */
-template <typename E>
+/* Sums what f makes of `in` (and of `more`, if there is any), and stores it in `out`, likewise.
+   Blocks are (rows, columns), columns innermost. */
+template <typename E, typename F>
 __global__ void __launch_bounds__(THREADS)
-    sum_columns(float *sums, const E *in, size_t rows, size_t columns, unsigned column_blocks,
-                bool vector) {
+    sum_columns(float *sums, E *out, const E *in, const E *more, size_t rows, size_t columns,
+                unsigned column_blocks, bool vector, F f) {
+    dependent_launch_begin();
     constexpr int L = VECTOR_ELEMENTS<E>, WIDTH = 32 * L;
     __shared__ float shared[WARPS][WIDTH];
     int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     size_t part = blockIdx.x / column_blocks, first = (size_t)(blockIdx.x % column_blocks) * WIDTH;
-    float x[SUM_ROWS / WARPS][L] = {}, sum[L] = {};
+    size_t column = first + lane * L;
+    float sum[L] = {};
 #pragma unroll
-    for (int i = 0; i < SUM_ROWS / WARPS; i++) {
-        size_t row = part * SUM_ROWS + i * WARPS + warp;
-        if (row < rows) {
-            load_some(x[i], in + row * columns, first + lane * L, columns, vector);
+    for (int i = 0; i < SUM_ROWS / WARPS; i += AT_ONCE) {
+        float x[AT_ONCE][L] = {}, y[AT_ONCE][L] = {};
+#pragma unroll
+        for (int j = 0; j < AT_ONCE; j++) {
+            size_t row = part * SUM_ROWS + (i + j) * WARPS + warp;
+            if (row < rows) {
+                load_some(x[j], in + row * columns, column, columns, vector);
+            }
+            if (row < rows && more != NULL) {
+                load_some(y[j], more + row * columns, column, columns, vector);
+            }
         }
-    }
 #pragma unroll
-    for (int i = 0; i < SUM_ROWS / WARPS; i++) {
+        for (int j = 0; j < AT_ONCE; j++) {
+            size_t row = part * SUM_ROWS + (i + j) * WARPS + warp;
+            if (row < rows && column < columns) {
+                f(x[j], y[j], row * columns + column);
+            }
+            if (row < rows && out != NULL) {
+                store_some(out + row * columns, x[j], column, columns, vector);
+            }
 #pragma unroll
-        for (int j = 0; j < L; j++) {
-            sum[j] += x[i][j];
+            for (int k = 0; k < L; k++) {
+                sum[k] += x[j][k];
+            }
         }
     }
 #pragma unroll
@@ -52,6 +72,12 @@ __global__ void __launch_bounds__(THREADS)
         sums[part * columns + first + c] = all;
     }
 }
+
+struct unchanged {
+    template <int L>
+    __device__ __forceinline__ void operator()(float (&)[L], const float (&)[L], size_t) const {
+    }
+};
 
 /* Transposes fp32: a block has a tile of 64 x 64, reads rows and writes columns, 16 bytes a thread,
    so that loads and stores are both coalesced.
@@ -110,39 +136,61 @@ __global__ void __launch_bounds__(THREADS)
     }
 }
 
-/* Rows of `chunks` times THREADS vectors: blocks are (row, chunk), chunks innermost. */
-__global__ void __launch_bounds__(THREADS)
-    broadcast_row(float *out, const float *bias, size_t N, unsigned chunks, bool vector) {
-    size_t row = blockIdx.x / chunks;
-    size_t first = (size_t)(blockIdx.x % chunks * THREADS + threadIdx.x) * 4;
-    float x[4];
-    if (first < N) {
-        load_some(x, bias, first, N, vector);
-        store_some(out + row * N, x, first, N, vector);
-    }
-}
-
 } // namespace
 
 size_t given_column_partials(size_t rows) {
     return ceil_div(rows, (size_t)SUM_ROWS);
 }
 
-enum status given_sum_columns(const struct given_call *call, float *to, const void *in, size_t rows,
-                              size_t columns, float *partials) {
-    if (rows * columns == 0) {
+/* What a sum of columns reads, and where it stores what f makes of it. */
+struct summed {
+    void *out;
+    const void *in, *more;
+    size_t rows, columns;
+};
+
+template <typename F>
+static enum status sum_all(const struct given_call *call, float *to, const struct summed &m,
+                           float *partials, const char *name, F f) {
+    if (m.rows * m.columns == 0) {
         return STATUS_OK;
     }
     enum status status = by_type(call, [&](auto e) {
         typedef decltype(e) E;
-        unsigned column_blocks = (unsigned)ceil_div(columns, (size_t)32 * VECTOR_ELEMENTS<E>);
-        unsigned blocks = (unsigned)given_column_partials(rows) * column_blocks;
-        sum_columns<<<blocks, THREADS, 0, call->stream>>>(
-            partials, (const E *)in, rows, columns, column_blocks, whole(columns * sizeof(E), in));
-        return device_launched("sum_columns", call->error);
+        unsigned column_blocks = (unsigned)ceil_div(m.columns, (size_t)32 * VECTOR_ELEMENTS<E>);
+        unsigned blocks = (unsigned)given_column_partials(m.rows) * column_blocks;
+        launch_dependent<sum_columns<E, F>>(blocks, THREADS, 0, call->stream, partials, (E *)m.out,
+                                            (const E *)m.in, (const E *)m.more, m.rows, m.columns,
+                                            column_blocks,
+                                            whole(m.columns * sizeof(E), m.out, m.in, m.more), f);
+        return device_launched(name, call->error);
     });
     TRY(status);
-    return given_add_partials(call, to, partials, given_column_partials(rows), columns);
+    return given_add_partials(call, to, partials, given_column_partials(m.rows), m.columns);
+}
+
+enum status given_sum_columns(const struct given_call *call, float *to, const void *in, size_t rows,
+                              size_t columns, float *partials) {
+    const struct summed m = {NULL, in, NULL, rows, columns};
+    return sum_all(call, to, m, partials, "sum_columns", unchanged());
+}
+
+enum status given_activation_bias_backward(const struct given_call *call, void *din, float *dbias,
+                                           const void *dout, const void *in, size_t rows, size_t C,
+                                           enum nn_activation f, float *partials) {
+    const struct summed m = {din, in, dout, rows, C};
+    return f == NN_GELU ? sum_all(call, dbias, m, partials, "gelu_bias_backward",
+                                  vectorwise<gelu_gradient>())
+                        : sum_all(call, dbias, m, partials, "tanh_bias_backward",
+                                  vectorwise<tangent_gradient>());
+}
+
+enum status given_dropout_bias_backward(const struct given_call *call, void *din, float *dbias,
+                                        const void *dout, size_t rows, size_t C,
+                                        const struct train_dropout *dropout, float *partials) {
+    const struct dropped f = {drop_of(dropout)};
+    const struct summed m = {din, dout, NULL, rows, C};
+    return sum_all(call, dbias, m, partials, "dropout_bias_backward", f);
 }
 
 enum status given_transpose(const struct given_call *call, float *out, const float *in, size_t rows,
@@ -156,15 +204,4 @@ enum status given_transpose(const struct given_call *call, float *out, const flo
                                                     whole(columns * sizeof(float), in),
                                                     whole(rows * sizeof(float), out));
     return device_launched("transpose", call->error);
-}
-
-enum status given_broadcast_bias(const struct given_call *call, float *out, const float *bias,
-                                 size_t rows, size_t N) {
-    if (rows * N == 0) {
-        return STATUS_OK;
-    }
-    unsigned chunks = (unsigned)ceil_div(N, (size_t)THREADS * 4);
-    broadcast_row<<<(unsigned)(rows * chunks), THREADS, 0, call->stream>>>(
-        out, bias, N, chunks, whole(N * sizeof(float), out, bias));
-    return device_launched("broadcast_row", call->error);
 }

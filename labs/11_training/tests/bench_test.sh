@@ -6,7 +6,7 @@ set -u
 . "$1"
 enter "$2" "$3"
 
-helps op shape dtype step model batch-size max-length kernels all quick
+helps op shape dtype step model batch-size max-length kernels launches all quick
 refuses_strangers
 refuses "--shape wants --op" --shape 8,8
 for shape in "" 512 "64," ,48 64,48,32 64,x -64,48 0,48 64,0 "64, 48" 64,16385 16777217,8 \
@@ -32,6 +32,7 @@ for words in --model "--batch-size 2" "--max-length 8" "--kernels 3"; do
     refuses "--op and --shape are a function's; --model, --batch-size, --max-length and --kernels are training steps'" \
         $words --op adamw
 done
+refuses "--launches goes with --kernels" --launches out.csv
 refuses_like "--step 'v99_magic': unknown step; choose one of v[0-9]" --step v99_magic
 
 # A shape: a record for each step. --all: on a busy machine simt may take long for a step, which is
@@ -70,13 +71,14 @@ fi
 rm -f results.jsonl
 
 # --kernels N: the last step's N slowest, and one row for all others, which add up to what was counted.
-accepts --quick --dtype fp32 --step last --kernels 3 --max-length 8
+accepts --quick --dtype fp32 --step last --kernels 3 --max-length 8 --launches list.csv
 [ "$(step_rows)" -eq 1 ] || fail "--step last: $(cat out)"
 kernels=$(sed -nE '/^launches of a step, v[0-9]/,$s/^ +([0-9]+) +[0-9.]+ +[0-9.]+%  .*/\1/p' out)
 [ "$(wc -w <<<"$kernels")" -eq 4 ] || fail "not three kernels and all others: $(cat out)"
 launches=$(sed -nE 's/.*"figure":"launches_per_step","figure_value":([0-9]+).*/\1/p' results.jsonl)
 sum=0
 for count in $kernels; do sum=$((sum + count)); done
+[ "$(wc -l <list.csv)" -eq $((launches + 1)) ] || fail "--launches: $(head list.csv)"
 [ "$sum" = "$launches" ] || fail "$sum launches in the table, $launches in the record: $(cat out)"
 rm -f results.jsonl
 

@@ -1,6 +1,7 @@
 /*
  * Whole models on the engine with the subject's three functions, next to the reference engine in
- * double: losses, every gradient, and the weights after updates; and twice with the same bits.
+ * double: losses, every gradient, and the weights after updates; and again, with each step in one
+ * launch, with the same bits.
  */
 #include "labs/11_training/given/engine.h"
 
@@ -19,9 +20,13 @@ static void check_on(const struct train_engine *gpu, const struct train_config *
                      const struct model_outcome *want, struct model_outcome_allowed allowed,
                      const char *what) {
     struct model_outcome first, second = {.count = 0};
-    if (model_outcome_run(&first, gpu, config) && model_outcome_run(&second, gpu, config)) {
+    if (model_outcome_run(&first, gpu, config, false) &&
+        model_outcome_run(&second, gpu, config, true)) {
         model_outcome_compare(want, &first, allowed, what);
         model_outcome_same(&first, &second, what);
+        if (training_engine_launched_at_once(gpu) == 0) {
+            TEST_FAIL("%s: no step was one launch", what);
+        }
     }
     model_outcome_free(&first);
     model_outcome_free(&second);
@@ -33,7 +38,7 @@ static void check(const struct train_config *config, const char *what) {
     struct model_outcome want;
     struct error error = {0};
     ASSERT_OK(train_reference_create(&reference));
-    bool good = model_outcome_run(&want, &reference, config);
+    bool good = model_outcome_run(&want, &reference, config, false);
     for (size_t i = 0; i < COUNT(types) && good; i++) {
         enum status status = training_engine_create(&gpu, types[i], &error);
         if (status == STATUS_NO_DEVICE) {

@@ -378,6 +378,49 @@ TYPES_TEST(activation) {
     }
 }
 
+struct bias_case {
+    size_t rows, C;
+    enum nn_activation f;
+    float p;
+    bool in_place;
+};
+
+CALL(activation_bias_backward, struct bias_case,
+     e->activation_bias_backward(e->context, c->in_place ? p[2] : p[0], p[3], p[2], p[1], c->rows,
+                                 c->C, c->f))
+
+static enum status call_dropout_bias_backward(const struct train_engine *e, void **p,
+                                              const void *sizes) {
+    const struct bias_case *c = sizes;
+    const struct train_dropout dropout = {c->p, 5, 6, 7};
+    return e->dropout_bias_backward(e->context, c->in_place ? p[2] : p[0], p[1], p[2], c->rows,
+                                    c->C, &dropout);
+}
+
+/* Rows of a part of a block, of a block, and more; columns that are no vectors, too. */
+TYPES_TEST(bias_backward) {
+    static const struct bias_case cases[] = {
+        {1, 1, NN_GELU, 0.3f, false},   {64, 8, NN_TANH, 0.3f, true},
+        {7, 37, NN_GELU, 0.1f, true},   {65, 264, NN_TANH, 0.0f, false},
+        {150, 40, NN_GELU, 0.5f, true}, {129, 301, NN_GELU, 0.2f, false},
+    };
+    for (size_t i = 0; i < COUNT(cases); i++) {
+        const struct bias_case *c = &cases[i];
+        size_t count = c->rows * c->C;
+        const struct tensor one = {
+            .kind = ACTIVATION, .count = count, .scale = 1.0f, .typical = 0.1};
+        add(rig, one);
+        add_activation(rig, count, 2.0f);
+        add(rig, one);
+        add_weight(rig, c->C, 1.0f);
+        check(rig, call_activation_bias_backward, c, "activation_bias_backward");
+        add_activation(rig, count, 1.0f);
+        add_weight(rig, c->C, 1.0f);
+        add_activation(rig, count, 1.0f);
+        check(rig, call_dropout_bias_backward, c, "dropout_bias_backward");
+    }
+}
+
 struct gate_case {
     size_t rows, hidden;
 };

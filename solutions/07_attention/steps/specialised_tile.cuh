@@ -20,7 +20,7 @@
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_SPECIALISED_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_SPECIALISED_TILE_CUH_
 
-#include "labs/12_tensor_cores/given/tensor_map.h"
+#include "common/device/tensor_map.h"
 #include "solutions/07_attention/steps/specialised_consumer.cuh"
 #include "solutions/07_attention/steps/specialised_producer.cuh"
 

@@ -405,8 +405,8 @@ static __host__ __device__ __forceinline__ size_t one_attention_floats(size_t gr
 /* Attention over a short context is a chain of round trips with few bytes, so its blocks issue all
  * prefetches before it. */
 static __device__ __forceinline__ unsigned
-held_back_before_attention(const struct split_item &item) {
-    return item.active && item.splits == 1 ? 0 : ONE_HELD_BACK;
+held_back_before_attention(const struct split_item &item, const struct one_arguments &p) {
+    return item.active && item.splits == 1 ? 0 : p.held_back;
 }
 
 /* Attention of layer l, where the block has a split of it. @param scratch shared memory: queries,

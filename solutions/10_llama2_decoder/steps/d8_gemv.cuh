@@ -161,7 +161,7 @@ add_to_residual(struct pipeline *pipe, const struct block_state *b, unsigned kin
     const struct share *share = &pipe->plan->shares[kind];
     float early =
         threadIdx.x < share->rows ? residual_at(share->first + threadIdx.x, row, p) : 0.0f;
-    multiply_all<E>(pipe, b, kind, kind, ONE_HELD_BACK, p);
+    multiply_all<E>(pipe, b, kind, kind, p.held_back, p);
     for (unsigned i = threadIdx.x; i < share->rows; i += ONE_THREADS) {
         unsigned n = share->first + i;
         float x = i == threadIdx.x ? early : residual_at(n, row, p);

@@ -88,21 +88,29 @@ static __device__ __forceinline__ void load_embedding(struct block_state *b, con
     complete_input(b, squares, true, p.C, p);
 }
 
-/* Polls values 4i to 4i + 3 of `in` until they have been published, where i is below `quads`; the
- * lanes of a warp leave together. Each poll that comes too early issues one prefetch held back. */
-static __device__ __forceinline__ void wait_published(struct pipeline *pipe,
-                                                      struct flagged_mailbox in, unsigned i,
-                                                      unsigned quads, unsigned flag,
-                                                      const struct one_arguments &p) {
-    while (!__all_sync(~0u, i >= quads || has_flag(read_four(in, i), flag))) {
-        issue_held_back(pipe, p);
+/* Reads COUNT float4 of `in`, of which there are `quads`, a block's threads apart, from `first` on.
+   @return whether all have been published */
+template <unsigned COUNT>
+static __device__ __forceinline__ bool read_quads(uint4 x[COUNT], struct flagged_mailbox in,
+                                                  unsigned first, unsigned quads, unsigned flag) {
+    bool ready = true;
+#pragma unroll
+    for (unsigned j = 0; j < COUNT; j++) {
+        if (first + j * ONE_THREADS < quads) {
+            x[j] = read_four(in, first + j * ONE_THREADS);
+        }
     }
+#pragma unroll
+    for (unsigned j = 0; j < COUNT; j++) {
+        ready = ready && (first + j * ONE_THREADS >= quads || has_flag(x[j], flag));
+    }
+    return ready;
 }
 
 /*
- * b->x = the K published values of `in`, times norm if there is one. While a block waits, each
- * thread polls one float4; then it reads several at a time.
- *
+ * b->x = the K published values of `in`, times norm if there is one. Each thread polls several
+ * float4 at a time, and the poll that finds all of them has the values, too; the lanes of a warp
+ * leave together. Each poll that comes too early issues one prefetch held back.
  */
 template <typename E, bool NORM>
 static __device__ __forceinline__ void
@@ -114,29 +122,14 @@ gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbo
     for (unsigned first = threadIdx.x; first - lane < quads; first += AT_ONCE * ONE_THREADS) {
         uint4 x[AT_ONCE];
         float4 n[AT_ONCE];
-        bool ready;
 #pragma unroll
         for (unsigned j = 0; j < AT_ONCE; j++) {
             unsigned i = first + j * ONE_THREADS;
             n[j] = NORM && i < quads ? ((const float4 *)norm)[i] : make_float4(1, 1, 1, 1);
         }
-        if (first == threadIdx.x) {
-            wait_published(pipe, in, first, quads, flag, p);
+        while (!__all_sync(~0u, read_quads<AT_ONCE>(x, in, first, quads, flag))) {
+            issue_held_back(pipe, p);
         }
-        do {
-            ready = true;
-#pragma unroll
-            for (unsigned j = 0; j < AT_ONCE; j++) {
-                unsigned i = first + j * ONE_THREADS;
-                if (i < quads) {
-                    x[j] = read_four(in, i);
-                }
-            }
-#pragma unroll
-            for (unsigned j = 0; j < AT_ONCE; j++) {
-                ready = ready && (first + j * ONE_THREADS >= quads || has_flag(x[j], flag));
-            }
-        } while (!ready);
 #pragma unroll
         for (unsigned j = 0; j < AT_ONCE; j++) {
             unsigned i = first + j * ONE_THREADS;

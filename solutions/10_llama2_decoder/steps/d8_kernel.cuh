@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_KERNEL_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_KERNEL_CUH_
 
+#include "common/cuda/dependent_launch.cuh"
 #include "common/cuda/flagged_mailbox.cuh"
 #include "solutions/10_llama2_decoder/steps/elements.cuh"
 
@@ -53,6 +54,7 @@ struct one_arguments {
     const int32_t *token;
     int32_t position;
     unsigned input_floats;  /* of shared memory for a product's input */
+    unsigned held_back;     /* prefetches that a warp holds back before it waits for other blocks */
     float *x;               /* (C): the residual stream; one thread reads and writes each element */
     float *logits;          /* (V) */
     void *k, *v;            /* (L, T, KVH*HS) */

@@ -9,16 +9,14 @@
  *
  * Memory serves requests in order, so a value from another block arrives after every prefetch
  * already issued. So at the end of a matrix a warp holds some prefetches back, and issues them one
- * by one while it waits.
+ * by one while it waits. Where the pipelines hold most of a layer there is no queue to speak of,
+ * and prefetches between polls only delay these: nothing is held back then.
  */
 #ifndef WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_PIPELINE_CUH_
 #define WARPBOOK_SOLUTIONS_10_LLAMA2_DECODER_STEPS_D8_PIPELINE_CUH_
 
 #include "common/cuda/async_copy.cuh"
 #include "solutions/10_llama2_decoder/steps/d8_split.cuh"
-
-/* Prefetches that a warp holds back before it waits for other blocks. */
-enum { ONE_HELD_BACK = 4 };
 
 /* ---- What a warp multiplies ---- */
 
@@ -266,7 +264,13 @@ static __device__ __forceinline__ void prefetch_slice(struct pipeline *pipe, uns
     cp_async_commit();
 }
 
-/* Creates the warp's pipeline and issues its first prefetches. @param stages all warps' */
+/*
+ * Creates the warp's pipeline and issues its first prefetches. @param stages all warps'
+ *
+ * The kernel is set up while a token is drawn (programmatic dependent launch). Weights may be read
+ * meanwhile, but no keys, which the kernels before this one may still write; those, and everything
+ * behind this function, come after the wait for them.
+ */
 static __device__ __forceinline__ struct pipeline pipeline_prologue(const unsigned char *stages,
                                                                     const struct plan *plan,
                                                                     const struct one_arguments &p) {
@@ -274,9 +278,15 @@ static __device__ __forceinline__ struct pipeline pipeline_prologue(const unsign
     pipe.stages = shared_address(stages) + threadIdx.x / 32 * (ONE_STAGES * ONE_STAGE_BYTES);
     pipe.next = cursor_create(plan, p);
     pipe.plan = plan;
+    int first = 0;
 #pragma unroll 1
-    for (int i = 0; i < ONE_STAGES; i++) {
-        prefetch_slice(&pipe, i, p);
+    for (; first < ONE_STAGES && pipe.next.kind == ONE_QKV; first++) {
+        prefetch_slice(&pipe, first, p);
+    }
+    wait_on_dependent_grids();
+#pragma unroll 1
+    for (; first < ONE_STAGES; first++) {
+        prefetch_slice(&pipe, first, p);
     }
     return pipe;
 }

@@ -9,8 +9,9 @@
 #include "solutions/10_llama2_decoder/steps/d8_gemv.cuh"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
-/* Queries of a team, which share a key head; 0 for groups that the kernel does not support. */
-size_t one_queries_of_team(const struct decoder_model *m);
+/* Queries of a team, which share a key head, for the token at a position; 0 for groups that the
+ * kernel does not support. */
+size_t one_queries_of_team(const struct decoder *d, size_t position);
 
 /* The kernel's arguments for the token at a position. */
 struct one_arguments one_arguments_of(const struct decoder *d, size_t position);
@@ -48,7 +49,7 @@ run_sublayer(struct pipeline *pipe, struct block_state *b, struct static_shared 
              const RESIDUAL &residual) {
     const struct one_layer *layer = &pipe->plan->layers[l];
     multiply_all<E>(pipe, b, second ? ONE_GATE : ONE_QKV, second ? ONE_UP : ONE_QKV,
-                    second ? ONE_HELD_BACK : held_back_before_attention(pipe->plan->item), p);
+                    second ? p.held_back : held_back_before_attention(pipe->plan->item, p), p);
     if (second) {
         publish_gated(pipe, b, flag_of(tag), p);
         prefetch_l2(l + 1 < p.L ? layer[1].attention_norm : p.final_norm, p.C);
@@ -99,6 +100,7 @@ static __device__ __forceinline__ void run(unsigned char *shared, struct static_
     if (blockIdx.x == 0 && threadIdx.x == 0) {
         *p.tag = next; /* each block has published something, so each has read the old tag */
     }
+    launch_dependent_grids();
     multiply_all<E>(&pipe, &b, ONE_CLASSIFIER, ONE_CLASSIFIER, 0, p);
     store_logits(&pipe, &b, p);
 }

@@ -9,7 +9,8 @@
  * are read `count` times; as a matrix they are read once, and the arithmetic runs on tensor cores.
  *
  * In 16 bits normed rows, queries, heads and the gate are rounded once each; the residual stream
- * stays fp32, as with one token.
+ * stays fp32, as with one token: products add to it. The gate is part of its product, which needs a
+ * copy of the weights, each gate's row before its up's.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -43,8 +44,7 @@ static enum status multiply_rows(const struct decoder *d, void *out, const void 
     return gemm16(&p, d->rows.workspace, d->stream, error);
 }
 
-/* in (count, K) * weight (C, K)^T: in fp32 added to rows.x, else stored in rows.sum, which the next
- * norm adds to rows.x. */
+/* rows.x = in (count, K) * weight (C, K)^T, with `adds` in addition to rows.x. */
 static enum status multiply_part(const struct decoder *d, const void *in, const void *weight,
                                  size_t count, size_t K, bool adds, struct error *error) {
     size_t C = d->model->C;
@@ -64,24 +64,26 @@ static enum status multiply_part(const struct decoder *d, const void *in, const 
     p.dtype = d->model->dtype;
     p.out_dtype = NN_F32;
     p.M = count, p.N = C, p.K = K;
-    p.in = in, p.weight = weight, p.out = d->rows.sum;
+    p.in = in, p.weight = weight, p.out = d->rows.x;
+    p.residual = adds ? d->rows.x : NULL;
+    p.residual_is_float = true;
     return gemm16(&p, d->rows.workspace, d->stream, error);
 }
 
-/* The same, of all ranks together: in fp32 one of them adds to rows.x, the others replace it. */
+/* The same, of all ranks together: one of them adds to rows.x, the others replace it. */
 static enum status multiply_onto_x(const struct decoder *d, const void *in, const void *weight,
                                    size_t count, size_t K, const struct decoder_sums *sums,
                                    struct error *error) {
     TRY(multiply_part(d, in, weight, count, K, sums == NULL || sums->first, error));
-    float *parts = d->model->dtype == NN_F32 ? d->rows.x : d->rows.sum;
-    return sums != NULL ? sums->add(sums->context, parts, count * d->model->C, error) : STATUS_OK;
+    return sums != NULL ? sums->add(sums->context, d->rows.x, count * d->model->C, error)
+                        : STATUS_OK;
 }
 
-/* rows.y = RMSNorm of rows.x; with `sum`, rows.sum is added to rows.x first. */
-static enum status norm(const struct decoder *d, const float *weight, bool sum, size_t count,
+/* rows.y = RMSNorm of rows.x. */
+static enum status norm(const struct decoder *d, const float *weight, size_t count,
                         struct error *error) {
     if (d->model->dtype != NN_F32) {
-        return decoder_rows_norm(d, weight, sum, count, error);
+        return decoder_rows_norm(d, weight, count, error);
     }
     struct rows_problem p = {};
     p.op = ROWS_RMSNORM;
@@ -115,21 +117,39 @@ static enum status attend(const struct decoder *d, size_t l, size_t count, size_
     return attention(&p, d->stream, error);
 }
 
-/* In 16 bits rows.sum is still to be added to rows.x afterwards. */
+/* rows.gated = silu(gate) * up of rows.y. */
+static enum status multiply_gated(const struct decoder *d, size_t l, size_t count,
+                                  struct error *error) {
+    const struct decoder_model *m = d->model;
+    const struct decoder_rows *r = &d->rows;
+    if (r->paired == NULL) {
+        TRY(multiply_rows(d, r->gate_up, r->y, m->layers[l].gate_up, count, 2 * m->hidden, m->C,
+                          error));
+        return decoder_rows_gate(d, count, error);
+    }
+    struct gemm16_problem p = {};
+    p.dtype = p.out_dtype = m->dtype;
+    p.M = count, p.N = 2 * m->hidden, p.K = m->C;
+    p.in = r->y;
+    p.weight = (const unsigned char *)r->paired + l * p.N * p.K * nn_dtype_bytes(m->dtype);
+    p.gate = true;
+    p.out = r->gated;
+    return gemm16(&p, r->workspace, d->stream, error);
+}
+
 enum status decoder_rows_layer(const struct decoder *d, size_t l, size_t count, size_t position,
                                const struct decoder_sums *sums, struct error *error) {
     const struct decoder_model *m = d->model;
     const struct decoder_layer *w = &m->layers[l];
     const struct decoder_rows *r = &d->rows;
     size_t channels = m->NH * m->HS, all = channels + 2 * m->KVH * m->HS;
-    TRY(norm(d, w->attention_norm, l > 0, count, error));
+    TRY(norm(d, w->attention_norm, count, error));
     TRY(multiply_rows(d, r->qkv, r->y, w->qkv, count, all, m->C, error));
     TRY(decoder_rows_rotate(d, l, true, count, position, error));
     TRY(attend(d, l, count, position, error));
     TRY(multiply_onto_x(d, r->heads, w->out, count, channels, sums, error));
-    TRY(norm(d, w->ffn_norm, true, count, error));
-    TRY(multiply_rows(d, r->gate_up, r->y, w->gate_up, count, 2 * m->hidden, m->C, error));
-    TRY(decoder_rows_gate(d, count, error));
+    TRY(norm(d, w->ffn_norm, count, error));
+    TRY(multiply_gated(d, l, count, error));
     return multiply_onto_x(d, r->gated, w->down, count, m->hidden, sums, error);
 }
 
@@ -140,8 +160,7 @@ enum status decoder_rows_end(const struct decoder *d, size_t count, size_t posit
     size_t last = position + count - 1, channels = m->NH * m->HS;
     const unsigned char *keys =
         (const unsigned char *)w->qkv + channels * m->C * nn_dtype_bytes(m->dtype);
-    bool sum = m->L > 1;
-    TRY(norm(d, w->attention_norm, sum, count, error));
+    TRY(norm(d, w->attention_norm, count, error));
     TRY(multiply_rows(d, d->rows.qkv, d->rows.y, keys, count, 2 * m->KVH * m->HS, m->C, error));
     TRY(decoder_rows_rotate(d, m->L - 1, false, count, position, error));
     return decoder_rows_copy(d, count - 1, last, error);

@@ -51,13 +51,15 @@ decoder_step_function decoder_d1_step, decoder_d2_step, decoder_d3_step, decoder
 struct decoder_rows {
     int32_t *tokens; /**< (batch) */
     float *x;        /**< (batch, C): the residual stream */
-    float *sum;  /**< (batch, C): a sublayer's result, if the product does not add it to x itself */
-    void *y;     /**< (batch, C) of E: x normed */
-    void *qkv;   /**< (batch, (NH + 2 KVH) * HS) of E */
-    void *heads; /**< (batch, NH*HS) of E: attention's result */
-    void *gate_up;   /**< (batch, 2 * hidden) of E */
+    void *y;         /**< (batch, C) of E: x normed */
+    void *qkv;       /**< (batch, (NH + 2 KVH) * HS) of E */
+    void *heads;     /**< (batch, NH*HS) of E: attention's result */
+    void *gate_up;   /**< (batch, 2 * hidden) of E: where the product does not apply the gate */
     void *gated;     /**< (batch, hidden) of E */
     void *workspace; /**< of the products */
+    /** (L, 2 * hidden, C) of E: gate_up's rows, a gate's and its up's in turn, for products that
+     * apply the gate; NULL in fp32, and where there is no memory for it. */
+    void *paired;
 };
 
 /** Recorded steps of d7: one for contexts up to 256, 512, ... tokens. */
@@ -73,7 +75,8 @@ enum { ONE_MAILBOXES = 5 };
 
 /** State of d8's kernel; pointers are device memory. */
 struct decoder_one {
-    bool supported;                 /**< whether the kernel supports the model and the GPU */
+    bool supported;        /**< whether the kernel supports the model and the GPU */
+    size_t shared_from[2]; /**< positions from which two and four queries share a read of a key */
     size_t blocks, shared_bytes;    /**< of its launch: blocks, bytes of dynamic shared memory */
     void *layers;                   /**< (L) of struct one_layer */
     void *mailboxes[ONE_MAILBOXES]; /**< flag-with-data exchange between blocks */
@@ -174,14 +177,16 @@ MUST_CHECK enum status decoder_stream_multiply(const struct decoder *d, float *o
 /** rows.x (count, C) = the table's rows of rows.tokens. */
 MUST_CHECK enum status decoder_rows_embed(const struct decoder *d, size_t count,
                                           struct error *error);
-/** With `sum`: rows.x += rows.sum. Then rows.y = RMSNorm(rows.x) with `norm`, (count, C). */
-MUST_CHECK enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool sum,
-                                         size_t count, struct error *error);
+/** rows.y = RMSNorm(rows.x) with `norm`, (count, C). */
+MUST_CHECK enum status decoder_rows_norm(const struct decoder *d, const float *norm, size_t count,
+                                         struct error *error);
 /* Rotates queries and keys; k and v become rows position .. of layer l's cache.
  * @param queries whether rows.qkv has queries, which stay there; else keys come first in a row
  */
 MUST_CHECK enum status decoder_rows_rotate(const struct decoder *d, size_t l, bool queries,
                                            size_t count, size_t position, struct error *error);
+/** Fills rows.paired, which has been allocated. */
+MUST_CHECK enum status decoder_rows_pair(const struct decoder *d, struct error *error);
 /** rows.gated = silu(gate) * up of rows.gate_up. */
 MUST_CHECK enum status decoder_rows_gate(const struct decoder *d, size_t count,
                                          struct error *error);

@@ -5,9 +5,10 @@
  *
  *     ladder_bench [110m] [1.1b] [7b]
  *
- * Weights and tokens are random. On a GPU the shapes named, or all three: 110M in fp32, the others
- * in bf16; times are measured over many steps in sequence. On simt a small model, modelled.
- * Each step's logits after the same prompt are checked against the first one's.
+ * Weights and tokens are random. On a GPU the shapes named, or all three: bf16, 110M also in fp32;
+ * times are measured over many steps in sequence. On simt a small model, modelled. Each step's
+ * logits after the same prompt are checked against the first one's. At the end the last step's
+ * prompt is listed kernel by kernel.
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,6 +19,8 @@
 #include "common/base/rng.h"
 #include "common/bench/device/device_launches.h"
 #include "common/bench/device/device_peaks.h"
+#include "common/bench/device/kernel_times.h"
+#include "common/bench/device/kernel_totals.h"
 #include "common/bench/models/compare_logits.h"
 #include "common/device/device.h"
 #include "common/models/llama2_random.h"
@@ -182,6 +185,26 @@ static enum status show_version(struct bench *b, const struct decoder_version *v
     return STATUS_OK;
 }
 
+/* The kernels of a prompt, each timed by itself. */
+static enum status list_prompt(const struct bench *b, const struct decoder_version *v,
+                               struct error *error) {
+    struct kernel_times *times;
+    struct kernel_totals totals = {0};
+    TRY(kernel_times_create(&times, b->stream, error));
+    enum status status = kernel_times_begin(times, error);
+    if (status == STATUS_OK) {
+        status = kernel_times_end(times, v->prefill(b->decoder, b->tokens, b->batch, 0, error),
+                                  kernel_totals_add, &totals, error);
+    }
+    status = status == STATUS_OK ? totals.status : status;
+    if (status == STATUS_OK) {
+        kernel_totals_print(&totals, 12, stdout);
+    }
+    kernel_totals_free(&totals);
+    kernel_times_free(times);
+    return status;
+}
+
 /* The last step: drawing with top-p, a context that is almost full, a long prompt. */
 static enum status show_last(const struct bench *b, const struct decoder_version *v,
                              struct error *error) {
@@ -193,6 +216,7 @@ static enum status show_last(const struct bench *b, const struct decoder_version
     TRY(time_prompt(b, v, b->batch, &prompt_ms, error));
     printf("  a prompt of %zu tokens: %.3f ms, %.0f tokens/s\n", b->batch, prompt_ms,
            1e3 * (double)b->batch / prompt_ms);
+    TRY(list_prompt(b, v, error));
     TRY(time_steps(b, v, &greedy, late, &ms, error));
     printf("  at position %zu: %.4f ms a token, %.1f tokens/s, %.3f of the read bandwidth\n", late,
            ms, 1e3 / ms, share_of(b, late, ms));
@@ -238,7 +262,13 @@ static bool wanted(int argc, char **argv, const char *name) {
 }
 
 static enum status run(int argc, char **argv, struct error *error) {
-    static const enum llama2_shape shapes[] = {LLAMA2_SHAPE_110M, LLAMA2_SHAPE_1B, LLAMA2_SHAPE_7B};
+    static const struct {
+        enum llama2_shape shape;
+        enum nn_dtype dtype;
+    } models[] = {{LLAMA2_SHAPE_110M, NN_F32},
+                  {LLAMA2_SHAPE_110M, NN_BF16},
+                  {LLAMA2_SHAPE_1B, NN_BF16},
+                  {LLAMA2_SHAPE_7B, NN_BF16}};
     struct device_properties gpu;
     double bandwidth;
     TRY(device_open(error));
@@ -253,12 +283,11 @@ static enum status run(int argc, char **argv, struct error *error) {
         small.T = 64;
         return run_shape(&small, NN_BF16, "C 288, two layers", true, bandwidth, error);
     }
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
-        const char *name = llama2_shape_name(shapes[i]);
-        const struct llama2_config config = llama2_shape_config(shapes[i]);
-        enum nn_dtype dtype = shapes[i] == LLAMA2_SHAPE_110M ? NN_F32 : NN_BF16;
+    for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
+        const char *name = llama2_shape_name(models[i].shape);
+        const struct llama2_config config = llama2_shape_config(models[i].shape);
         if (wanted(argc, argv, name)) {
-            TRY(run_shape(&config, dtype, name, false, bandwidth, error));
+            TRY(run_shape(&config, models[i].dtype, name, false, bandwidth, error));
         }
     }
     return STATUS_OK;

@@ -27,14 +27,21 @@ static bool runs_d8(void) {
     return gpu.code / 10 == 9 || gpu.code / 10 == 10;
 }
 
+/* @param sharing positions from which d8's queries share a read of a key; NULL: the decoder's own
+ */
 static void check_version(const struct decoder_net *net, const struct decoder_version *v,
-                          size_t batch, const struct decoder_action *actions, size_t count) {
+                          size_t batch, const struct decoder_action *actions, size_t count,
+                          const size_t *sharing) {
     char text[500] = "";
     struct decoder_case c;
     struct error error = {0};
     struct rng rng = rng_create(net->size.V);
     const struct decoder_functions functions = functions_of(v);
     enum status status = decoder_case_create(&c, net, &functions, batch, &rng, NULL, true, &error);
+    if (status == STATUS_OK && sharing != NULL) {
+        c.decoder->one.shared_from[0] = sharing[0];
+        c.decoder->one.shared_from[1] = sharing[1];
+    }
     if (status == STATUS_OK) {
         status = decoder_case_act_all(&c, actions, count, text, sizeof text, &error);
     }
@@ -65,7 +72,7 @@ static void check_sizes(const struct decoder_size *sizes, size_t size_count, siz
         for (size_t k = first; k < versions && !test_has_failed(); k++) {
             bool whole = k >= FROM_D6;
             check_version(&net, &v[k], batch, whole ? actions : token_by_token,
-                          whole ? count : COUNT(token_by_token));
+                          whole ? count : COUNT(token_by_token), NULL);
         }
         EXPECT_TRUE(decoder_net_intact(&net));
         decoder_net_free(&net);
@@ -140,9 +147,10 @@ static void expect_one_kernel(const struct decoder_net *net, bool wanted) {
     decoder_case_free(&c);
 }
 
-/* d8 alone, on models that its kernel supports. */
+/* d8 alone, on models that its kernel supports; more queries share a key at later positions. */
 static void check_one_kernel(const struct decoder_size *sizes, size_t size_count, size_t batch,
                              const struct decoder_action *actions, size_t count) {
+    static const size_t sharing[2] = {6, 10};
     size_t versions;
     struct error error = {0};
     ASSERT_OK(device_open(&error));
@@ -150,7 +158,7 @@ static void check_one_kernel(const struct decoder_size *sizes, size_t size_count
         struct decoder_net net;
         EXPECT_OK(decoder_net_create(&net, &sizes[i], 7 + i, false, &error));
         expect_one_kernel(&net, true);
-        check_version(&net, &decoder_ladder(&versions)[D8], batch, actions, count);
+        check_version(&net, &decoder_ladder(&versions)[D8], batch, actions, count, sharing);
         EXPECT_TRUE(decoder_net_intact(&net));
         decoder_net_free(&net);
     }

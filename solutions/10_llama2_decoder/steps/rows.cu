@@ -71,39 +71,28 @@ enum status decoder_rows_copy(const struct decoder *d, size_t i, size_t position
 /* ---- Norm ---- */
 
 /*
- * y = RMSNorm(x), with ADD after x += sum. Grid: a block a row of C channels, read twice, the
- * second time from cache. VECTOR: C a multiple of 4. Bytes: with ADD 4 + 4 + 4 a number, and E.
+ * y = RMSNorm(x). Grid: a block a row of C channels, read twice, the second time from cache.
+ * Bytes: 4 a number, and E.
  */
-template <typename E, bool ADD>
+template <typename E>
 static __global__ void __launch_bounds__(THREADS)
-    rows_norm(E *y, float *x, const float *sum, const float *weight, size_t C, float eps) {
+    rows_norm(E *y, const float *x, const float *weight, size_t C, float eps) {
     __shared__ float warp_sums[WARPS];
     dependent_launch_begin();
     size_t row = blockIdx.x * C;
     float squares = 0.0f;
     if (C % 4 == 0) {
-        float4 *to = (float4 *)(x + row);
         for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
-            float4 v = to[c];
-            if (ADD) {
-                float4 s = ((const float4 *)(sum + row))[c];
-                v = make_float4(v.x + s.x, v.y + s.y, v.z + s.z, v.w + s.w);
-                to[c] = v;
-            }
+            float4 v = ((const float4 *)(x + row))[c];
             squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
         }
     } else {
         for (size_t c = threadIdx.x; c < C; c += THREADS) {
-            float v = x[row + c];
-            if (ADD) {
-                v += sum[row + c];
-                x[row + c] = v;
-            }
-            squares += v * v;
+            squares += x[row + c] * x[row + c];
         }
     }
     float rstd = 1.0f / sqrtf(block_sum(squares, warp_sums) / (float)C + eps);
-    if (C % 4 == 0) { /* each thread reads the elements that it has written itself */
+    if (C % 4 == 0) {
         for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
             float4 v = ((const float4 *)(x + row))[c], w = ((const float4 *)weight)[c];
             E *to = y + row + 4 * c;
@@ -127,22 +116,12 @@ static __global__ void __launch_bounds__(THREADS)
     }
 }
 
-template <typename E>
-static void launch_norm(const struct decoder *d, const float *norm, bool sum, size_t count) {
-    const struct decoder_model *m = d->model;
-    const struct decoder_rows *r = &d->rows;
-    if (sum) {
-        launch_dependent<rows_norm<E, true>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y,
-                                             r->x, (const float *)r->sum, norm, m->C, m->eps);
-    } else {
-        launch_dependent<rows_norm<E, false>>((unsigned)count, THREADS, 0, d->stream, (E *)r->y,
-                                              r->x, (const float *)NULL, norm, m->C, m->eps);
-    }
-}
-
-enum status decoder_rows_norm(const struct decoder *d, const float *norm, bool sum, size_t count,
+enum status decoder_rows_norm(const struct decoder *d, const float *norm, size_t count,
                               struct error *error) {
-    FOR_ELEMENT_TYPE(d->model->dtype, (launch_norm<E>(d, norm, sum, count)));
+    const struct decoder_model *m = d->model;
+    FOR_ELEMENT_TYPE(m->dtype, (launch_dependent<rows_norm<E>>(
+                                   (unsigned)count, THREADS, 0, d->stream, (E *)d->rows.y,
+                                   (const float *)d->rows.x, norm, m->C, m->eps)));
     return device_launched("rows_norm", error);
 }
 
@@ -204,6 +183,29 @@ enum status decoder_rows_rotate(const struct decoder *d, size_t l, bool queries,
 }
 
 /* ---- Gate ---- */
+
+/* A matrix's rows of gate, then of up, in turn: to[2 j], to[2 j + 1] = from[j], from[hidden + j].
+   Grid: hidden, 2. Bytes: twice a row. */
+template <typename E>
+static __global__ void __launch_bounds__(THREADS) rows_pair(E *to, const E *from, size_t C) {
+    size_t row = blockIdx.x, hidden = gridDim.x, second = blockIdx.y;
+    to += (2 * row + second) * C;
+    from += (second * hidden + row) * C;
+    for (size_t c = threadIdx.x; c < C; c += THREADS) {
+        to[c] = from[c];
+    }
+}
+
+enum status decoder_rows_pair(const struct decoder *d, struct error *error) {
+    const struct decoder_model *m = d->model;
+    dim3 grid((unsigned)m->hidden, 2);
+    for (size_t l = 0; l < m->L && m->hidden > 0; l++) {
+        FOR_ELEMENT_TYPE(m->dtype, (rows_pair<E><<<grid, THREADS, 0, d->stream>>>(
+                                       (E *)d->rows.paired + l * 2 * m->hidden * m->C,
+                                       (const E *)m->layers[l].gate_up, m->C)));
+    }
+    return device_launched("rows_pair", error);
+}
 
 /* gated (rows, hidden) = silu(gate) * up of gate_up (rows, 2 * hidden). Grid: rows, and blocks of
    16 bytes a thread across. VECTOR: hidden is a multiple of 16 bytes. */

@@ -21,7 +21,7 @@
 #include "common/cuda/memory.cuh"
 #include "common/cuda/tma.cuh"
 #include "common/cuda/wgmma.cuh"
-#include "labs/12_tensor_cores/given/tensor_map.h"
+#include "common/device/tensor_map.h"
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"

@@ -93,10 +93,17 @@ static __device__ __forceinline__ float value_at(const void *values, size_t i, b
     return is_float ? ((const float *)values)[i] : to_float(((const E *)values)[i]);
 }
 
+/* Eight sums. Passed by value, as an address would put them into local memory, wherever the call
+   stands. */
+struct eight_sums {
+    float x[8];
+};
+
 /* Up to eight results of row m from column n on, by single elements, for any alignment. */
 template <typename E>
-static __device__ __noinline__ void epilogue_scalar(const struct gemm16_epilogue &f, float *x,
-                                                    size_t m, size_t n) {
+static __device__ __noinline__ void epilogue_scalar(struct gemm16_epilogue f,
+                                                    struct eight_sums sums, size_t m, size_t n) {
+    float *x = sums.x;
     size_t at = m * f.N + n;
     int count = (int)(f.N - n < 8 ? f.N - n : 8);
     for (int i = 0; i < count && f.bias != NULL; i++) {
@@ -158,7 +165,8 @@ static __device__ __forceinline__ void epilogue_eight(const struct gemm16_epilog
         return;
     }
     if (!f.vector) {
-        epilogue_scalar<E>(f, x, m, n);
+        const struct eight_sums sums = {{x[0], x[1], x[2], x[3], x[4], x[5], x[6], x[7]}};
+        epilogue_scalar<E>(f, sums, m, n);
         return;
     }
     size_t at = m * f.N + n;

@@ -5,7 +5,7 @@
 #ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_TENSOR_MAP_CUH_
 #define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_TENSOR_MAP_CUH_
 
-#include "labs/12_tensor_cores/given/tensor_map.h"
+#include "common/device/tensor_map.h"
 
 /* A matrix (rows, columns) in boxes of `box_columns`: 128 or 64 bytes. */
 static inline enum status describe(CUtensorMap *map, enum nn_dtype dtype, const void *matrix,

@@ -59,7 +59,7 @@ struct exchanged_residual {
         const struct share *share = &pipe->plan->shares[kind];
         float early =
             threadIdx.x < share->rows ? residual_at(share->first + threadIdx.x, row, a) : 0.0f;
-        multiply_all<E>(pipe, b, kind, kind, ONE_HELD_BACK, a);
+        multiply_all<E>(pipe, b, kind, kind, a.held_back, a);
         for (unsigned base = 0; base < share->rows; base += ONE_THREADS) {
             unsigned i = base + threadIdx.x, n = share->first + i;
             bool there = i < share->rows;
@@ -134,6 +134,6 @@ enum status many_v8_token(struct comm *comm, const struct decoder *d,
     struct exchanged_residual residual = {peers_of(comm, workspace)};
     void *arguments[] = {&a, &residual};
     ranks_function *kernel = NULL;
-    FOR_ELEMENT_TYPE(d->model->dtype, kernel = kernel_for<E>(one_queries_of_team(d->model)));
+    FOR_ELEMENT_TYPE(d->model->dtype, kernel = kernel_for<E>(one_queries_of_team(d, position)));
     return launch((const void *)kernel, d, arguments, error);
 }

@@ -84,7 +84,7 @@ static cudaError_t state_of(const struct runtime *runtime, struct simt_device_st
         .sent = runtime->sent,
         .fetched = runtime->fetched,
     };
-    return cudaSuccess;
+    return totals_of(runtime, &state->totals);
 }
 
 cudaError_t simt_ask_state(struct simt_device_state *state) {

@@ -42,6 +42,8 @@ struct connection {
     bool lost;
     bool restricted; /**< a controller's: the device gets nothing but what a copy names */
     uint64_t window, window_bytes; /**< of device memory */
+    uint64_t program_calls;        /**< a controller's: that the last answer told */
+    time_t patience;               /**< seconds for an answer, where it is restricted */
     struct connection *next;
 };
 
@@ -61,6 +63,7 @@ struct client {
     struct connection own; /**< of the device that SIMT_DEVICE names */
     struct connection *attached;
     struct span readable, writable; /**< by a restricted connection */
+    struct packet_watch watch;
     struct known_layout *layouts;
     struct kept *kept;
     struct sigaction before;
@@ -376,6 +379,8 @@ static enum status exchange(struct client *client, struct call *call) {
         packet->extra = 0; /* the device asks for it, if it comes to that */
         status = packet_send(client->at->socket, packet, NULL);
     }
+    struct pollfd answers = {.fd = client->at->socket, .events = POLLIN};
+    packet_watch(&client->watch, &answers, 1);
     while (status == STATUS_OK) {
         status = packet_receive(client->at->socket, packet);
         if (status == STATUS_OK && packet->kind == PACKET_REPLY) {
@@ -428,6 +433,7 @@ cudaError_t call_run(struct call *call) {
         *runtime_last_error() = (cudaError_t)call->packet.last;
     }
     *runtime_thread_device() = (int)call->packet.thread;
+    client->at->program_calls = call->packet.bytes;
     return (cudaError_t)call->packet.error;
 }
 
@@ -747,6 +753,7 @@ __attribute__((destructor)) static void finish(void) {
 
 const char *simt_control_library(void);
 bool simt_control_attach(int socket, double seconds);
+bool simt_control_program_calls(uint64_t *calls);
 void simt_control_forget(int socket);
 
 EXPORTED const char *simt_control_library(void) {
@@ -763,10 +770,16 @@ static struct connection *find_attached(const struct client *client, int socket)
     return connection;
 }
 
+static void set_patience(int socket, time_t seconds) {
+    const struct timeval patience = {.tv_sec = seconds};
+    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
+}
+
 /** Waits for the device's first packet. @return NULL: it is none */
-static struct connection *open_attached(struct client *client, int socket) {
+static struct connection *open_attached(struct client *client, int socket, time_t seconds) {
     struct connection *made = calloc(1, sizeof *made);
     struct packet *hello = malloc(sizeof *hello);
+    set_patience(socket, seconds);
     if (made == NULL || hello == NULL || packet_receive(socket, hello) != STATUS_OK ||
         hello->kind != PACKET_HELLO) {
         free(made);
@@ -775,6 +788,7 @@ static struct connection *open_attached(struct client *client, int socket) {
     }
     *made = (struct connection){.socket = socket,
                                 .restricted = true,
+                                .patience = seconds,
                                 .window = hello->address,
                                 .window_bytes = hello->bytes,
                                 .next = client->attached};
@@ -785,17 +799,26 @@ static struct connection *open_attached(struct client *client, int socket) {
 
 EXPORTED bool simt_control_attach(int socket, double seconds) {
     struct client *client = the_client();
-    struct timeval patience = {.tv_sec = (time_t)seconds};
+    time_t patience = (time_t)seconds;
     pthread_mutex_lock(&client->lock);
-    client->at = NULL;
-    if (socket >= 0) {
-        setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof patience);
-        client->at = find_attached(client, socket);
-        client->at = client->at != NULL ? client->at : open_attached(client, socket);
+    struct connection *found = find_attached(client, socket);
+    if (found != NULL && found->patience != patience) {
+        set_patience(socket, patience);
+        found->patience = patience;
     }
+    client->at = found != NULL || socket < 0 ? found : open_attached(client, socket, patience);
     bool good = socket < 0 || client->at != NULL;
     pthread_mutex_unlock(&client->lock);
     return good;
+}
+
+EXPORTED bool simt_control_program_calls(uint64_t *calls) {
+    struct client *client = the_client();
+    pthread_mutex_lock(&client->lock);
+    bool alive = client->at != NULL && !client->at->lost;
+    *calls = alive ? client->at->program_calls : 0;
+    pthread_mutex_unlock(&client->lock);
+    return alive;
 }
 
 EXPORTED void simt_control_forget(int socket) {

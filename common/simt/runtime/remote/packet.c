@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <time.h>
 
 enum { HEAD = offsetof(struct packet, data) };
 
@@ -43,6 +44,28 @@ enum status packet_send(int socket, const struct packet *packet, const void *att
         return STATUS_INVALID_ARGUMENT;
     }
     return sent == (ssize_t)(HEAD + packet->size + packet->extra) ? STATUS_OK : STATUS_IO;
+}
+
+static int64_t nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void packet_watch(struct packet_watch *watch, struct pollfd *sockets, nfds_t count) {
+    enum { NANOSECONDS = 20000, MOST_VAIN = 4, LEFT_OUT = 64 };
+    if (watch->sleeping > 0) {
+        watch->sleeping--;
+        return;
+    }
+    int ready = poll(sockets, count, 0);
+    for (int64_t end = nanoseconds() + NANOSECONDS; ready == 0 && nanoseconds() < end;) {
+        ready = poll(sockets, count, 0);
+    }
+    watch->vain = ready == 0 ? watch->vain + 1 : 0;
+    if (watch->vain == MOST_VAIN) {
+        *watch = (struct packet_watch){.sleeping = LEFT_OUT};
+    }
 }
 
 bool packet_is_good(const struct packet *packet, size_t received) {

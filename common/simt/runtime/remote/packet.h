@@ -9,6 +9,7 @@
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_REMOTE_PACKET_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_REMOTE_PACKET_H_
 
+#include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -27,7 +28,7 @@ enum packet_kind {
     PACKET_HELLO, /**< the first of all; error: it has told the user why it ends; or address, bytes:
                      the window of device memory; thread: how many devices */
     PACKET_REPLY, /**< call; error; last: the thread's last error, or PACKET_NO_ERROR; thread: its
-                     device from now on; data */
+                     device from now on; bytes: to a controller, the calls of programs; data */
     PACKET_TEXT,  /**< call: 1 or 2, the stream that the extra bytes are for */
     PACKET_PULL,  /**< send the `bytes` bytes at `address` as DATA */
     PACKET_TAKE,  /**< the same, and close the pages */
@@ -71,6 +72,19 @@ MUST_CHECK enum status packet_send(int socket, const struct packet *packet, cons
  * @return STATUS_OK; STATUS_IO: nobody is there any more; STATUS_BAD_FORMAT: it is none
  */
 MUST_CHECK enum status packet_receive(int socket, struct packet *packet);
+
+/** How waiting awake went; zeros at first. */
+struct packet_watch {
+    unsigned vain;     /**< times in a row that nothing came */
+    unsigned sleeping; /**< so many times from now on it is not tried */
+};
+
+/**
+ * @brief Waits a few microseconds for something to come, awake: waking a process that sleeps takes
+ *        longer than most calls. Where nothing came several times in a row, as on a busy machine,
+ *        it is left out for a while.
+ */
+void packet_watch(struct packet_watch *watch, struct pollfd *sockets, nfds_t count);
 
 /** @return true when what was received has the sizes that it says. */
 bool packet_is_good(const struct packet *packet, size_t received);

@@ -1,5 +1,6 @@
 #include "common/simt/runtime/remote/server.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -22,6 +23,7 @@ static void send_reply(struct server *server, struct frame *frame) {
     reply->error = (int32_t)frame->error;
     reply->last = (int32_t)*runtime_last_error();
     reply->thread = (uint64_t)*runtime_thread_device();
+    reply->bytes = server->runtime->controlled ? server->runtime->calls : 0;
     if (packet_send(server->socket, reply, NULL) != STATUS_OK) {
         server->broken = true;
     }
@@ -124,7 +126,9 @@ static void serve_one(struct server *server, struct pollfd *socket, bool control
 
 static int serve_all(struct server *server, struct pollfd sockets[CONNECTIONS]) {
     bool controlled = sockets[1].fd >= 0;
+    struct packet_watch watch = {0};
     while (sockets[controlled].fd >= 0) { /* it ends with its controller */
+        packet_watch(&watch, sockets, CONNECTIONS);
         if (poll(sockets, CONNECTIONS, -1) < 0 && errno != EINTR) {
             return 1;
         }
@@ -155,6 +159,7 @@ static void limit_sending(int program) {
 
 /** What a device process cannot do ends it here. */
 struct runtime *server_begin(void) {
+    (void)dlopen(SIMT_DEVICE_UNPACKS, RTLD_NOW); /* later there are no files */
     struct runtime *runtime = runtime_lock();
     runtime->gives_up = say_goodbye;
     runtime_unlock(runtime);

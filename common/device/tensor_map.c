@@ -1,4 +1,4 @@
-#include "labs/12_tensor_cores/given/tensor_map.h"
+#include "common/device/tensor_map.h"
 
 #include <cuda_runtime_api.h>
 

@@ -1,9 +1,9 @@
 /**
  * @file tensor_map.h
- * @brief Given: the description of a matrix that the TMA wants, a CUtensorMap.
+ * @brief The description of a matrix that the TMA wants, a CUtensorMap.
  */
-#ifndef WARPBOOK_LABS_12_TENSOR_CORES_GIVEN_TENSOR_MAP_H_
-#define WARPBOOK_LABS_12_TENSOR_CORES_GIVEN_TENSOR_MAP_H_
+#ifndef WARPBOOK_COMMON_DEVICE_TENSOR_MAP_H_
+#define WARPBOOK_COMMON_DEVICE_TENSOR_MAP_H_
 
 #include <cuda.h>
 #include <stdbool.h>

@@ -1,0 +1,5 @@
+#include "common/programs/decoder/quantize.h"
+
+int main(int argc, char **argv) {
+    return quantize_main(argc, argv);
+}

@@ -1,0 +1,82 @@
+#!/bin/bash
+# Shell test of quantize and of perplexity --compare.
+# usage: quantize_test.sh PROGRAMS_SH QUANTIZE GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT
+set -u
+# shellcheck source=common/testing/programs.sh
+. "$1"
+quantize=$PWD/$2
+generate=$PWD/$3
+perplexity=$PWD/$4
+make=$PWD/$5
+"$make" "$TEST_TMPDIR" || exit 1
+cd "$TEST_TMPDIR" || exit 1
+unset BUILD_WORKING_DIRECTORY
+: >in
+for i in {1..12}; do echo "abc cab a bad cab $i"; done >text.txt
+
+# Flags.
+accepts "$quantize" --help
+grep -q -- '--calibrate' out || fail "--help does not list --calibrate"
+refuses "no output: give --output DIR" "$quantize" tiny_f16
+refuses "--bits 3: 8 or 4" "$quantize" tiny_f16 --bits 3 -o new
+refuses "--group -1: at least 1" "$quantize" tiny_f16 --group -1 -o new
+refuses "--method is 'rtn' or 'gptq', not 'awq'" "$quantize" tiny_f16 --method awq -o new
+refuses "--method gptq wants a text" "$quantize" tiny_f16 --method gptq -o new
+refuses "--calibrate has no effect without --method gptq" "$quantize" tiny_f16 --calibrate text.txt -o new
+refuses "--output tiny: exists already" "$quantize" tiny_f16 -o tiny
+refuses "absent.txt" "$quantize" tiny_f16 --method gptq --calibrate absent.txt -o new
+refuses "a GPT-NeoX is not supported" "$quantize" gpt_neox -o new
+refuses "cannot make the folder" "$quantize" tiny_f16 -o /proc/nowhere/new
+{ [ -e new ] || [ -e new.partial ]; } && fail "a refusal left a folder behind"
+
+# 8 bits are nearly the model, 4 bits less so; each form of the checkpoint gives the same model.
+bits_of() { # the relative difference of bits per byte, in percent, without its sign
+    accepts "$perplexity" --compare tiny_f16 "$1" -f text.txt -n 60
+    awk '/^  reference/ { gsub(/[(+-]/, "", $3); print $3 }' out
+}
+accepts "$quantize" tiny_f16 -o int8
+accepts "$quantize" tiny_f16 --bits 4 --group 16 -o int4
+accepts "$quantize" tiny_f16 --bits 4 --group 16 --method gptq --calibrate text.txt -o gptq4
+ls int8 >files
+printf 'config.json\nmodel.safetensors\ntokenizer.bin\n' | cmp -s - files || fail "files: $(cat files)"
+eight=$(bits_of int8)
+four=$(bits_of int4)
+bits_of gptq4 >gptq
+awk -v a="$eight" -v b="$four" -v c="$(cat gptq)" 'BEGIN { exit !(a < 0.2 && b < 10 && c < 10 && c != b) }' ||
+    fail "bits per byte differ by $eight % in 8 bits, by $four % and $(cat gptq) % in 4"
+awk '/KL divergence/ { exit !($3 > 0 && $3 < 0.2) }' out || fail "KL divergence: $(cat out)"
+accepts "$perplexity" --compare int8 int8 -f text.txt -n 20 --json figures.json
+says "(+0.000 %)" out
+says "KL divergence   0.000000" out
+says "same first      100.00 %" out
+grep -q '"same_first":[[:space:]]*1,*$' figures.json || fail "figures: $(cat figures.json)"
+
+accepts "$quantize" tiny.gguf -z tiny_tokenizer.bin -o from_gguf
+accepts "$perplexity" --compare int8 from_gguf -f text.txt -n 60
+says "same first      100.00 %" out
+says "KL divergence   0.000000" out
+accepts "$generate" int8 -t 0 -n 20 -i abc
+
+# Wrong folders of few bits.
+cp -r int8 wrong
+sed -i 's/"num_bits":\([[:space:]]*\)8/"num_bits":\14/' wrong/config.json
+refuses 'wrong/model.safetensors: tensor "model.layers.0.self_attn.q_proj.weight_packed" is (32, 8), must be (32, 4)' \
+    "$generate" wrong
+sed -i 's/pack-quantized/float-quantized/' wrong/config.json
+refuses 'wrong/config.json: "quantization_config": "format" is "float-quantized"; supported is' "$generate" wrong
+
+# Other comparisons.
+refuses "absent" "$perplexity" tiny_f16 --compare absent -f text.txt
+refuses "--recompute or --compare, not both" "$perplexity" tiny_f16 --compare int8 --recompute --window 8 -f text.txt
+refuses "its tokens for the text are not those of" "$perplexity" tiny_f16 --compare qwen2 -f text.txt
+
+# A full disk leaves nothing.
+if [ -w /dev/full ]; then
+    (ulimit -f 16; trap '' XFSZ; "$quantize" tiny_f16 -o full) >out 2>err </dev/null
+    code=$?
+    { [ "$code" -eq 1 ] && [ "$(wc -l <err)" -eq 1 ]; } || fail "no room: $code: $(cat err)"
+    says "cannot write" err
+    { [ -e full ] || [ -e full.partial ]; } && fail "a full disk left a folder behind"
+fi
+
+finish

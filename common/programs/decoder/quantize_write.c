@@ -1,0 +1,321 @@
+#include "common/programs/decoder/quantize_write.h"
+
+#include <cjson/cJSON.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/checked.h"
+#include "common/base/file.h"
+#include "common/base/json_object.h"
+#include "common/base/terminal.h"
+#include "common/checkpoints/decoder/decoder_stored.h"
+#include "common/checkpoints/llama2/llama2_write.h"
+#include "common/checkpoints/packed/packed_weights.h"
+#include "common/checkpoints/safetensors/safetensors_write.h"
+#include "common/train/program/whole_folder.h"
+
+enum { PARTS = 3, WORDS = 0, SCALES, ZEROS, LARGEST_FILE = 256 << 20 };
+
+/* A tensor of the model, and which of its parts a tensor of the file is. */
+struct entry {
+    struct decoder_stored_tensor stored;
+    const float *plain;
+    size_t rows, columns, heads; /* heads: of queries and keys, to be permuted; else 0 */
+    size_t layer;
+    bool packed;
+    int part;
+};
+
+struct writing {
+    const struct decoder_session *session;
+    const struct quantize_rounding *rounding;
+    struct safetensors_tensor *tensors; /* (count) */
+    struct entry *entries;              /* (count) */
+    size_t count, capacity;
+    float *scratch;               /* (most) */
+    struct low_bit_matrix matrix; /* the one whose words were written last */
+    size_t most;                  /* elements of the largest tensor */
+    struct progress progress;
+    struct error *error;
+};
+
+/* ---- The list of tensors ---- */
+
+static enum status add(struct writing *w, const char *name, const char *suffix,
+                       enum safetensors_dtype dtype, size_t rank, const size_t *shape,
+                       size_t element, const struct entry *entry) {
+    if (w->count == w->capacity) {
+        return STATUS_OVERFLOW; /* capacity is PARTS times the tensors of the model */
+    }
+    size_t length = strlen(name) + strlen(suffix) + 1;
+    struct safetensors_tensor t = {.name = malloc(length), .dtype = dtype, .rank = rank};
+    if (t.name == NULL) {
+        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a name");
+    }
+    snprintf(t.name, length, "%s%s", name, suffix);
+    t.count = 1;
+    for (size_t i = 0; i < rank; i++) {
+        t.shape[i] = shape[i];
+        t.count *= shape[i];
+    }
+    t.bytes = t.count * element;
+    w->entries[w->count] = *entry;
+    w->tensors[w->count++] = t;
+    return STATUS_OK;
+}
+
+static struct low_bit_layout layout_of(const struct writing *w, size_t rows, size_t columns) {
+    const struct packed_config *c = &w->rounding->config;
+    return (struct low_bit_layout){
+        .type = c->bits == 4 ? LOW_BIT_INT4 : LOW_BIT_INT8,
+        .rows = rows,
+        .columns = columns,
+        .group = c->group > 0 && c->group < columns ? c->group : columns,
+        .scale_dtype = NN_BF16,
+        .has_zeros = !c->symmetric,
+    };
+}
+
+/* The layer of a tensor's name; embedding and classifier have none. */
+static bool layer_of(const char *name, size_t *layer) {
+    return sscanf(name, "model.layers.%zu.", layer) == 1;
+}
+
+static enum status list_tensor(void *context, const struct decoder_weight *t) {
+    static const enum safetensors_dtype dtypes[] = {
+        [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
+    struct writing *w = context;
+    bool interleaved = w->session->checkpoint.config.rope_layout == NN_ROPE_INTERLEAVED;
+    struct entry entry = {.stored = *t->stored,
+                          .plain = *t->plain[0],
+                          .rows = t->shape[0],
+                          .columns = t->rank == 2 ? t->shape[1] : 1,
+                          .heads = interleaved ? t->rope_heads : 0};
+    size_t count = decoder_weight_count(t);
+    w->most = count > w->most ? count : w->most;
+    entry.packed = t->rank == 2 && layer_of(t->name, &entry.layer);
+    if (!entry.packed) {
+        enum nn_dtype dtype = t->stored->dtype;
+        return add(w, t->name, "", dtypes[dtype], t->rank, t->shape, nn_dtype_bytes(dtype), &entry);
+    }
+    const struct low_bit_layout layout = layout_of(w, t->shape[0], t->shape[1]);
+    const size_t words[] = {t->shape[0], packed_row_words(t->shape[1], w->rounding->config.bits)};
+    const size_t scales[] = {t->shape[0], low_bit_groups(&layout)};
+    TRY(add(w, t->name, "_packed", SAFETENSORS_I32, 2, words, sizeof(uint32_t), &entry));
+    entry.part = SCALES;
+    TRY(add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry));
+    const size_t zeros[] = {ceil_div(t->shape[0], 8), scales[1]};
+    entry.part = ZEROS;
+    return layout.has_zeros
+               ? add(w, t->name, "_zero_point", SAFETENSORS_I32, 2, zeros, sizeof(uint32_t), &entry)
+               : STATUS_OK;
+}
+
+/* ---- Values ---- */
+
+/* Rows of queries and keys from llama2.c's order, pairs next to each other, to Hugging Face's:
+   first all first ones of a head, then all second ones. */
+static void permute_rows(void *out, const void *in, size_t rows, size_t bytes, size_t heads) {
+    size_t size = rows / heads;
+    for (size_t row = 0; row < rows; row++) {
+        size_t head = row / size, at = row % size;
+        size_t to = head * size + at / 2 + at % 2 * (size / 2);
+        memcpy((char *)out + to * bytes, (const char *)in + row * bytes, bytes);
+    }
+}
+
+/* The same in place. */
+static void permute(const struct writing *w, void *data, size_t bytes, const struct entry *e) {
+    if (e->heads > 0) {
+        permute_rows(w->scratch, data, e->rows, bytes, e->heads);
+        memcpy(data, w->scratch, e->rows * bytes);
+    }
+}
+
+static enum status fill_plain(const struct writing *w, const struct entry *e, void *data) {
+    nn_dtype_store(data, e->plain, e->rows * e->columns, e->stored.dtype);
+    permute(w, data, e->columns * nn_dtype_bytes(e->stored.dtype), e);
+    return STATUS_OK;
+}
+
+static enum status check_finite(const struct writing *w, const struct entry *e, const char *name) {
+    for (size_t i = 0; i < e->rows * e->columns; i++) {
+        if (!(e->plain[i] - e->plain[i] == 0.0f)) {
+            return error_set(w->error, STATUS_BAD_FORMAT,
+                             "tensor \"%s\" has a weight that is not finite", name);
+        }
+    }
+    return STATUS_OK;
+}
+
+static enum status fill(void *context, size_t index, void *data, struct error *error) {
+    struct writing *w = context;
+    const struct entry *e = &w->entries[index];
+    progress_update(&w->progress, index);
+    if (!e->packed) {
+        return fill_plain(w, e, data);
+    }
+    if (e->part == SCALES) {
+        memcpy(data, w->matrix.scales, w->tensors[index].bytes);
+        return STATUS_OK;
+    }
+    if (e->part == ZEROS) {
+        packed_zeros(&w->matrix, data);
+        return STATUS_OK;
+    }
+    TRY(check_finite(w, e, w->tensors[index].name));
+    w->matrix.layout = layout_of(w, e->rows, e->columns);
+    TRY(w->rounding->round(w->rounding->context, e->layer, e->plain, &w->matrix, error));
+    size_t groups = low_bit_groups(&w->matrix.layout);
+    permute(w, w->matrix.values, low_bit_row_bytes(&w->matrix.layout), e);
+    permute(w, w->matrix.scales, groups * sizeof(uint16_t), e);
+    permute(w, w->matrix.zeros, groups, e);
+    packed_words(&w->matrix, data);
+    return STATUS_OK;
+}
+
+/* ---- The files ---- */
+
+static enum status write_weights(struct writing *w, const char *folder) {
+    char path[FOLDER_PATH_BYTES];
+    const struct safetensors_source source = {.fill = fill, .context = w};
+    TRY(folder_join(path, folder, "model.safetensors", "checkpoint", w->error));
+    w->scratch = malloc(w->most * sizeof *w->scratch);
+    w->matrix.values = malloc(w->most);
+    w->matrix.scales = malloc(w->most * sizeof(uint16_t));
+    w->matrix.zeros = malloc(w->most);
+    if (w->scratch == NULL || w->matrix.values == NULL || w->matrix.zeros == NULL ||
+        w->matrix.scales == NULL) {
+        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
+                         w->most);
+    }
+    w->progress = progress_create("tensors", w->count);
+    enum status status = safetensors_write(path, w->tensors, w->count, &source, w->error);
+    progress_finish(&w->progress);
+    return status;
+}
+
+/* The configuration without what it says of low bits: a folder's own, or one made anew. */
+static enum status read_config(const struct decoder_session *s, const char *checkpoint,
+                               cJSON **json, struct error *error) {
+    char path[FOLDER_PATH_BYTES], *text;
+    size_t size;
+    if (s->folder) {
+        TRY(folder_join(path, checkpoint, "config.json", "checkpoint", error));
+        TRY(file_read(path, LARGEST_FILE, &text, &size, error));
+    } else {
+        struct llama2_config config = s->checkpoint.config;
+        config.rope_layout = NN_ROPE_HALVES;
+        if (llama2_extra(&config) != NULL) {
+            return error_set(error, STATUS_UNSUPPORTED,
+                             "%s: a model with %s can be written from a Hugging Face folder only",
+                             checkpoint, llama2_extra(&config));
+        }
+        TRY(llama2_config_serialize(&config, s->checkpoint.shared_classifier, NN_BF16, &text));
+        size = strlen(text);
+    }
+    enum status status = json_object_parse(json, text, size, error);
+    free(text);
+    return status;
+}
+
+static enum status write_config(const struct writing *w, const char *checkpoint,
+                                const char *folder) {
+    cJSON *json;
+    TRY(read_config(w->session, checkpoint, &json, w->error));
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "quantization_config");
+    char *text = packed_config_add(json, &w->rounding->config, w->rounding->method)
+                     ? cJSON_Print(json)
+                     : NULL;
+    cJSON_Delete(json);
+    enum status status =
+        text != NULL
+            ? folder_write(folder, "config.json", text, strlen(text), "checkpoint", w->error)
+            : error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for config.json");
+    free(text);
+    return status;
+}
+
+static enum status copy_file(const char *from, const char *folder, const char *name,
+                             struct error *error) {
+    char *data;
+    size_t size;
+    TRY(file_read(from, LARGEST_FILE, &data, &size, error));
+    enum status status = folder_write(folder, name, data, size, "checkpoint", error);
+    free(data);
+    return status;
+}
+
+/* What belongs to the tokenizer; a named file is copied under the name that its kind has. */
+static enum status copy_tokenizer(const struct decoder_session *s, const char *checkpoint,
+                                  const char *tokenizer, const char *folder, struct error *error) {
+    static const char *const names[] = {"tokenizer.json",        "tokenizer.bin",
+                                        "tokenizer_config.json", "generation_config.json",
+                                        "chat_template.jinja",   "special_tokens_map.json"};
+    char path[FOLDER_PATH_BYTES];
+    for (size_t i = 0; i < sizeof names / sizeof *names && s->folder; i++) {
+        TRY(folder_join(path, checkpoint, names[i], "checkpoint", error));
+        bool replaced = i < 2 && tokenizer != NULL;
+        if (path_exists(path) && !replaced) {
+            TRY(copy_file(path, folder, names[i], error));
+        }
+    }
+    if (tokenizer == NULL || folder_exists(tokenizer)) {
+        return STATUS_OK;
+    }
+    size_t length = strlen(tokenizer), end = strlen(".json");
+    bool json = length > end && strcmp(tokenizer + length - end, ".json") == 0;
+    return copy_file(tokenizer, folder, names[json ? 0 : 1], error);
+}
+
+static enum status write_files(struct writing *w, const char *folder, const char *checkpoint,
+                               const char *tokenizer) {
+    TRY(write_weights(w, folder));
+    TRY(copy_tokenizer(w->session, checkpoint, tokenizer, folder, w->error));
+    return write_config(w, checkpoint, folder);
+}
+
+static enum status list_tensors(struct writing *w) {
+    const struct llama2_checkpoint *c = &w->session->checkpoint;
+    struct llama2_stored_weights stored = c->weights; /* visitors get writable pointers */
+    struct llama2_weights plain = w->session->fp32.weights;
+    w->capacity = PARTS * (c->config.L * llama2_layer_tensors(&c->config) + 3);
+    w->tensors = calloc(w->capacity, sizeof *w->tensors);
+    w->entries = calloc(w->capacity, sizeof *w->entries);
+    if (w->tensors == NULL || w->entries == NULL) {
+        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors",
+                         w->capacity);
+    }
+    return llama2_tensors_visit(&c->config, c->shared_classifier, &stored, &plain, list_tensor, w);
+}
+
+static enum status write_folder(struct writing *w, const char *output, const char *checkpoint,
+                                const char *tokenizer) {
+    char partial[FOLDER_PATH_BYTES];
+    TRY(list_tensors(w));
+    TRY(whole_folder_begin(output, partial, w->error));
+    enum status status = write_files(w, partial, checkpoint, tokenizer);
+    if (status != STATUS_OK) {
+        whole_folder_abandon(output);
+        return status;
+    }
+    return whole_folder_finish(output, w->error);
+}
+
+enum status quantize_write(const char *output, const struct decoder_session *session,
+                           const char *checkpoint, const char *tokenizer,
+                           const struct quantize_rounding *rounding, struct error *error) {
+    struct writing w = {.session = session, .rounding = rounding, .error = error};
+    enum status status = write_folder(&w, output, checkpoint, tokenizer);
+    for (size_t i = 0; i < w.count; i++) {
+        free(w.tensors[i].name);
+    }
+    free(w.tensors);
+    free(w.entries);
+    free(w.scratch);
+    free(w.matrix.values);
+    free(w.matrix.scales);
+    free(w.matrix.zeros);
+    return status;
+}
