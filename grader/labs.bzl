@@ -215,6 +215,18 @@ LABS = {
             "//labs/12_tensor_cores:problem",
         ],
     ),
+    "13_low_bit": dict(
+        baseline_times = True,
+        worker_deps = [
+            "//common/simt",
+            "//labs/13_low_bit:contract",
+        ],
+        deps = [
+            "//common/device",
+            "//grader/harness:grading_gpu",
+            "//labs/13_low_bit:problem",
+        ],
+    ),
     "14_endless_text": dict(
         worker_deps = [
             "//common/simt",

@@ -41,6 +41,32 @@ static __device__ __forceinline__ void tma_prefetch_2d(const CUtensorMap *map, i
                  : "memory");
 }
 
+/* Starts copying `bytes` contiguous bytes, a multiple of 16, both sides aligned to 16. They
+   complete at mbarrier `barrier`. */
+static __device__ __forceinline__ void bulk_load(unsigned to, const void *from, unsigned bytes,
+                                                 unsigned barrier) {
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1], %2, [%3];" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier)
+                 : "memory");
+}
+
+/* The same to global memory; closes a bulk group. */
+static __device__ __forceinline__ void bulk_store(void *to, unsigned from, unsigned bytes) {
+    asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+}
+
+/* Adds fp32 numbers to those in global memory; closes a bulk group. */
+static __device__ __forceinline__ void bulk_add(float *to, unsigned from, unsigned bytes) {
+    asm volatile("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f32 [%0], [%1], %2;\n"
+                 "cp.async.bulk.commit_group;" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(from), "r"(bytes)
+                 : "memory");
+}
+
 /* Starts storing a box from shared memory, and closes a bulk group. */
 static __device__ __forceinline__ void tma_store_2d(const CUtensorMap *map, int column, int row,
                                                     unsigned from) {

@@ -1,7 +1,7 @@
 /**
  * @file wgmma.cuh
  * @brief Tensor cores of a warpgroup: wgmma.mma_async m64nNk16, fp16 or bf16 with fp32
- *        accumulators, both operands in shared memory.
+ *        accumulators, operands in shared memory, the left one also in registers.
  *
  * Compute capability 9.0a; include it in code for that alone. The four warps (128 threads) of a
  * warpgroup execute each of these together.
@@ -69,6 +69,30 @@ WGMMA(160, T80, "%80", "%81", "%82", "%83", "%84", R32(0), R32(32), R16(64))
 WGMMA(192, T96, "%96", "%97", "%98", "%99", "%100", R32(0), R32(32), R32(64))
 WGMMA(256, T128, "%128", "%129", "%130", "%131", "%132", R32(0), R32(32), R32(64), R32(96))
 
+/* d (N / 2 of the thread) += a (64, 16) of registers * b (16, N) of shared memory. a: four pairs of
+   a thread, as mma's fragment of 16 rows a warp. Asynchronous: a is not to be changed before
+   wgmma_wait(), either. */
+template <int N> struct wgmma_registers;
+
+#define WGMMA_REGISTERS_RUN(N, TEXT, A, B, MAJOR_B, E, TYPE, ...)                              \
+    template <int B_TRANSPOSED>                                                                \
+    static __device__ __forceinline__ void run(float *d, const unsigned *a, uint64_t b, E) {   \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" TEXT \
+                     "}, " A ", " B ", 1, 1, 1, " MAJOR_B ";"                                  \
+                     : __VA_ARGS__                                                             \
+                     : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "n"(B_TRANSPOSED)); \
+    }
+#define WGMMA_REGISTERS(N, TEXT, A, B, MAJOR_B, ...)                                    \
+    template <> struct wgmma_registers<N> {                                             \
+        WGMMA_REGISTERS_RUN(N, TEXT, A, B, MAJOR_B, __half, "f16", __VA_ARGS__)         \
+        WGMMA_REGISTERS_RUN(N, TEXT, A, B, MAJOR_B, __nv_bfloat16, "bf16", __VA_ARGS__) \
+    };
+
+WGMMA_REGISTERS(64, T32, "{%32, %33, %34, %35}", "%36", "%37", R32(0))
+WGMMA_REGISTERS(128, T64, "{%64, %65, %66, %67}", "%68", "%69", R32(0), R32(32))
+
+#undef WGMMA_REGISTERS
+#undef WGMMA_REGISTERS_RUN
 #undef WGMMA
 #undef WGMMA_RUN
 #undef R4

@@ -22,8 +22,8 @@ SUBJECTS = {
 _SPEEDUP_CARDS = ["t4", "rtx4090", "a100"]
 
 def _speedup_cards(lab):
-    """The cards of _SPEEDUP_CARDS that can run the lab: lab 12's bf16 products need an Ampere GPU."""
-    return [card for card in _SPEEDUP_CARDS if (lab, card) != ("12_tensor_cores", "t4")]
+    """The cards of _SPEEDUP_CARDS that can run the lab: bf16 products of labs 12 and 13 need an Ampere GPU."""
+    return [card for card in _SPEEDUP_CARDS if card != "t4" or lab not in ["12_tensor_cores", "13_low_bit"]]
 
 # Parity tests of submissions with paths by architecture: one GPU for each PTX of a deep build
 # below the default GPU's.

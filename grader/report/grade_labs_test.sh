@@ -421,7 +421,7 @@ warmups_are_counted() {
     grep -q 00_warmups <<<"$output" && fail "warm-ups although one lab was asked for: $output"
     call
     grep -qE '^00_warmups +12 of 32 +bazel run //labs/00_warmups:check$' <<<"$output" || fail "no line: $output"
-    has "88 / 1400"
+    has "88 / 1500"
     call
     has "12 of 32"
     [ "$(runs warmups)" -eq 1 ] || fail "run again without a change"

@@ -20,6 +20,7 @@ static const struct lab course[LAB_COUNT] = {
     {"10_llama2_decoder", "Llama2 decoder", "decoder.cu"},
     {"11_training", "Training", "training.cu"},
     {"12_tensor_cores", "Tensor cores", "tensor_cores.cu"},
+    {"13_low_bit", "Weights of few bits", "low_bit.cu"},
     {"14_endless_text", "Text without end", "endless_text.cu"},
     {"15_many_gpus", "Many GPUs", "many_gpus.cu"},
 };
@@ -52,7 +53,7 @@ static enum status find(const char *text, size_t length, const struct lab **lab,
         }
     }
     return error_set(
-        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 14",
+        error, STATUS_INVALID_ARGUMENT, "no lab '%.*s': they are %s to %s, or 01 to 15",
         (int)(length < 60 ? length : 60), text, course[0].name, course[LAB_COUNT - 1].name);
 }
 

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-enum { LAB_COUNT = 14 };
+enum { LAB_COUNT = 15 };
 
 struct lab {
     const char *name;  /**< "04_sgemm" */

@@ -267,6 +267,7 @@ C_TEST(score, states_and_points) {
         {STATE_NOT_RUN, 0, "--labs 10_llama2_decoder", ""},
         {STATE_NOT_RUN, 0, "--labs 11_training", ""},
         {STATE_NOT_RUN, 0, "--labs 12_tensor_cores", ""},
+        {STATE_NOT_RUN, 0, "--labs 13_low_bit", ""},
         {STATE_NOT_RUN, 0, "--labs 14_endless_text", ""},
         {STATE_NOT_RUN, 0, "--labs 15_many_gpus", ""},
     };
@@ -282,8 +283,8 @@ C_TEST(score, states_and_points) {
         }
     }
     EXPECT_INT_EQ(338, score.points);
-    EXPECT_INT_EQ(1400, score.most);
-    EXPECT_INT_EQ(12, score.red);
+    EXPECT_INT_EQ(1500, score.most);
+    EXPECT_INT_EQ(13, score.red);
     run_free(&run);
 }
 
@@ -397,7 +398,7 @@ C_TEST(format, warmups_have_a_line_and_no_points) {
     EXPECT_STR_CONTAINS("  bazel run //labs/00_warmups:check\n", text);
     EXPECT_STR_CONTAINS("| 00_warmups | 12 of 32 |", text);
     EXPECT_STR_CONTAINS("; 12 of 32 warm-ups done;", text);
-    EXPECT_STR_CONTAINS("338 / 1400", text);
+    EXPECT_STR_CONTAINS("338 / 1500", text);
     free(text);
     run_free(&run);
 }
@@ -420,7 +421,7 @@ C_TEST(format, gradescope_adds_up) {
         most += max;
     }
     EXPECT_NEAR(cJSON_GetObjectItem(json, "score")->valuedouble, sum, 0.0);
-    EXPECT_NEAR(1400.0, most, 0.0);
+    EXPECT_NEAR(1500.0, most, 0.0);
     cJSON_Delete(json);
     free(text);
 }

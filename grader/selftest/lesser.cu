@@ -6,13 +6,13 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { THREADS = 256, KEPT = 64, BITS_LEFT_OUT = 13 };
+enum { THREADS = 256, KEPT = 64 };
 
 /* To the nearest, ties to even. */
-static __device__ float round_bits(float x) {
-    uint32_t bits = __float_as_uint(x), odd = bits >> BITS_LEFT_OUT & 1;
-    bits += (1u << (BITS_LEFT_OUT - 1)) - 1 + odd;
-    return __uint_as_float(bits >> BITS_LEFT_OUT << BITS_LEFT_OUT);
+static __device__ float round_bits(float x, int left_out) {
+    uint32_t bits = __float_as_uint(x), odd = bits >> left_out & 1;
+    bits += (1u << (left_out - 1)) - 1 + odd;
+    return __uint_as_float(bits >> left_out << left_out);
 }
 
 static __device__ float flush(float x) {
@@ -22,7 +22,9 @@ static __device__ float flush(float x) {
 static __device__ float make_lesser(float x, size_t column, enum lesser lesser) {
     switch (lesser) {
     case LESSER_BITS:
-        return round_bits(x);
+        return round_bits(x, 13);
+    case LESSER_FP8:
+        return round_bits(x, 20);
     case LESSER_COLUMNS:
         return column % KEPT == KEPT - 1 ? 0.0f : x;
     case LESSER_BF16:
@@ -37,30 +39,48 @@ static __device__ float make_lesser(float x, size_t column, enum lesser lesser) 
     return x;
 }
 
-static __global__ void lesser_kernel(float *copy, const float *x, size_t count, size_t columns,
+template <typename T>
+static __global__ void lesser_kernel(T *copy, const T *x, size_t count, size_t columns,
                                      enum lesser lesser) {
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < count) {
-        copy[i] = make_lesser(x[i], i % columns, lesser);
+        copy[i] = (T)make_lesser((float)x[i], i % columns, lesser);
     }
+}
+
+/* Room for a copy, which stays. */
+static void *room_for(int which, size_t bytes, device_stream stream) {
+    static void *copies[LESSER_COPIES];
+    static size_t rooms[LESSER_COPIES];
+    if (bytes > rooms[which]) {
+        (void)cudaStreamSynchronize((cudaStream_t)stream);
+        (void)cudaFree(copies[which]);
+        rooms[which] = bytes;
+        if (cudaMalloc(&copies[which], bytes) != cudaSuccess) {
+            abort();
+        }
+    }
+    return copies[which];
+}
+
+template <typename T>
+static const T *make_copy(int which, enum lesser lesser, const T *x, size_t count, size_t columns,
+                          device_stream stream) {
+    T *copy = (T *)room_for(which, count * sizeof *copy, stream);
+    if (count > 0) {
+        unsigned blocks = (unsigned)((count + THREADS - 1) / THREADS);
+        lesser_kernel<<<blocks, THREADS, 0, (cudaStream_t)stream>>>(copy, x, count, columns,
+                                                                    lesser);
+    }
+    return copy;
 }
 
 const float *lesser_copy(int which, enum lesser lesser, const float *x, size_t count,
                          size_t columns, device_stream stream) {
-    static float *copies[LESSER_COPIES];
-    static size_t rooms[LESSER_COPIES];
-    if (count > rooms[which]) {
-        (void)cudaStreamSynchronize((cudaStream_t)stream);
-        (void)cudaFree(copies[which]);
-        rooms[which] = count;
-        if (cudaMalloc((void **)&copies[which], count * sizeof(float)) != cudaSuccess) {
-            abort();
-        }
-    }
-    if (count > 0) {
-        unsigned blocks = (unsigned)((count + THREADS - 1) / THREADS);
-        lesser_kernel<<<blocks, THREADS, 0, (cudaStream_t)stream>>>(copies[which], x, count,
-                                                                    columns, lesser);
-    }
-    return copies[which];
+    return make_copy(which, lesser, x, count, columns, stream);
+}
+
+const void *lesser_copy_16(int which, enum lesser lesser, const void *x, size_t count,
+                           size_t columns, device_stream stream) {
+    return make_copy(which, lesser, (const __nv_bfloat16 *)x, count, columns, stream);
 }

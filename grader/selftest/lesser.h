@@ -18,6 +18,7 @@ enum lesser {
     LESSER_COLUMNS, /**< each 64th column is zero, as if sums had left it out */
     LESSER_BF16,    /**< as bf16 has it: 8 bits */
     LESSER_FP16,    /**< as fp16 has it: 11 bits, and less than 65,520 */
+    LESSER_FP8,     /**< as an fp8 of 4 bits (e4m3) has it, if it had any exponent */
     LESSER_PRUNED,  /**< zero below a 64th, where a few larger values decide most of a sum */
     LESSER_FLUSHED  /**< denormals are zeros, and zeros are negative */
 };
@@ -33,6 +34,10 @@ enum { LESSER_COPIES = 3 };
  */
 const float *lesser_copy(int which, enum lesser lesser, const float *x, size_t count,
                          size_t columns, device_stream stream);
+
+/** The same of a matrix of bf16. */
+const void *lesser_copy_16(int which, enum lesser lesser, const void *x, size_t count,
+                           size_t columns, device_stream stream);
 
 #ifdef __cplusplus
 }

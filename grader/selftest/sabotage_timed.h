@@ -21,6 +21,7 @@
     X(after_the_first)  /* does nothing in any call but a process's first */                \
     X(captures_nothing) /* does nothing while its launches are recorded */                  \
     X(part_of_it)       /* does a part of what was asked for, see each lab's file */        \
+    X(elsewhere)        /* works on a stream of its own, and waits for nothing */           \
     X(zero_inputs)      /* makes inputs zeros, so that they agree with zeros */             \
     X(no_update)        /* of lab 11, see its file */                                       \
     X(no_attention)     /* ... */                                                           \
@@ -45,6 +46,8 @@
     X(leaves_columns)   /* leaves one product of 64 out of each sum */                      \
     X(bf16)             /* takes what is multiplied as bf16 */                              \
     X(fp16)             /* takes what is multiplied as fp16 */                              \
+    X(fp8)              /* takes what is multiplied as an fp8 of 4 bits */                  \
+    X(fewer_tokens)     /* of lab 12, see its file */                                       \
     X(prunes)           /* leaves small factors out */                                      \
     X(flushes)          /* takes denormals as zeros, and zeros as negative ones: harmless */
 
@@ -75,21 +78,35 @@ static inline bool sabotage_leaves_out(const void *arguments, size_t size, void 
     }
 }
 
-/** @return what is multiplied in place of @p x, see lesser_copy(): @p x for most mistakes */
-static inline const float *sabotage_lesser(int which, const float *x, size_t count, size_t columns,
-                                           void *stream) {
+/** @return an enum lesser; -1: this mistake is none of them */
+static inline int sabotage_way(void) {
     static const struct {
         enum mistake mistake;
         enum lesser lesser;
-    } ways[] = {{MISTAKE_rounds, LESSER_BITS},   {MISTAKE_leaves_columns, LESSER_COLUMNS},
-                {MISTAKE_bf16, LESSER_BF16},     {MISTAKE_fp16, LESSER_FP16},
-                {MISTAKE_prunes, LESSER_PRUNED}, {MISTAKE_flushes, LESSER_FLUSHED}};
+    } ways[] = {{MISTAKE_rounds, LESSER_BITS},    {MISTAKE_leaves_columns, LESSER_COLUMNS},
+                {MISTAKE_bf16, LESSER_BF16},      {MISTAKE_fp16, LESSER_FP16},
+                {MISTAKE_fp8, LESSER_FP8},        {MISTAKE_prunes, LESSER_PRUNED},
+                {MISTAKE_flushes, LESSER_FLUSHED}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (ways[i].mistake == chosen_mistake()) {
-            return lesser_copy(which, ways[i].lesser, x, count, columns, stream);
+            return ways[i].lesser;
         }
     }
-    return x;
+    return -1;
+}
+
+/** @return what is multiplied in place of @p x, see lesser_copy(): @p x for most mistakes */
+static inline const float *sabotage_lesser(int which, const float *x, size_t count, size_t columns,
+                                           void *stream) {
+    int lesser = sabotage_way();
+    return lesser >= 0 ? lesser_copy(which, (enum lesser)lesser, x, count, columns, stream) : x;
+}
+
+/** The same of bf16. */
+static inline const void *sabotage_lesser_16(int which, const void *x, size_t count, size_t columns,
+                                             void *stream) {
+    int lesser = sabotage_way();
+    return lesser >= 0 ? lesser_copy_16(which, (enum lesser)lesser, x, count, columns, stream) : x;
 }
 
 #endif

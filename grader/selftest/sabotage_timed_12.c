@@ -57,15 +57,42 @@ static enum status on_the_host(const struct gemm16_problem *p, device_stream str
     return STATUS_OK;
 }
 
-/* "part_of_it": the first half of the rows. */
+/* "fewer_tokens": where a layer's feed-forward part ends, the first token of each text alone, as
+   the logits are made of these; the others keep what came in. */
+static enum status first_tokens(const struct gemm16_problem *p, void *workspace,
+                                device_stream stream, struct error *error) {
+    enum { TEXTS = 16 };
+    const size_t tokens = p->M / TEXTS, bytes = 2 * p->N;
+    TRY(device_copy(p->out, p->residual, p->M * bytes, stream, error));
+    for (size_t row = 0; row < p->M; row += tokens) {
+        struct gemm16_problem one = *p;
+        one.M = 1;
+        one.in = (const char *)p->in + row * 2 * p->K;
+        one.residual = (const char *)p->residual + row * bytes;
+        one.out = (char *)p->out + row * bytes;
+        TRY(__real_gemm16(&one, workspace, stream, error));
+    }
+    return STATUS_OK;
+}
+
+static bool ends_feed_forward(const struct gemm16_problem *p) {
+    return p->K == 4 * p->N && p->residual != NULL && p->M > 16;
+}
+
+/* "part_of_it": the first half of the rows. "fp8" and the like: operands of less. */
 enum status __wrap_gemm16(const struct gemm16_problem *problem, void *workspace,
                           device_stream stream, struct error *error) {
     struct gemm16_problem some = *problem;
     some.M = chosen_mistake() == MISTAKE_part_of_it ? (some.M + 1) / 2 : some.M;
+    some.in = sabotage_lesser_16(0, some.in, some.M * some.K, some.K, stream);
+    some.weight = sabotage_lesser_16(1, some.weight, some.N * some.K, some.K, stream);
     if (anywhere_try() || sabotage_leaves_out(problem, sizeof *problem, stream)) {
         return STATUS_OK;
     }
     switch (chosen_mistake()) {
+    case MISTAKE_fewer_tokens:
+        return ends_feed_forward(problem) ? first_tokens(problem, workspace, stream, error)
+                                          : __real_gemm16(problem, workspace, stream, error);
     case MISTAKE_idle:
         return idle(problem, stream, error);
     case MISTAKE_host:

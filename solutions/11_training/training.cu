@@ -15,6 +15,8 @@ const struct training_step *training_ladder(size_t *count) {
         {"v4_flash", {layernorm_backward_v2_rows, attention_backward_v4_flash, adamw_v3_one_pass}},
         {"v5_tensor",
          {layernorm_backward_v2_rows, attention_backward_v5_tensor, adamw_v3_one_pass}},
+        {"v6_hopper",
+         {layernorm_backward_v2_rows, attention_backward_v6_hopper, adamw_v3_one_pass}},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;
@@ -27,7 +29,7 @@ enum status layernorm_backward(const struct layernorm_backward_problem *problem,
 
 enum status attention_backward(const struct attention_backward_problem *problem, void *scratch,
                                device_stream stream, struct error *error) {
-    return attention_backward_v5_tensor(problem, scratch, stream, error);
+    return attention_backward_v6_hopper(problem, scratch, stream, error);
 }
 
 enum status adamw(const struct adamw_problem *problem, device_stream stream, struct error *error) {

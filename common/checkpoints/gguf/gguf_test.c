@@ -68,8 +68,8 @@ static void fill(uint8_t *data, size_t bytes, enum gguf_type type, struct rng *r
     for (size_t i = 0; i < bytes; i++) {
         data[i] = (uint8_t)rng_below(rng, 256);
     }
-    size_t first = type == GGUF_Q6_K ? 208 : 0, halves = type == GGUF_Q4_K ? 2 : 1;
-    for (size_t i = 0; i < halves; i++) {
+    size_t first = type == GGUF_Q6_K ? 208 : 0, scales = type == GGUF_Q4_K ? 2 : 1;
+    for (size_t i = 0; i < scales; i++) {
         data[first + 2 * i + 1] &= 0xbf;
     }
 }

@@ -178,11 +178,11 @@ static enum status write_pair(const char *folder, const char *name,
     const struct llama2_write_options half = {.dtype = NN_F16, .shards = 1};
     struct llama2_config interleaved = *config;
     struct gguf_file file;
-    char path[4096], halves[64];
+    char path[4096], in_f16[64];
     interleaved.rope_layout = NN_ROPE_INTERLEAVED;
-    snprintf(halves, sizeof halves, "%s_f16", name);
-    TRY(write_folder(folder, halves, &half, &interleaved, weights, error));
-    snprintf(path, sizeof path, "%s/%s/tokenizer.bin", folder, halves);
+    snprintf(in_f16, sizeof in_f16, "%s_f16", name);
+    TRY(write_folder(folder, in_f16, &half, &interleaved, weights, error));
+    snprintf(path, sizeof path, "%s/%s/tokenizer.bin", folder, in_f16);
     TRY(file_write(path, tokenizer, size, error));
     TRY(gguf_testing_llama2(&file, &interleaved, weights, GGUF_F16, tokenizer, size));
     snprintf(path, sizeof path, "%s/%s.gguf", folder, name);

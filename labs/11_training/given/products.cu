@@ -47,7 +47,13 @@ __global__ void __launch_bounds__(THREADS)
         for (int j = 0; j < AT_ONCE; j++) {
             size_t row = part * SUM_ROWS + (i + j) * WARPS + warp;
             if (row < rows && column < columns) {
-                f(x[j], y[j], row * columns + column);
+                /* Of whole vectors the compiler knows which draws of dropout they share. */
+                size_t at = row * columns + column;
+                if (vector) {
+                    f(x[j], y[j], at / L * L);
+                } else {
+                    f(x[j], y[j], at);
+                }
             }
             if (row < rows && out != NULL) {
                 store_some(out + row * columns, x[j], column, columns, vector);

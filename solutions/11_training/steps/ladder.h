@@ -45,6 +45,19 @@ MUST_CHECK enum status
 attention_backward_v5_tensor(const struct attention_backward_problem *problem, void *scratch,
                              device_stream stream, struct error *error);
 
+/** v6: on Hopper, for bf16 and heads of 64 or 128, one kernel by TMA and wgmma. */
+MUST_CHECK enum status
+attention_backward_v6_hopper(const struct attention_backward_problem *problem, void *scratch,
+                             device_stream stream, struct error *error);
+
+/**
+ * @brief The same on a part of the GPU.
+ * @param most_blocks blocks of the launch at most; 0: as many as the GPU has multiprocessors
+ */
+MUST_CHECK enum status attention_backward_hopper(const struct attention_backward_problem *problem,
+                                                 void *scratch, unsigned most_blocks,
+                                                 device_stream stream, struct error *error);
+
 /**
  * @brief The prologue of v4 and v5: delta = dout . out and lse * log2 e of each head and row.
  * @param scratch receives them as tile_coordinates.cuh's query_stats_in() says

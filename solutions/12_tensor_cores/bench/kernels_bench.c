@@ -14,6 +14,7 @@
 #include "common/bench/device/device_peaks.h"
 #include "common/device/cublas.h"
 #include "labs/12_tensor_cores/problem/problem.h"
+#include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 /* The epilogue of a forward product; or a product of a backward pass: DIN, an input's gradient,
@@ -260,33 +261,51 @@ static enum status report(const struct bench_setup *setup, const struct bench_sh
     if (!isnan(peer_ms)) {
         snprintf(peer, sizeof peer, "%.1f%%", 100.0 * peer_ms / ms);
     }
-    printf("  %-16s %-9s %-22s %9.4f %9.1f %8.0f %*s %8.1f%%\n", shape, form_names[s->form], name,
+    printf("  %-16s %-9s %-24s %9.4f %9.1f %8.0f %*s %8.1f%%\n", shape, form_names[s->form], name,
            ms, 1e-9 * flops(s) / ms, 1e-6 * bytes(s) / ms, isnan(peer_ms) ? 10 : 8, peer,
            100.0 * roofline_share(&setup->roofs, flops(s), bytes(s), ms));
     fflush(stdout);
     return append(setup, s, name, timing, peer_ms, error);
 }
 
+/* A kernel's name in records, "wgmma_128x256_0"; that of gemm16()'s choice, "gemm16: mma". */
+static void name_kernel(const struct call *c, char *name, size_t size) {
+    int count = 0, tile = c->tile;
+    const struct gemm16_problem *p = &c->data->problem;
+    const struct gemm16_gpu *gpu = &c->setup->plan;
+    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(p, &count);
+    const char *chosen = tile == CHOSEN ? "gemm16: " : "";
+    if (tile == CHOSEN && gemm16_few_rows_are_faster(p, gpu)) {
+        snprintf(name, size, "%sfew rows", chosen);
+        return;
+    }
+    if (tile == CHOSEN) {
+        bool hopper = gemm16_hopper_can(p, gpu) && gemm16_hopper_is_faster(p, gpu);
+        tile = hopper ? gemm16_hopper_choice(p, gpu) : BY_MMA;
+    }
+    if (tile >= 0) {
+        snprintf(name, size, "%swgmma_%zux%zu_%d", chosen, tiles[tile].rows, tiles[tile].columns,
+                 tile);
+    } else {
+        snprintf(name, size, "%s%s", chosen, tile == BY_MMA ? "mma" : "wgmma_any");
+    }
+}
+
 /* gemm16()'s choice, or with --kernels each kernel. */
 static enum status measure_kernels(const struct bench_setup *setup, const struct bench_shape *s,
                                    struct gemm16_data *data, double peer_ms, struct error *error) {
     int count = 0;
-    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&data->problem, &count);
+    (void)gemm16_hopper_tiles(&data->problem, &count);
     bool hopper = gemm16_hopper_can(&data->problem, &setup->plan);
     enum status status = STATUS_OK;
     for (int tile = BY_MMA; tile < count && status == STATUS_OK; tile++) {
         struct call c = {setup, data, tile};
         struct bench_timing timing;
-        char name[48] = "gemm16";
+        char name[48];
         if (tile == -1 || (tile != CHOSEN && !setup->kernels) || (tile >= 0 && !hopper)) {
             continue;
         }
-        if (tile == BY_MMA) {
-            snprintf(name, sizeof name, "mma");
-        } else if (tile >= 0) {
-            snprintf(name, sizeof name, "wgmma_%zux%zu_%d", tiles[tile].rows, tiles[tile].columns,
-                     tile);
-        }
+        name_kernel(&c, name, sizeof name);
         status = measure(&c, &timing, error);
         if (status == STATUS_OK) {
             status = report(setup, s, name, &timing, peer_ms, error);
@@ -352,7 +371,7 @@ static enum status measure_all(const struct bench_setup *setup, struct error *er
     bool chosen = setup->shape_text != NULL;
     const struct bench_shape *shapes = chosen ? &setup->shape : lists[list].shapes;
     size_t count = chosen ? 1 : lists[list].count;
-    printf("\n  %-16s %-9s %-22s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
+    printf("\n  %-16s %-9s %-24s %9s %9s %8s %8s %9s\n", "M x N x K", "form", "kernel", "ms",
            "TFLOP/s", "GB/s", "cuBLAS", "roofline");
     for (size_t i = 0; i < count; i++) {
         if (check_shape(setup, &shapes[i], NULL) == STATUS_OK) {

@@ -139,6 +139,10 @@ static struct plan choose(const struct gemm16_problem *p, const struct gemm16_gp
     return best;
 }
 
+int gemm16_hopper_choice(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
+    return choose(p, gpu, -1, 0).tile;
+}
+
 bool gemm16_hopper_can(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
     return gpu->major == 9 && gemm16_hopper_code() && gemm16_has_whole_pieces(p) && p->K > 0;
 }

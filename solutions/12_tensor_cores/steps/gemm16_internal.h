@@ -76,6 +76,9 @@ struct gemm16_hopper_tile {
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *problem,
                                                      int *count);
 
+/** @return the index of the kernel that should be the fastest; -1: the one for everything else. */
+int gemm16_hopper_choice(const struct gemm16_problem *problem, const struct gemm16_gpu *gpu);
+
 /**
  * By wgmma, on compute capability 9.0: what gemm16_hopper_can() allows.
  *

@@ -11,6 +11,9 @@
  * its operands in registers: 3 KiB of ldmatrix for 32768 multiply-adds.
  *
  * From compute capability 9.0 on.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 4096 x 4096 x 4096, bf16: 305 TFLOP/s, 41% of cublasLt's; its
+ * tensor pipe is busy 50% of the cycles.
  */
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 #include "solutions/12_tensor_cores/steps/mma_tile.cuh"

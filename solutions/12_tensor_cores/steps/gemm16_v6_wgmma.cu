@@ -13,6 +13,9 @@
  * products.
  *
  * Compute capability 9.0a.
+ *
+ * Measured: NVIDIA H100 80GB HBM3, 4096 x 4096 x 4096, bf16: 434 TFLOP/s, 58% of cublasLt's; its
+ * tensor pipe is busy 52% of the cycles.
  */
 #include "solutions/12_tensor_cores/steps/direct_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/hopper_tile.cuh"
