@@ -12,6 +12,7 @@
 #include "common/base/grow.h"
 #include "common/base/json_object.h"
 #include "common/checkpoints/bert/bert_tensors.h"
+#include "common/checkpoints/packed/packed_weights.h"
 
 enum { CONFIG_LIMIT = 16 << 20, NAME_BYTES = 256 };
 
@@ -20,10 +21,17 @@ static const char PREFIX[] = "bert.";
 /* Loading visits all tensors twice: first to check and measure them, then to copy them. */
 struct loader {
     const struct safetensors *file;
-    const char *prefix; /* "bert." or "" */
-    size_t bytes;       /* from the first visit: size of the arena without the layers' structs */
+    const struct bert_packed *packed; /* NULL: no matrix is stored in few bits */
+    const char *prefix;               /* "bert." or "" */
+    size_t bytes; /* from the first visit: size of the arena without the layers' structs */
     struct arena *arena;
     struct error *error;
+};
+
+/* What matrices of few bits are found by. */
+struct bert_packed {
+    struct packed_config config;
+    struct decoder_shards shards;
 };
 
 static const char *full_name(const char *prefix, const struct bert_tensor *tensor, const char *name,
@@ -45,10 +53,31 @@ static const struct safetensors_tensor *find_tensor(const struct loader *loader,
     return current != NULL ? current : found;
 }
 
+/* The same of a matrix of few bits; found->words is NULL where it is none. */
+static enum status find_packed(const struct loader *loader, const struct bert_tensor *tensor,
+                               const char *name, struct packed_matrix *found) {
+    *found = (struct packed_matrix){0};
+    return loader->packed == NULL || tensor->rank != 2
+               ? STATUS_OK
+               : packed_find(found, &loader->packed->shards, &loader->packed->config, name,
+                             tensor->shape[0], tensor->shape[1], loader->error);
+}
+
+static enum status measure(struct loader *loader, size_t count) {
+    return checked_add(loader->bytes, arena_footprint(count, sizeof(float)), &loader->bytes)
+               ? STATUS_OK
+               : error_set(loader->error, STATUS_OVERFLOW, "size of all tensors overflows");
+}
+
 static enum status check_tensor(void *context, const struct bert_tensor *tensor) {
     struct loader *loader = context;
     char name[NAME_BYTES];
     const struct safetensors_tensor *found = find_tensor(loader, tensor, name);
+    struct packed_matrix packed;
+    TRY(find_packed(loader, tensor, name, &packed));
+    if (packed.words != NULL) {
+        return measure(loader, packed.rows * packed.columns);
+    }
     if (found == NULL) {
         return error_set(loader->error, STATUS_BAD_FORMAT, "tensor \"%s\" is missing", name);
     }
@@ -65,22 +94,26 @@ static enum status check_tensor(void *context, const struct bert_tensor *tensor)
         return error_set(loader->error, STATUS_UNSUPPORTED,
                          "tensor \"%s\": its type is none of F32, F16 and BF16", found->name);
     }
-    if (!checked_add(loader->bytes, arena_footprint(found->count, sizeof(float)), &loader->bytes)) {
-        return error_set(loader->error, STATUS_OVERFLOW, "size of all tensors overflows");
-    }
-    return STATUS_OK;
+    return measure(loader, found->count);
 }
 
 static enum status copy_tensor(void *context, const struct bert_tensor *tensor) {
     struct loader *loader = context;
     char name[NAME_BYTES];
     const struct safetensors_tensor *found = find_tensor(loader, tensor, name);
-    float *values = arena_alloc(loader->arena, found->count, sizeof *values);
+    struct packed_matrix packed;
+    TRY(find_packed(loader, tensor, name, &packed));
+    size_t count = packed.words != NULL ? packed.rows * packed.columns : found->count;
+    float *values = arena_alloc(loader->arena, count, sizeof *values);
     if (values == NULL) {
         return error_set(loader->error, STATUS_OUT_OF_MEMORY, "out of memory for tensor \"%s\"",
                          name);
     }
     *tensor->slot = values;
+    if (packed.words != NULL) {
+        packed_dequantize(&packed, values);
+        return STATUS_OK;
+    }
     return safetensors_read_f32(found, values);
 }
 
@@ -126,7 +159,10 @@ static enum status check_layers(const struct loader *loader, size_t L) {
     char next[NAME_BYTES];
     snprintf(next, sizeof next, "%sencoder.layer.%zu.attention.self.query.weight", loader->prefix,
              L);
-    return safetensors_find(loader->file, next) == NULL
+    char packed[NAME_BYTES + 8];
+    snprintf(packed, sizeof packed, "%s_packed", next);
+    return safetensors_find(loader->file, next) == NULL &&
+                   safetensors_find(loader->file, packed) == NULL
                ? STATUS_OK
                : error_set(loader->error, STATUS_MISMATCH,
                            "there is a tensor \"%s\", but \"num_hidden_layers\" in config.json is "
@@ -134,13 +170,14 @@ static enum status check_layers(const struct loader *loader, size_t L) {
                            next, L);
 }
 
-enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
-                                 const struct bert_config *config, const struct safetensors *file,
-                                 struct error *error) {
+static enum status load(struct bert_checkpoint *checkpoint, const struct bert_config *config,
+                        const struct safetensors *file, const struct bert_packed *packed,
+                        struct error *error) {
     *checkpoint = (struct bert_checkpoint){.config = *config};
     const char *prefixed_name = "bert.embeddings.word_embeddings.weight";
     struct loader loader = {
         .file = file,
+        .packed = packed,
         .prefix = safetensors_find(file, prefixed_name) != NULL ? PREFIX : "",
         .error = error,
     };
@@ -156,28 +193,48 @@ enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
     return status;
 }
 
-static enum status read_config(struct bert_config *config, const char *folder,
-                               struct error *error) {
+enum status bert_checkpoint_load(struct bert_checkpoint *checkpoint,
+                                 const struct bert_config *config, const struct safetensors *file,
+                                 struct error *error) {
+    return load(checkpoint, config, file, NULL, error);
+}
+
+static enum status read_config(struct bert_config *config, struct packed_config *packed,
+                               const char *folder, struct error *error) {
     char path[FOLDER_PATH_BYTES];
     TRY(folder_join(path, folder, "config.json", "checkpoint", error));
     char *text;
     size_t size;
     TRY(file_read(path, CONFIG_LIMIT, &text, &size, error));
     enum status status = bert_config_parse(config, text, size, error);
+    status = status == STATUS_OK ? packed_config_parse(packed, text, size, error) : status;
     free(text);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+}
+
+/* With matrices of few bits. */
+static enum status load_packed(struct bert_checkpoint *checkpoint, const struct bert_config *config,
+                               const struct safetensors *file, struct bert_packed *packed,
+                               const char *folder, struct error *error) {
+    TRY(decoder_shards_open(&packed->shards, folder, error));
+    enum status status = load(checkpoint, config, file, packed, error);
+    decoder_shards_close(&packed->shards);
+    return status;
 }
 
 enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char *folder,
                                  struct error *error) {
     *checkpoint = (struct bert_checkpoint){0};
     struct bert_config config;
+    struct bert_packed packed = {0};
     char path[FOLDER_PATH_BYTES];
-    TRY(read_config(&config, folder, error));
+    TRY(read_config(&config, &packed.config, folder, error));
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", error));
     struct safetensors file;
     TRY(safetensors_open(&file, path, error));
-    enum status status = bert_checkpoint_load(checkpoint, &config, &file, error);
+    enum status status = packed.config.format == PACKED_NONE
+                             ? bert_checkpoint_load(checkpoint, &config, &file, error)
+                             : load_packed(checkpoint, &config, &file, &packed, folder, error);
     safetensors_close(&file);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }

@@ -9,6 +9,7 @@
 #include "common/base/terminal.h"
 #include "common/programs/decoder/decoder_session.h"
 #include "common/programs/decoder/quantize_awq.h"
+#include "common/programs/decoder/quantize_bert.h"
 #include "common/programs/decoder/quantize_write.h"
 #include "common/programs/program.h"
 #include "common/quantize/awq.h"
@@ -260,8 +261,30 @@ static enum status check_options(const struct options *o, struct error *error) {
     return o->shared.window == 0 ? STATUS_OK : error_set(error, bad, "--window has no effect here");
 }
 
+static struct packed_config config_of(const struct options *o) {
+    return (struct packed_config){.format = PACKED_COMPRESSED,
+                                  .bits = (size_t)o->bits,
+                                  .group = (size_t)o->group,
+                                  .symmetric = o->bits == 8};
+}
+
+static enum status round_bert(const struct options *o, struct error *error) {
+    const struct packed_config config = config_of(o);
+    size_t matrices;
+    if (strcmp(o->method, "rtn") != 0) {
+        return error_set(error, STATUS_UNSUPPORTED, "%s: a BERT is rounded by --method rtn only",
+                         o->shared.checkpoint);
+    }
+    TRY(quantize_bert(o->output, o->shared.checkpoint, &config, &matrices, error));
+    printf("%s: %zu matrices in %d bits, %s\n", o->output, matrices, o->bits, o->method);
+    return program_output_end(error);
+}
+
 static enum status quantize(struct work *w, const struct decoder_stages *stages) {
     const struct options *o = w->options;
+    if (o->shared.checkpoint != NULL && quantize_is_bert(o->shared.checkpoint)) {
+        return round_bert(o, w->error);
+    }
     TRY(decoder_session_open(&w->session, &o->shared, stages, 0, w->error));
     if (w->session.is_gpt_neox) {
         return error_set(w->error, STATUS_UNSUPPORTED, "%s: a GPT-NeoX is not supported",
@@ -270,10 +293,7 @@ static enum status quantize(struct work *w, const struct decoder_stages *stages)
     TRY(allocate_scratch(w));
     TRY(o->calibrate != NULL ? read_calibration(w) : STATUS_OK);
     const struct quantize_rounding rounding = {
-        .config = {.format = PACKED_COMPRESSED,
-                   .bits = (size_t)o->bits,
-                   .group = (size_t)o->group,
-                   .symmetric = o->bits == 8},
+        .config = config_of(o),
         .method = o->method,
         .round = round_matrix,
         .context = w,
@@ -313,8 +333,8 @@ static const char epilogue[] =
     "The matrices of the layers are rounded; embedding, norms and the classifier stay as\n"
     "they are. DIR is a Hugging Face folder in compressed-tensors' layout (pack-quantized,\n"
     "scales in bf16, 4 bits with zero points), which appears complete or not at all; generate, "
-    "perplexity\n"
-    "and the decoder's bench read it, and dequantise it when they load it.\n"
+    "perplexity,\n"
+    "the decoder's bench, classify and evaluate read it, and dequantise it when they load it.\n"
     "\n"
     "rtn rounds to nearest. gptq runs the text of --calibrate through the model for each matrix\n"
     "(q, k and v together, and gate and up), as it was and with the matrices before as they\n"
@@ -345,8 +365,9 @@ int quantize_main(int argc, char **argv) {
     };
     const struct decoder_command command = {
         .program = program,
-        .summary = "rounds the weights of a Llama2's layers to 8 or 4 bits. CHECKPOINT: a file of\n"
-                   "llama2.c, a GGUF file of a Llama, or a Hugging Face folder",
+        .summary = "rounds the weights of the layers of a Llama2 or a BERT to 8 or 4 bits.\n"
+                   "CHECKPOINT: a file of llama2.c, a GGUF file of a Llama, or a Hugging Face "
+                   "folder",
         .options = &o.shared,
         .own = own,
         .own_count = sizeof own / sizeof *own,

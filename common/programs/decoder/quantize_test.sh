@@ -1,6 +1,6 @@
 #!/bin/bash
 # Shell test of quantize and of perplexity --compare.
-# usage: quantize_test.sh PROGRAMS_SH QUANTIZE GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT
+# usage: quantize_test.sh PROGRAMS_SH QUANTIZE GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT RANDOM_BERT
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
@@ -8,6 +8,7 @@ quantize=$PWD/$2
 generate=$PWD/$3
 perplexity=$PWD/$4
 make=$PWD/$5
+random_bert=$PWD/$6
 "$make" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
@@ -63,6 +64,17 @@ accepts "$perplexity" --compare int8 from_gguf -f text.txt -n 60
 says "same first      100.00 %" out
 says "KL divergence   0.000000" out
 accepts "$generate" int8 -t 0 -n 20 -i abc
+
+# A BERT. What is read from the new folder is shown by rounding it again: it is opened first.
+accepts "$random_bert" -o bert
+accepts "$quantize" bert -o bert8
+says "bert8: 12 matrices in 8 bits, rtn" out
+[ "$(stat -c %s bert8/model.safetensors)" -lt "$(stat -c %s bert/model.safetensors)" ] || fail "8 bits are not smaller"
+cmp bert/vocab.txt bert8/vocab.txt || fail "no vocabulary"
+refuses "bert8: its weights have few bits already" "$quantize" bert8 -o new
+refuses "bert: a BERT is rounded by --method rtn only" "$quantize" bert --method gptq --calibrate text.txt -o new
+sed -i 's/"num_bits":\([[:space:]]*\)8/"num_bits":\14/' bert8/config.json
+refuses 'encoder.layer.0.attention.self.query.weight_packed" is' "$quantize" bert8 -o new
 
 # Wrong folders of few bits.
 cp -r int8 wrong

@@ -65,8 +65,7 @@ static enum status add(struct writing *w, const char *name, const char *suffix,
     return STATUS_OK;
 }
 
-static struct low_bit_layout layout_of(const struct writing *w, size_t rows, size_t columns) {
-    const struct packed_config *c = &w->rounding->config;
+struct low_bit_layout quantize_layout(const struct packed_config *c, size_t rows, size_t columns) {
     return (struct low_bit_layout){
         .type = c->bits == 4 ? LOW_BIT_INT4 : LOW_BIT_INT8,
         .rows = rows,
@@ -75,6 +74,10 @@ static struct low_bit_layout layout_of(const struct writing *w, size_t rows, siz
         .scale_dtype = NN_BF16,
         .has_zeros = !c->symmetric,
     };
+}
+
+static struct low_bit_layout layout_of(const struct writing *w, size_t rows, size_t columns) {
+    return quantize_layout(&w->rounding->config, rows, columns);
 }
 
 /* The layer of a tensor's name; embedding and classifier have none. */
@@ -196,26 +199,51 @@ static enum status write_weights(struct writing *w, const char *folder) {
     return status;
 }
 
-/* The configuration without what it says of low bits: a folder's own, or one made anew. */
-static enum status read_config(const struct decoder_session *s, const char *checkpoint,
-                               cJSON **json, struct error *error) {
+enum status quantize_read_config(const char *folder, cJSON **json, struct error *error) {
     char path[FOLDER_PATH_BYTES], *text;
     size_t size;
-    if (s->folder) {
-        TRY(folder_join(path, checkpoint, "config.json", "checkpoint", error));
-        TRY(file_read(path, LARGEST_FILE, &text, &size, error));
-    } else {
-        struct llama2_config config = s->checkpoint.config;
-        config.rope_layout = NN_ROPE_HALVES;
-        if (llama2_extra(&config) != NULL) {
-            return error_set(error, STATUS_UNSUPPORTED,
-                             "%s: a model with %s can be written from a Hugging Face folder only",
-                             checkpoint, llama2_extra(&config));
-        }
-        TRY(llama2_config_serialize(&config, s->checkpoint.shared_classifier, NN_BF16, &text));
-        size = strlen(text);
-    }
+    TRY(folder_join(path, folder, "config.json", "checkpoint", error));
+    TRY(file_read(path, LARGEST_FILE, &text, &size, error));
     enum status status = json_object_parse(json, text, size, error);
+    free(text);
+    return status;
+}
+
+enum status quantize_put_config(cJSON *json, const struct packed_config *config, const char *method,
+                                const char *folder, struct error *error) {
+    cJSON_DeleteItemFromObjectCaseSensitive(json, "quantization_config");
+    char *text = packed_config_add(json, config, method) ? cJSON_Print(json) : NULL;
+    cJSON_Delete(json);
+    enum status status =
+        text != NULL ? folder_write(folder, "config.json", text, strlen(text), "checkpoint", error)
+                     : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for config.json");
+    free(text);
+    return status;
+}
+
+enum status quantize_copy_file(const char *from, const char *folder, const char *name,
+                               struct error *error) {
+    char *data;
+    size_t size;
+    TRY(file_read(from, LARGEST_FILE, &data, &size, error));
+    enum status status = folder_write(folder, name, data, size, "checkpoint", error);
+    free(data);
+    return status;
+}
+
+/* The configuration of a checkpoint that is a file, made anew. */
+static enum status make_config(const struct decoder_session *s, const char *checkpoint,
+                               cJSON **json, struct error *error) {
+    char *text;
+    struct llama2_config config = s->checkpoint.config;
+    config.rope_layout = NN_ROPE_HALVES;
+    if (llama2_extra(&config) != NULL) {
+        return error_set(error, STATUS_UNSUPPORTED,
+                         "%s: a model with %s can be written from a Hugging Face folder only",
+                         checkpoint, llama2_extra(&config));
+    }
+    TRY(llama2_config_serialize(&config, s->checkpoint.shared_classifier, NN_BF16, &text));
+    enum status status = json_object_parse(json, text, strlen(text), error);
     free(text);
     return status;
 }
@@ -223,28 +251,9 @@ static enum status read_config(const struct decoder_session *s, const char *chec
 static enum status write_config(const struct writing *w, const char *checkpoint,
                                 const char *folder) {
     cJSON *json;
-    TRY(read_config(w->session, checkpoint, &json, w->error));
-    cJSON_DeleteItemFromObjectCaseSensitive(json, "quantization_config");
-    char *text = packed_config_add(json, &w->rounding->config, w->rounding->method)
-                     ? cJSON_Print(json)
-                     : NULL;
-    cJSON_Delete(json);
-    enum status status =
-        text != NULL
-            ? folder_write(folder, "config.json", text, strlen(text), "checkpoint", w->error)
-            : error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for config.json");
-    free(text);
-    return status;
-}
-
-static enum status copy_file(const char *from, const char *folder, const char *name,
-                             struct error *error) {
-    char *data;
-    size_t size;
-    TRY(file_read(from, LARGEST_FILE, &data, &size, error));
-    enum status status = folder_write(folder, name, data, size, "checkpoint", error);
-    free(data);
-    return status;
+    TRY(w->session->folder ? quantize_read_config(checkpoint, &json, w->error)
+                           : make_config(w->session, checkpoint, &json, w->error));
+    return quantize_put_config(json, &w->rounding->config, w->rounding->method, folder, w->error);
 }
 
 /* What belongs to the tokenizer; a named file is copied under the name that its kind has. */
@@ -258,7 +267,7 @@ static enum status copy_tokenizer(const struct decoder_session *s, const char *c
         TRY(folder_join(path, checkpoint, names[i], "checkpoint", error));
         bool replaced = i < 2 && tokenizer != NULL;
         if (path_exists(path) && !replaced) {
-            TRY(copy_file(path, folder, names[i], error));
+            TRY(quantize_copy_file(path, folder, names[i], error));
         }
     }
     if (tokenizer == NULL || folder_exists(tokenizer)) {
@@ -266,7 +275,7 @@ static enum status copy_tokenizer(const struct decoder_session *s, const char *c
     }
     size_t length = strlen(tokenizer), end = strlen(".json");
     bool json = length > end && strcmp(tokenizer + length - end, ".json") == 0;
-    return copy_file(tokenizer, folder, names[json ? 0 : 1], error);
+    return quantize_copy_file(tokenizer, folder, names[json ? 0 : 1], error);
 }
 
 static enum status write_files(struct writing *w, const char *folder, const char *checkpoint,

@@ -13,6 +13,28 @@
 #include "common/nn/low_bit.h"
 #include "common/programs/decoder/decoder_session.h"
 
+struct cJSON;
+
+/** @return the layout of a matrix: a group is at most its columns. */
+struct low_bit_layout quantize_layout(const struct packed_config *config, size_t rows,
+                                      size_t columns);
+
+/** Reads FOLDER/config.json. @param json out: for cJSON_Delete() */
+MUST_CHECK enum status quantize_read_config(const char *folder, struct cJSON **json,
+                                            struct error *error);
+
+/**
+ * @brief Writes FOLDER/config.json: @p json with "quantization_config" in the place of another.
+ * @param json is freed, also after a failure
+ */
+MUST_CHECK enum status quantize_put_config(struct cJSON *json, const struct packed_config *config,
+                                           const char *method, const char *folder,
+                                           struct error *error);
+
+/** Copies a file into a folder, under this name. */
+MUST_CHECK enum status quantize_copy_file(const char *from, const char *folder, const char *name,
+                                          struct error *error);
+
 /** How the weights are rounded. */
 struct quantize_rounding {
     struct packed_config config; /**< the group of each matrix is at most its columns */
