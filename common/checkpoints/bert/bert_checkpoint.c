@@ -212,31 +212,28 @@ static enum status read_config(struct bert_config *config, struct packed_config 
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
-/* With matrices of few bits. */
-static enum status load_packed(struct bert_checkpoint *checkpoint, const struct bert_config *config,
-                               const struct safetensors *file, struct bert_packed *packed,
-                               const char *folder, struct error *error) {
-    TRY(decoder_shards_open(&packed->shards, folder, error));
-    enum status status = load(checkpoint, config, file, packed, error);
-    decoder_shards_close(&packed->shards);
-    return status;
+enum status bert_checkpoint_open_file(struct bert_checkpoint *checkpoint,
+                                      const struct bert_config *config,
+                                      const struct packed_config *packed, const char *path,
+                                      struct error *error) {
+    struct bert_packed few = {.config = *packed};
+    *checkpoint = (struct bert_checkpoint){0};
+    TRY(decoder_shards_open_file(&few.shards, path, error));
+    const struct bert_packed *used = packed->format != PACKED_NONE ? &few : NULL;
+    enum status status = load(checkpoint, config, &few.shards.shards[0].file, used, error);
+    decoder_shards_close(&few.shards);
+    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
 
 enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char *folder,
                                  struct error *error) {
     *checkpoint = (struct bert_checkpoint){0};
     struct bert_config config;
-    struct bert_packed packed = {0};
+    struct packed_config packed;
     char path[FOLDER_PATH_BYTES];
-    TRY(read_config(&config, &packed.config, folder, error));
+    TRY(read_config(&config, &packed, folder, error));
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", error));
-    struct safetensors file;
-    TRY(safetensors_open(&file, path, error));
-    enum status status = packed.config.format == PACKED_NONE
-                             ? bert_checkpoint_load(checkpoint, &config, &file, error)
-                             : load_packed(checkpoint, &config, &file, &packed, folder, error);
-    safetensors_close(&file);
-    return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
+    return bert_checkpoint_open_file(checkpoint, &config, &packed, path, error);
 }
 
 void bert_checkpoint_close(struct bert_checkpoint *checkpoint) {

@@ -12,6 +12,7 @@
 #include "common/base/arena.h"
 #include "common/base/status.h"
 #include "common/checkpoints/bert/bert_weights.h"
+#include "common/checkpoints/packed/packed_config.h"
 #include "common/checkpoints/safetensors/safetensors.h"
 
 struct bert_checkpoint {
@@ -29,6 +30,17 @@ struct bert_checkpoint {
  */
 MUST_CHECK enum status bert_checkpoint_open(struct bert_checkpoint *checkpoint, const char *folder,
                                             struct error *error);
+
+/**
+ * @brief Reads the weights of a file of any name, dequantising those of few bits.
+ * @param packed what the file's config.json says of them
+ * @return STATUS_OK, or the status of safetensors_open(), packed_find() or bert_checkpoint_load();
+ *         the message names the file
+ */
+MUST_CHECK enum status bert_checkpoint_open_file(struct bert_checkpoint *checkpoint,
+                                                 const struct bert_config *config,
+                                                 const struct packed_config *packed,
+                                                 const char *path, struct error *error);
 
 /**
  * @brief Parses the text of a config.json.

@@ -194,6 +194,29 @@ enum status decoder_shards_open(struct decoder_shards *shards, const char *folde
     return status;
 }
 
+static enum status open_file(struct decoder_shards *shards, const char *path, struct error *error) {
+    shards->path = strdup(path);
+    shards->shards = calloc(1, sizeof *shards->shards);
+    if (shards->path == NULL || shards->shards == NULL) {
+        return out_of_memory(error);
+    }
+    struct decoder_shard *shard = shards->shards;
+    TRY(safetensors_open(&shard->file, path, error));
+    shards->count = 1;
+    shard->path = strdup(path);
+    return shard->path != NULL ? decoder_shards_join(shards, NULL, error) : out_of_memory(error);
+}
+
+enum status decoder_shards_open_file(struct decoder_shards *shards, const char *path,
+                                     struct error *error) {
+    *shards = (struct decoder_shards){0};
+    enum status status = open_file(shards, path, error);
+    if (status != STATUS_OK) {
+        decoder_shards_close(shards);
+    }
+    return status;
+}
+
 void decoder_shards_close(struct decoder_shards *shards) {
     for (size_t i = 0; i < shards->count; i++) {
         free(shards->shards[i].path);

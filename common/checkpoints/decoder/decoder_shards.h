@@ -66,6 +66,10 @@ struct decoder_shards {
 MUST_CHECK enum status decoder_shards_open(struct decoder_shards *shards, const char *folder,
                                            struct error *error);
 
+/** Maps one file of any name. @return as decoder_shards_open() */
+MUST_CHECK enum status decoder_shards_open_file(struct decoder_shards *shards, const char *path,
+                                                struct error *error);
+
 /**
  * @brief Fills `tensors` from the headers of the shards.
  * @param index NULL for a single file; else shard i is its file i, and must have the tensors that

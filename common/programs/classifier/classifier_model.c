@@ -5,7 +5,6 @@
 
 #include "common/base/file.h"
 #include "common/checkpoints/bert/bert_example.h"
-#include "common/checkpoints/safetensors/safetensors.h"
 #include "common/programs/classifier/classifier.h"
 
 enum { MOST_CONFIG = 16 << 20, PATH_BYTES = 4096, BASE_PIECES = 30522 };
@@ -39,32 +38,28 @@ static enum status folder_of(const char *checkpoint, char *folder, struct error 
     return STATUS_OK;
 }
 
-static enum status load_weights(struct classifier_model *m, const char *path, struct error *error) {
-    struct safetensors file;
+static enum status load_weights(struct classifier_model *m, const struct packed_config *packed,
+                                const char *path, struct error *error) {
     struct bert_config config = m->config;
-    TRY(safetensors_open(&file, path, error));
-    enum status status = bert_checkpoint_load(&m->checkpoint, &config, &file, error);
-    safetensors_close(&file);
-    if (status != STATUS_OK) {
-        /* bert_checkpoint_load() does not know the file's name. */
-        return error_prefix(error, status, path);
-    }
+    TRY(bert_checkpoint_open_file(&m->checkpoint, &config, packed, path, error));
     m->config = m->checkpoint.config;
     m->weights = &m->checkpoint.weights;
     return STATUS_OK;
 }
 
-static enum status parse_config(struct classifier_model *m, const char *json, size_t size,
-                                struct error *error) {
+static enum status parse_config(struct classifier_model *m, struct packed_config *packed,
+                                const char *json, size_t size, struct error *error) {
     TRY(bert_config_parse(&m->config, json, size, error));
+    TRY(packed_config_parse(packed, json, size, error));
     return bert_labels_parse(json, size, m->config.labels, &m->labels, error);
 }
 
-static enum status read_config(struct classifier_model *m, const char *path, struct error *error) {
+static enum status read_config(struct classifier_model *m, struct packed_config *packed,
+                               const char *path, struct error *error) {
     char *json;
     size_t size;
     TRY(file_read(path, MOST_CONFIG, &json, &size, error));
-    enum status status = parse_config(m, json, size, error);
+    enum status status = parse_config(m, packed, json, size, error);
     free(json);
     return status == STATUS_OK ? STATUS_OK : error_prefix(error, status, path);
 }
@@ -72,6 +67,7 @@ static enum status read_config(struct classifier_model *m, const char *path, str
 static enum status open_checkpoint(struct classifier_model *m,
                                    const struct classifier_source *source, struct error *error) {
     char folder[PATH_BYTES], path[PATH_BYTES], weights[PATH_BYTES];
+    struct packed_config packed;
     if (file_is_regular(source->checkpoint) && !is_weights_file(source->checkpoint)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "%s: is no checkpoint; give a folder with config.json, model.safetensors "
@@ -80,10 +76,10 @@ static enum status open_checkpoint(struct classifier_model *m,
     }
     TRY(folder_of(source->checkpoint, folder, error));
     TRY(join(path, folder, "config.json", error));
-    TRY(read_config(m, path, error));
+    TRY(read_config(m, &packed, path, error));
     TRY(join(weights, folder, "model.safetensors", error));
     const char *file = is_weights_file(source->checkpoint) ? source->checkpoint : weights;
-    TRY(load_weights(m, file, error));
+    TRY(load_weights(m, &packed, file, error));
     if (m->config.labels == 0) {
         return error_set(error, STATUS_UNSUPPORTED,
                          "%s: has no classifier (classifier.weight); give a BERT fine-tuned for "
