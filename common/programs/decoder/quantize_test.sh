@@ -1,6 +1,6 @@
 #!/bin/bash
 # Shell test of quantize and of perplexity --compare.
-# usage: quantize_test.sh PROGRAMS_SH QUANTIZE GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT RANDOM_BERT
+# usage: quantize_test.sh PROGRAMS_SH QUANTIZE GENERATE PERPLEXITY MAKE_TEST_CHECKPOINT RANDOM_BERT WRITE_DEQUANTIZED
 set -u
 # shellcheck source=common/testing/programs.sh
 . "$1"
@@ -9,6 +9,7 @@ generate=$PWD/$3
 perplexity=$PWD/$4
 make=$PWD/$5
 random_bert=$PWD/$6
+write_dequantized=$PWD/$7
 "$make" "$TEST_TMPDIR" || exit 1
 cd "$TEST_TMPDIR" || exit 1
 unset BUILD_WORKING_DIRECTORY
@@ -64,6 +65,23 @@ accepts "$perplexity" --compare int8 from_gguf -f text.txt -n 60
 says "same first      100.00 %" out
 says "KL divergence   0.000000" out
 accepts "$generate" int8 -t 0 -n 20 -i abc
+
+# What is rounded gives the text and the figures of the same weights in fp32, written by another reader.
+for rounded in int8 int4 gptq4 awq4; do
+    mkdir plain
+    cp tiny_f16/* plain
+    rm plain/model.safetensors
+    accepts "$write_dequantized" $rounded tiny_f16 plain
+    accepts "$perplexity" --compare plain $rounded -f text.txt -n 40
+    says "(+0.000 %)" out
+    says "KL divergence   0.000000" out
+    says "same first      100.00 %" out
+    accepts "$generate" plain -t 0 -n 30 -i abc
+    grep -v 'tokens/s' out >want
+    accepts "$generate" $rounded -t 0 -n 30 -i abc
+    grep -v 'tokens/s' out | cmp -s - want || fail "$rounded: another text than in fp32: $(cat out)"
+    rm -r plain
+done
 
 # A BERT. What is read from the new folder is shown by rounding it again: it is opened first.
 accepts "$random_bert" -o bert
