@@ -11,10 +11,13 @@
 
 /* A matrix whose inputs are gathered. */
 struct gathered {
-    const float *weights;
+    struct calibration_matrix matrix;
     struct calibration_sums sums;
-    float *wanted;                 /* (tokens, K): of the piece of text as it ran first */
+    float *wanted;                 /* (tokens, rows): of the piece of text as it ran first */
     size_t tokens, kept, compared; /* of them */
+    const float *product;          /* is_added: the last one, which has not been added yet */
+    float *in;                     /* (M, K): its inputs, a copy */
+    size_t M, room;                /* tokens of it; for which there is memory */
 };
 
 /* A matrix in whose place the model uses another. */
@@ -47,41 +50,96 @@ static enum status product(float *out, const float *in, const float *weight, siz
     return status;
 }
 
-static void gather(struct gathered *g, const float *in, size_t M, size_t K) {
-    size_t left = g->kept - g->compared, count = M < left ? M : left;
-    gptq_add(g->sums.hessian, in, M, K);
-    gptq_add_drift(g->sums.drift, g->wanted + g->compared * K, in, count, K);
-    g->compared += count;
+static size_t least_of(size_t a, size_t b) {
+    return a < b ? a : b;
 }
 
-static void keep(struct gathered *g, const float *in, size_t M, size_t K) {
-    size_t left = g->tokens - g->kept, count = M < left ? M : left;
-    memcpy(g->wanted + g->kept * K, in, count * K * sizeof *in);
-    g->kept += count;
+/* What came of M tokens: kept, or compared with what was kept. */
+static void take(struct gathered *g, bool first, const float *in, const float *result, size_t M) {
+    size_t rows = g->matrix.rows;
+    if (first) {
+        size_t count = least_of(M, g->tokens - g->kept);
+        memcpy(g->wanted + g->kept * rows, result, count * rows * sizeof *result);
+        g->kept += count;
+    } else {
+        size_t count = least_of(M, g->kept - g->compared);
+        gptq_add_pull(g->sums.pull, g->wanted + g->compared * rows, result, in, count, rows,
+                      g->matrix.K);
+        g->compared += count;
+    }
+}
+
+/* Remembers a product that will be added to something. */
+static enum status await_sum(struct gathered *g, const float *in, const float *product, size_t M) {
+    if (M > g->room) {
+        float *more = realloc(g->in, M * g->matrix.K * sizeof *more);
+        if (more == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+        g->in = more;
+        g->room = M;
+    }
+    memcpy(g->in, in, M * g->matrix.K * sizeof *in);
+    g->product = product;
+    g->M = M;
+    return STATUS_OK;
+}
+
+static enum status gather(struct calibration *c, struct gathered *g, const float *in,
+                          const float *product, size_t M) {
+    if (!c->first) {
+        gptq_add(g->sums.hessian, in, M, g->matrix.K);
+    }
+    if (g->matrix.is_added) {
+        return await_sum(g, in, product, M);
+    }
+    take(g, c->first, in, product, M);
+    return STATUS_OK;
+}
+
+static const float *replacement(const struct calibration *c, const float *weight) {
+    for (size_t i = 0; i < c->replaced_count && !c->first; i++) {
+        if (c->replaced[i].weights == weight) {
+            return c->replaced[i].other;
+        }
+    }
+    return weight;
 }
 
 static enum status gathering_matmul(void *context, float *out, const float *in, const float *weight,
                                     size_t M, size_t N, size_t K) {
     struct calibration *c = engine_layer_own(context);
     const struct engine *base = engine_layer_base(context);
+    TRY(base->matmul(base->context, out, in, replacement(c, weight), M, N, K));
     for (size_t i = 0; i < c->count; i++) {
-        if (c->matrices[i].weights == weight) {
-            (c->first ? keep : gather)(&c->matrices[i], in, M, K);
+        if (c->matrices[i].matrix.weights == weight) {
+            TRY(gather(c, &c->matrices[i], in, out, M));
         }
     }
-    for (size_t i = 0; i < c->replaced_count && !c->first; i++) {
-        if (c->replaced[i].weights == weight) {
-            return base->matmul(base->context, out, in, c->replaced[i].other, M, N, K);
+    return STATUS_OK;
+}
+
+static enum status gathering_residual(void *context, float *out, const float *a, const float *b,
+                                      size_t count) {
+    struct calibration *c = engine_layer_own(context);
+    const struct engine *base = engine_layer_base(context);
+    TRY(base->residual(base->context, out, a, b, count));
+    for (size_t i = 0; i < c->count; i++) {
+        struct gathered *g = &c->matrices[i];
+        if (g->product != NULL && (g->product == a || g->product == b)) {
+            take(g, c->first, g->in, out, g->M);
+            g->product = NULL;
         }
     }
-    return base->matmul(base->context, out, in, weight, M, N, K);
+    return STATUS_OK;
 }
 
 static void clear(struct calibration *c) {
     for (size_t i = 0; i < c->count; i++) {
         free(c->matrices[i].sums.hessian);
-        free(c->matrices[i].sums.drift);
+        free(c->matrices[i].sums.pull);
         free(c->matrices[i].wanted);
+        free(c->matrices[i].in);
     }
     c->count = 0;
 }
@@ -108,25 +166,29 @@ enum status calibration_engine_create(struct engine *engine, int threads) {
     }
     TRY(engine_layer_create(engine, "calibration", &base, c, destroy));
     engine->matmul = gathering_matmul;
+    engine->residual = gathering_residual;
     engine->linear = NULL;
     engine->linear_activation = NULL;
     engine->linear_residual_layernorm = NULL;
     return STATUS_OK;
 }
 
-enum status calibration_add(struct engine *engine, const float *weights, size_t K, size_t tokens) {
+enum status calibration_add(struct engine *engine, const struct calibration_matrix *matrix,
+                            size_t tokens) {
     struct calibration *c = engine_layer_own(engine->context);
-    size_t count, inputs;
-    if (c->count == MOST || !checked_multiply(K, K, &count) ||
-        !checked_multiply(K, tokens, &inputs)) {
+    size_t square, weights, products;
+    if (c->count == MOST || !checked_multiply(matrix->K, matrix->K, &square) ||
+        !checked_multiply(matrix->rows, matrix->K, &weights) ||
+        !checked_multiply(matrix->rows, tokens, &products)) {
         return STATUS_OUT_OF_MEMORY;
     }
     struct gathered *g = &c->matrices[c->count++];
-    *g = (struct gathered){.weights = weights,
-                           .sums = {calloc(count, sizeof(double)), calloc(count, sizeof(double))},
-                           .wanted = calloc(inputs, sizeof(float)),
-                           .tokens = tokens};
-    return g->sums.hessian != NULL && g->sums.drift != NULL && g->wanted != NULL
+    *g =
+        (struct gathered){.matrix = *matrix,
+                          .sums = {calloc(square, sizeof(double)), calloc(weights, sizeof(double))},
+                          .wanted = calloc(products, sizeof(float)),
+                          .tokens = tokens};
+    return g->sums.hessian != NULL && g->sums.pull != NULL && g->wanted != NULL
                ? STATUS_OK
                : STATUS_OUT_OF_MEMORY;
 }
@@ -151,7 +213,7 @@ void calibration_repeat(struct engine *engine) {
 struct calibration_sums calibration_of(const struct engine *engine, const float *weights) {
     const struct calibration *c = engine_layer_own(engine->context);
     for (size_t i = 0; i < c->count; i++) {
-        if (c->matrices[i].weights == weights) {
+        if (c->matrices[i].matrix.weights == weights) {
             return c->matrices[i].sums;
         }
     }

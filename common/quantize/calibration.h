@@ -1,14 +1,16 @@
 /**
  * @file calibration.h
  * @brief An engine on the CPU that, while a model runs, gathers X^T X of the inputs of chosen
- *        matrices, and by how much they have drifted: the calibration pass of GPTQ.
+ *        matrices, and by how much the products have drifted: the calibration pass of GPTQ.
  *
- * A piece of text runs twice: with the weights as they were, whose inputs are kept, and with those
- * that are rounded already in their places, whose inputs X are gathered and compared.
+ * A piece of text runs twice: with the weights as they were, whose products are kept, and with
+ * those that are rounded already in their places, whose inputs X are gathered and whose products
+ * are compared.
  */
 #ifndef WARPBOOK_COMMON_QUANTIZE_CALIBRATION_H_
 #define WARPBOOK_COMMON_QUANTIZE_CALIBRATION_H_
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
@@ -20,17 +22,24 @@ MUST_CHECK enum status calibration_engine_create(struct engine *engine, int thre
 /** What was gathered for a matrix. */
 struct calibration_sums {
     double *hessian; /**< X^T X (K, K), at and above the diagonal */
-    double *drift;   /**< (Y - X)^T X (K, K), Y the inputs with the weights as they were */
+    double *pull;    /**< (V - G)^T X (rows, K), as in gptq.h */
+};
+
+/** What is gathered for. */
+struct calibration_matrix {
+    const float *weights; /**< as the model got it: host, (rows, K) */
+    size_t rows, K;
+    bool is_added; /**< compared is not the product, but what it is added to: the residual stream,
+                      so that errors from before are made good, too */
 };
 
 /**
  * @brief Begins to gather for a matrix.
- * @param weights as the model got it: host, (rows, K)
  * @param tokens  the longest piece of text
- * @return STATUS_OK or STATUS_OUT_OF_MEMORY: 2 K * K doubles, tokens * K floats
+ * @return STATUS_OK or STATUS_OUT_OF_MEMORY: K * K and rows * K doubles, tokens * rows floats
  */
-MUST_CHECK enum status calibration_add(struct engine *engine, const float *weights, size_t K,
-                                       size_t tokens);
+MUST_CHECK enum status calibration_add(struct engine *engine,
+                                       const struct calibration_matrix *matrix, size_t tokens);
 
 /** Begins a piece of text, with the weights as they were. */
 void calibration_begin(struct engine *engine);

@@ -16,14 +16,14 @@ void gptq_add(double *hessian, const float *in, size_t tokens, size_t K) {
     }
 }
 
-void gptq_add_drift(double *drift, const float *wanted, const float *in, size_t tokens, size_t K) {
+void gptq_add_pull(double *pull, const float *wanted, const float *got, const float *in,
+                   size_t tokens, size_t rows, size_t K) {
     for (size_t t = 0; t < tokens; t++) {
-        const float *x = in + t * K, *y = wanted + t * K;
-        for (size_t i = 0; i < K; i++) {
-            double *row = drift + i * K;
-            double factor = (double)y[i] - (double)x[i];
-            for (size_t k = 0; k < K && factor != 0.0; k++) {
-                row[k] += factor * (double)x[k];
+        const float *x = in + t * K;
+        for (size_t r = 0; r < rows; r++) {
+            double missing = (double)wanted[t * rows + r] - (double)got[t * rows + r];
+            for (size_t k = 0; k < K && missing != 0.0; k++) {
+                pull[r * K + k] += missing * (double)x[k];
             }
         }
     }
@@ -173,19 +173,13 @@ static void quantize_row(struct low_bit_matrix *matrix, const double *upper, dou
     }
 }
 
-/* w += w D U^T U, as U^T U is the inverse of H. @param scratch (K) */
-static void aim(double *row, const double *upper, const double *drift, double *scratch, size_t K) {
-    memset(scratch, 0, K * sizeof *scratch);
-    for (size_t i = 0; i < K; i++) {
-        for (size_t k = 0; k < K; k++) {
-            scratch[k] += row[i] * drift[i * K + k];
-        }
-    }
+/* w += p U^T U, as U^T U is the inverse of H. */
+static void aim(double *row, const double *upper, const double *pull, size_t K) {
     for (size_t i = 0; i < K; i++) {
         const double *u = upper + i * K;
         double sum = 0.0;
         for (size_t k = i; k < K; k++) {
-            sum += u[k] * scratch[k];
+            sum += u[k] * pull[k];
         }
         for (size_t k = i; k < K; k++) {
             row[k] += sum * u[k];
@@ -193,17 +187,16 @@ static void aim(double *row, const double *upper, const double *drift, double *s
     }
 }
 
-enum status gptq_quantize(const float *weights, const double *upper, const double *drift,
-                          struct low_bit_matrix *matrix, double *scratch, struct error *error) {
-    double *row = scratch;
+enum status gptq_quantize(const float *weights, const double *upper, const double *pull,
+                          struct low_bit_matrix *matrix, double *row, struct error *error) {
     const struct low_bit_layout *layout = &matrix->layout;
     TRY(low_bit_check(layout, error));
     for (size_t r = 0; r < layout->rows; r++) {
         for (size_t k = 0; k < layout->columns; k++) {
             row[k] = (double)weights[r * layout->columns + k];
         }
-        if (drift != NULL) {
-            aim(row, upper, drift, scratch + layout->columns, layout->columns);
+        if (pull != NULL) {
+            aim(row, upper, pull + r * layout->columns, layout->columns);
         }
         quantize_row(matrix, upper, row, r);
     }

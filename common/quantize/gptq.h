@@ -10,11 +10,10 @@
  *     e = (w_j - q_j) / U_jj,   w_k -= e U_jk for k > j
  *
  * This is the exact minimum over the columns behind j, given those before it. In a model whose
- * layers before are rounded already, inputs are no longer those that the weights were made for. For
- * inputs Y of the model as it was, products X q are wanted that come near to Y w, so w is moved
- * first:
+ * layers before are rounded already, inputs are no longer those that the weights were made for.
+ * Where V (tokens) is what was wanted in the place of X w, w is moved there first:
  *
- *     D = (Y - X)^T X,   w += w D (H + damping)^-1
+ *     p = (V - X w)^T X,   w += p (H + damping)^-1
  *
  * A group's scale is
  * chosen when its first column comes, from the weights as they then are: of the scale for the
@@ -40,12 +39,14 @@
 void gptq_add(double *hessian, const float *in, size_t tokens, size_t K);
 
 /**
- * @brief Adds (Y - X)^T X to D.
- * @param drift  (K, K)
- * @param wanted Y (tokens, K): inputs of the model as it was
- * @param in     X (tokens, K): of the model as it is
+ * @brief Adds (V - G)^T X to P.
+ * @param pull   P (rows, K): p of each row
+ * @param wanted V (tokens, rows): products, or what they are added to, of the model as it was
+ * @param got    G (tokens, rows): the same of the model as it is, with this matrix as it was
+ * @param in     X (tokens, K)
  */
-void gptq_add_drift(double *drift, const float *wanted, const float *in, size_t tokens, size_t K);
+void gptq_add_pull(double *pull, const float *wanted, const float *got, const float *in,
+                   size_t tokens, size_t rows, size_t K);
 
 /**
  * @brief Makes U of H, in place. Inputs that were always 0 get a diagonal of 1.
@@ -71,13 +72,13 @@ float gptq_choose_scale(const struct low_bit_layout *layout, const double *weigh
  * @brief Rounds all rows.
  * @param weights (rows, K), finite
  * @param upper   U (K, K); NULL: to nearest, as low_bit_quantize()
- * @param drift   D (K, K); NULL: the inputs are those that the weights were made for
+ * @param pull    P (rows, K); NULL: the products are what is wanted
  * @param matrix  host; its layout says how; its buffers are filled
- * @param scratch (2 K)
+ * @param row     scratch (K)
  * @return STATUS_OK, or low_bit_check()'s
  */
-MUST_CHECK enum status gptq_quantize(const float *weights, const double *upper, const double *drift,
-                                     struct low_bit_matrix *matrix, double *scratch,
+MUST_CHECK enum status gptq_quantize(const float *weights, const double *upper, const double *pull,
+                                     struct low_bit_matrix *matrix, double *row,
                                      struct error *error);
 
 #endif

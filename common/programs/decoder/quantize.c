@@ -32,7 +32,7 @@ struct work {
     struct decoder_session session;
     int32_t *tokens; /* (count) of the calibration */
     size_t count;
-    double *scratch; /* for two rows */
+    double *row; /* scratch */
     struct quantize_awq awq;
     struct error *error;
 };
@@ -112,7 +112,9 @@ enum { MOST_SIDE_BY_SIDE = 3 };
 /* Matrices that have the same inputs, and of which none changes another's. */
 struct side_by_side {
     const float *matrices[MOST_SIDE_BY_SIDE];
+    size_t rows[MOST_SIDE_BY_SIDE];
     size_t K;
+    bool is_added; /* to the residual stream */
 };
 
 enum { KINDS = 4 };
@@ -120,10 +122,11 @@ enum { KINDS = 4 };
 static void list_beside(const struct work *w, size_t layer, struct side_by_side kinds[KINDS]) {
     const struct llama2_config *c = &w->session.checkpoint.config;
     const struct llama2_layer *l = &w->session.fp32.weights.layers[layer];
-    kinds[0] = (struct side_by_side){{l->wq, l->wk, l->wv}, c->C};
-    kinds[1] = (struct side_by_side){{l->wo}, c->NH * c->HS};
-    kinds[2] = (struct side_by_side){{l->w1, l->w3}, c->C};
-    kinds[3] = (struct side_by_side){{l->w2}, c->hidden};
+    size_t queries = c->NH * c->HS, values = c->KVH * c->HS;
+    kinds[0] = (struct side_by_side){{l->wq, l->wk, l->wv}, {queries, values, values}, c->C, false};
+    kinds[1] = (struct side_by_side){{l->wo}, {c->C}, queries, true};
+    kinds[2] = (struct side_by_side){{l->w1, l->w3}, {c->hidden, c->hidden}, c->C, false};
+    kinds[3] = (struct side_by_side){{l->w2}, {c->C}, c->hidden, true};
 }
 
 static bool holds(const struct side_by_side *beside, const float *weights) {
@@ -137,8 +140,9 @@ static bool holds(const struct side_by_side *beside, const float *weights) {
 
 static enum status gather(struct work *w, const struct side_by_side *beside, size_t tokens) {
     for (size_t i = 0; i < MOST_SIDE_BY_SIDE && beside->matrices[i] != NULL; i++) {
-        if (calibration_add(&w->session.engine, beside->matrices[i], beside->K, tokens) !=
-            STATUS_OK) {
+        const struct calibration_matrix matrix = {beside->matrices[i], beside->rows[i], beside->K,
+                                                  beside->is_added};
+        if (calibration_add(&w->session.engine, &matrix, tokens) != STATUS_OK) {
             return error_set(w->error, STATUS_OUT_OF_MEMORY,
                              "no memory for the calibration of a matrix of %zu columns", beside->K);
         }
@@ -199,8 +203,7 @@ static enum status round_matrix(void *context, size_t layer, const float *weight
         return low_bit_quantize(weights, matrix, error);
     }
     if (is_method(w, "awq")) {
-        return awq_quantize(weights, quantize_awq_inverse(&w->awq, weights), matrix, w->scratch,
-                            error);
+        return awq_quantize(weights, quantize_awq_inverse(&w->awq, weights), matrix, w->row, error);
     }
     if (calibration_of(&w->session.engine, weights).hessian == NULL) {
         TRY(calibrate(w, layer, weights));
@@ -212,17 +215,16 @@ static enum status round_matrix(void *context, size_t layer, const float *weight
                          "layer %zu: the inputs of a matrix are not finite in the calibration",
                          layer);
     }
-    TRY(gptq_quantize(weights, sums.hessian, sums.drift, matrix, w->scratch, error));
+    TRY(gptq_quantize(weights, sums.hessian, sums.pull, matrix, w->row, error));
     return use_rounded(w, weights, matrix);
 }
 
-static enum status allocate_scratch(struct work *w) {
+static enum status allocate_row(struct work *w) {
     const struct llama2_config *c = &w->session.checkpoint.config;
     size_t most = c->C > c->hidden ? c->C : c->hidden, queries = c->NH * c->HS;
-    w->scratch = calloc(most > queries ? most : queries, 2 * sizeof *w->scratch);
-    return w->scratch != NULL
-               ? STATUS_OK
-               : error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for two rows");
+    w->row = calloc(most > queries ? most : queries, sizeof *w->row);
+    return w->row != NULL ? STATUS_OK
+                          : error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a row");
 }
 
 /* ---- The program ---- */
@@ -290,7 +292,7 @@ static enum status quantize(struct work *w, const struct decoder_stages *stages)
         return error_set(w->error, STATUS_UNSUPPORTED, "%s: a GPT-NeoX is not supported",
                          o->shared.checkpoint);
     }
-    TRY(allocate_scratch(w));
+    TRY(allocate_row(w));
     TRY(o->calibrate != NULL ? read_calibration(w) : STATUS_OK);
     const struct quantize_rounding rounding = {
         .config = config_of(o),
@@ -318,7 +320,7 @@ static enum status run(void *options, const struct decoder_stages *stages, struc
     interrupt_watch();
     enum status status = quantize(&w, stages);
     free(w.tokens);
-    free(w.scratch);
+    free(w.row);
     decoder_session_close(&w.session);
     quantize_awq_free(&w.awq);
     return status;
