@@ -379,8 +379,8 @@ static const struct threshold thresholds[] = {
      "09's product in bf16",
      "half of bf16's bytes are what the lab is about, so no product passes that is slower than "
      "lab 09's, whatever its share; on simt the matrix fits into L2, and the launch, the first "
-     "load and the last sum are most of the time. Measured, lab 09's product is at 45% of this "
-     "limit",
+     "load and the last sum are most of the time. Measured, lab 09's product is at half of "
+     "this limit",
      "an order that is made for tensor cores, 16 bytes a load, is good; with enough warps it is "
      "gold"},
     {"13_low_bit",
