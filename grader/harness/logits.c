@@ -36,7 +36,7 @@ void grader_check_timed_logits(const float *got, const float *want, size_t count
 void grader_check_16_bit_logits(const float *got, const float *want, size_t count,
                                 const char *what) {
     struct logits_difference d = logits_difference(got, want, count);
-    if (!(d.worst <= 0.03 * d.largest)) {
+    if (!(d.worst <= 0.01 * d.largest)) {
         TEST_FAIL("%s gives other logits: worst difference %.3g of %.3g", what, d.worst, d.largest);
     }
 }

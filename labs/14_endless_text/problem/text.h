@@ -48,8 +48,9 @@ struct endless_text {
     double *want;            /**< (NH*HS): of the last token */
     float *got;
     double largest_score, largest_value;
-    double drift; /**< squares of what an output moves by with each score and with each weight, for
-                       a rounding of 1 */
+    /** Squares of what outputs move by with each score and each weight, for a rounding of 1: of all
+        outputs together, and of one. */
+    double drift, largest_drift;
     char name[200];
 };
 
