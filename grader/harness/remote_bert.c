@@ -9,7 +9,6 @@
 #include "common/models/engine.h"
 #include "common/testing/testing.h"
 #include "grader/harness/baseline_times.h"
-#include "grader/harness/bert16_reference.h"
 #include "grader/harness/logits.h"
 #include "grader/harness/seed.h"
 #include "grader/harness/watchdog.h"
@@ -51,10 +50,6 @@ static void renew_tokens(int32_t *ids, const struct remote_bert_job *job, struct
     }
 }
 
-static bool in_16_bits(const struct remote_bert_job *job) {
-    return job->products == REMOTE_16_BIT_PRODUCTS;
-}
-
 /* The reference's model and its tokens; zeros before it is created. */
 struct reference {
     struct bert_random model;
@@ -71,11 +66,7 @@ static enum status create_reference(struct reference *r, const struct remote_ber
     }
     memcpy(r->ids, job->input.ids, count * sizeof *r->ids);
     TRY(bert_random_create(&r->model, &job->config, job->seed));
-    if (in_16_bits(job)) {
-        bert16_round_weights(&r->model);
-    }
-    TRY(in_16_bits(job) ? bert16_reference_create(&r->engine, job->config.L)
-                        : engine_reference_create(&r->engine));
+    TRY(engine_reference_create(&r->engine));
     return bert_create(&r->bert, &r->model.config, &r->model.weights, &r->engine, most_rows(job),
                        NULL);
 }
@@ -112,6 +103,10 @@ static double weights_of(const struct remote_bert_job *job) {
     const struct bert_config *c = &job->config;
     return (double)c->L *
            (4.0 * (double)c->C * (double)c->C + 2.0 * (double)c->C * (double)c->hidden);
+}
+
+static bool in_16_bits(const struct remote_bert_job *job) {
+    return job->products == REMOTE_16_BIT_PRODUCTS;
 }
 
 /* Of the layers' matmuls, which no engine leaves out. */
@@ -255,8 +250,11 @@ static void run_both(const struct remote_bert_job *job, const struct grader_gpu 
     }
     speedup->subject_ms = remote_bert_fastest(job, REMOTE_SUBJECT, calls, got);
     if (!test_has_failed()) {
-        (in_16_bits(job) ? grader_check_16_bit_logits : grader_check_timed_logits)(got, want, count,
-                                                                                   what);
+        if (in_16_bits(job)) {
+            grader_check_16_bit_logits(got, want, count, job->config.L, what);
+        } else {
+            grader_check_timed_logits(got, want, count, what);
+        }
         remote_bert_check_possible(job, gpu, speedup->subject_ms);
         if (!gpu->modelled) {
             time_rest_again(job, speedup, calls, want);
