@@ -14,44 +14,45 @@
 #include <stddef.h>
 #include <string.h>
 
-#define MISTAKES(X)                                                                                \
-    X(right)                                                                                       \
-    X(repeats)          /* does nothing where the arguments are those of the call before */        \
-    X(every_second)     /* does nothing in every second call */                                    \
-    X(after_the_first)  /* does nothing in any call but a process's first */                       \
-    X(captures_nothing) /* does nothing while its launches are recorded */                         \
-    X(part_of_it)       /* does a part of what was asked for, see each lab's file */               \
-    X(elsewhere)        /* works on a stream of its own, and waits for nothing */                  \
-    X(zero_inputs)      /* makes inputs zeros, so that they agree with zeros */                    \
-    X(no_update)        /* of lab 11, see its file */                                              \
-    X(no_attention)     /* ... */                                                                  \
-    X(no_parameters)    /* ... */                                                                  \
-    X(pool)             /* of lab 02 */                                                            \
-    X(managed)          /* ... */                                                                  \
-    X(pinned)           /* ... */                                                                  \
-    X(at_home)          /* a whole model on the CPU, see at_home_bert.c and lab 03 */              \
-    X(sends)            /* of lab 03 */                                                            \
-    X(host)             /* of labs 12 and 14: on the CPU */                                        \
-    X(idle)             /* ... a kernel that computes nothing */                                   \
-    X(early)            /* of lab 15, see its file */                                              \
-    X(late)             /* ... */                                                                  \
-    X(fetches)          /* ... */                                                                  \
-    X(forges)           /* prints what a passed test prints: anywhere.h */                         \
-    X(library)          /* copies a library and loads that */                                      \
-    X(code)             /* lets data be run */                                                     \
-    X(parent)           /* reads the grader's memory */                                            \
-    X(clock)            /* sets the machine's clock */                                             \
-    X(one_layer_less)   /* of lab 08 */                                                            \
-    X(rounds)           /* rounds what is multiplied to 11 bits, as TF32 does */                   \
-    X(leaves_columns)   /* leaves one product of 64 out of each sum */                             \
-    X(bf16)             /* takes what is multiplied as bf16 */                                     \
-    X(fp16)             /* takes what is multiplied as fp16 */                                     \
-    X(fp8)              /* takes what is multiplied as an fp8 of 4 bits */                         \
-    X(int8)             /* takes what is multiplied as signed bytes, beside a scale for each 32 */ \
-    X(bf16_sums)        /* of lab 15: a rank's part of a sum travels as bf16 */                    \
-    X(fp16_sums)        /* ... as fp16 */                                                          \
-    X(fewer_tokens)     /* of lab 12, see its file */                                              \
-    X(prunes)           /* leaves small factors out */                                             \
+#define MISTAKES(X)                                                                         \
+    X(right)                                                                                \
+    X(repeats)          /* does nothing where the arguments are those of the call before */ \
+    X(every_second)     /* does nothing in every second call */                             \
+    X(after_the_first)  /* does nothing in any call but a process's first */                \
+    X(captures_nothing) /* does nothing while its launches are recorded */                  \
+    X(part_of_it)       /* does a part of what was asked for, see each lab's file */        \
+    X(elsewhere)        /* works on a stream of its own, and waits for nothing */           \
+    X(zero_inputs)      /* makes inputs zeros, so that they agree with zeros */             \
+    X(no_update)        /* of lab 11, see its file */                                       \
+    X(no_attention)     /* ... */                                                           \
+    X(no_parameters)    /* ... */                                                           \
+    X(pool)             /* of lab 02 */                                                     \
+    X(managed)          /* ... */                                                           \
+    X(pinned)           /* ... */                                                           \
+    X(at_home)          /* a whole model on the CPU, see at_home_bert.c and lab 03 */       \
+    X(sends)            /* of lab 03 */                                                     \
+    X(host)             /* of labs 12 to 14: on the CPU */                                  \
+    X(idle)             /* ... a kernel that computes nothing */                            \
+    X(fewer_bits)       /* of lab 13: of the weights */                                     \
+    X(early)            /* of lab 15, see its file */                                       \
+    X(late)             /* ... */                                                           \
+    X(fetches)          /* ... */                                                           \
+    X(forges)           /* prints what a passed test prints: anywhere.h */                  \
+    X(library)          /* copies a library and loads that */                               \
+    X(code)             /* lets data be run */                                              \
+    X(parent)           /* reads the grader's memory */                                     \
+    X(clock)            /* sets the machine's clock */                                      \
+    X(one_layer_less)   /* of lab 08 */                                                     \
+    X(rounds)           /* rounds what is multiplied to 11 bits, as TF32 does */            \
+    X(leaves_columns)   /* leaves one product of 64 out of each sum */                      \
+    X(bf16)             /* takes what is multiplied as bf16 */                              \
+    X(fp16)             /* takes what is multiplied as fp16 */                              \
+    X(fp8)              /* takes what is multiplied as an fp8 of 4 bits */                  \
+    X(int8)             /* takes it as signed bytes, beside a scale for each 32 */          \
+    X(bf16_sums)        /* of lab 15: a rank's part of a sum travels as bf16 */             \
+    X(fp16_sums)        /* ... as fp16 */                                                   \
+    X(fewer_tokens)     /* of lab 12, see its file */                                       \
+    X(prunes)           /* leaves small factors out */                                      \
     X(flushes)          /* takes denormals as zeros, and zeros as negative ones: harmless */
 
 #define MISTAKE_VARIABLE "WRONG_TIMED"
@@ -86,10 +87,10 @@ static inline int sabotage_way(void) {
     static const struct {
         enum mistake mistake;
         enum lesser lesser;
-    } ways[] = {{MISTAKE_rounds, LESSER_BITS}, {MISTAKE_leaves_columns, LESSER_COLUMNS},
-                {MISTAKE_bf16, LESSER_BF16},   {MISTAKE_fp16, LESSER_FP16},
-                {MISTAKE_fp8, LESSER_FP8},     {MISTAKE_prunes, LESSER_PRUNED},
-                {MISTAKE_int8, LESSER_INT8},   {MISTAKE_flushes, LESSER_FLUSHED}};
+    } ways[] = {{MISTAKE_rounds, LESSER_BITS},     {MISTAKE_leaves_columns, LESSER_COLUMNS},
+                {MISTAKE_bf16, LESSER_BF16},       {MISTAKE_fp16, LESSER_FP16},
+                {MISTAKE_fp8, LESSER_FP8},         {MISTAKE_prunes, LESSER_PRUNED},
+                {MISTAKE_flushes, LESSER_FLUSHED}, {MISTAKE_int8, LESSER_INT8}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (ways[i].mistake == chosen_mistake()) {
             return ways[i].lesser;
