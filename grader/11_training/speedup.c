@@ -194,7 +194,8 @@ static struct attention_gradient_spec timed_attention(const struct grader_gpu *g
                                            .HS = 64,
                                            .joined = true,
                                            .B = modelled ? 1 : 16,
-                                           .loudness = 1.0};
+                                           .loudness = 1.0,
+                                           .share = 0.004}; /* signed bytes are off by 0.0125 */
     for (size_t b = 0; b < spec.B; b++) {
         spec.lengths[b] = 256;
     }

@@ -156,12 +156,20 @@ C_TEST(speedup, fused) {
     compare("fused", &gpu_fused, &simt_fused, true);
 }
 
+/* Logits of a batch are many, so that all together tell products of fewer bits from those of 16. */
+enum { LABELS = 64 };
+
 /* BERT-base's layers on a GPU; narrow ones on simt. */
 static struct bert_config bert_config_of(bool modelled) {
     const struct bert_config base = {
-        .C = 768, .hidden = 3072, .L = 4, .NH = 12, .V = 1000, .T = 128, .labels = 2};
-    const struct bert_config narrow = {
-        .C = SIMT_C, .hidden = 4 * SIMT_C, .L = 2, .NH = 4, .V = 1000, .T = SIMT_T, .labels = 2};
+        .C = 768, .hidden = 3072, .L = 4, .NH = 12, .V = 1000, .T = 128, .labels = LABELS};
+    const struct bert_config narrow = {.C = SIMT_C,
+                                       .hidden = 4 * SIMT_C,
+                                       .L = 2,
+                                       .NH = 4,
+                                       .V = 1000,
+                                       .T = SIMT_T,
+                                       .labels = LABELS};
     return remote_bert_config(modelled ? narrow : base);
 }
 

@@ -258,11 +258,12 @@ static struct work work_of_tokens(const struct decoded *d) {
                          .graph = true};
 }
 
-/* Keys and values are kept in bf16: sums in another order round some of them to the neighbour, as
-   in lab 10. On two H100 right ones differed by 1.5e-4 of the largest. */
+/* Keys and values are kept in bf16: sums in another order round a few of them to the neighbour, as
+   in lab 10. On two H100 right ones differed by 1.5e-4 of the largest. Partial sums that travel as
+   bf16, or operands that are rounded to it, are off by 1e-3 and more. */
 static void check_logits(const struct decoded *d, size_t token, int rank) {
     size_t at = (token * RANKS + (size_t)rank) * d->size.V;
-    double tolerance = 2.0 * nn_dtype_rounding(d->size.dtype);
+    double tolerance = 0.125 * nn_dtype_rounding(d->size.dtype);
     struct logits_difference off = logits_difference(d->logits[REMOTE_SUBJECT] + at,
                                                      d->logits[REMOTE_BASELINE] + at, d->size.V);
     if (!(off.worst <= tolerance * off.largest)) {

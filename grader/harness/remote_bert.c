@@ -250,8 +250,11 @@ static void run_both(const struct remote_bert_job *job, const struct grader_gpu 
     }
     speedup->subject_ms = remote_bert_fastest(job, REMOTE_SUBJECT, calls, got);
     if (!test_has_failed()) {
-        (in_16_bits(job) ? grader_check_16_bit_logits : grader_check_timed_logits)(got, want, count,
-                                                                                   what);
+        if (in_16_bits(job)) {
+            grader_check_16_bit_logits(got, want, count, job->config.L, what);
+        } else {
+            grader_check_timed_logits(got, want, count, what);
+        }
         remote_bert_check_possible(job, gpu, speedup->subject_ms);
         if (!gpu->modelled) {
             time_rest_again(job, speedup, calls, want);

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-enum { THREADS = 256, KEPT = 64 };
+enum { THREADS = 256, KEPT = 64, GROUP = 32 };
 
 /* To the nearest, ties to even. */
 static __device__ float round_bits(float x, int left_out) {
@@ -17,6 +17,16 @@ static __device__ float round_bits(float x, int left_out) {
 
 static __device__ float flush(float x) {
     return fabsf(x) < 0x1p-126f ? -0.0f : x;
+}
+
+/* x[i] as a signed byte has it, beside a scale for its group. */
+template <typename T> static __device__ float as_byte(const T *x, size_t i, size_t count) {
+    float largest = 0.0f;
+    for (size_t j = i / GROUP * GROUP; j < i / GROUP * GROUP + GROUP && j < count; j++) {
+        largest = fmaxf(largest, fabsf((float)x[j]));
+    }
+    float scale = largest / 127.0f;
+    return scale > 0.0f ? scale * rintf((float)x[i] / scale) : 0.0f;
 }
 
 static __device__ float make_lesser(float x, size_t column, enum lesser lesser) {
@@ -35,6 +45,8 @@ static __device__ float make_lesser(float x, size_t column, enum lesser lesser) 
         return fabsf(x) < 1.0f / KEPT ? 0.0f : x;
     case LESSER_FLUSHED:
         return flush(x);
+    case LESSER_INT8: /* as_byte() */
+        break;
     }
     return x;
 }
@@ -44,7 +56,8 @@ static __global__ void lesser_kernel(T *copy, const T *x, size_t count, size_t c
                                      enum lesser lesser) {
     size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
     if (i < count) {
-        copy[i] = (T)make_lesser((float)x[i], i % columns, lesser);
+        copy[i] = (T)(lesser == LESSER_INT8 ? as_byte(x, i, count)
+                                            : make_lesser((float)x[i], i % columns, lesser));
     }
 }
 
@@ -73,6 +86,20 @@ static const T *make_copy(int which, enum lesser lesser, const T *x, size_t coun
                                                                     lesser);
     }
     return copy;
+}
+
+static __global__ void add_kernel(float *x, const float *addend, size_t count) {
+    size_t i = (size_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i < count) {
+        x[i] += addend[i];
+    }
+}
+
+void lesser_add(int which, enum lesser lesser, float *x, const float *addend, size_t count,
+                device_stream stream) {
+    const float *copy = make_copy(which, lesser, addend, count, count, stream);
+    add_kernel<<<(unsigned)((count + THREADS - 1) / THREADS), THREADS, 0, (cudaStream_t)stream>>>(
+        x, copy, count);
 }
 
 const float *lesser_copy(int which, enum lesser lesser, const float *x, size_t count,

@@ -19,11 +19,12 @@ enum lesser {
     LESSER_BF16,    /**< as bf16 has it: 8 bits */
     LESSER_FP16,    /**< as fp16 has it: 11 bits, and less than 65,520 */
     LESSER_FP8,     /**< as an fp8 of 4 bits (e4m3) has it, if it had any exponent */
+    LESSER_INT8,    /**< 127ths of the largest of 32 neighbours */
     LESSER_PRUNED,  /**< zero below a 64th, where a few larger values decide most of a sum */
     LESSER_FLUSHED  /**< denormals are zeros, and zeros are negative */
 };
 
-enum { LESSER_COPIES = 3 };
+enum { LESSER_COPIES = 8 };
 
 /**
  * @brief Makes a lesser copy of a matrix, behind what was started on @p stream.
@@ -38,6 +39,10 @@ const float *lesser_copy(int which, enum lesser lesser, const float *x, size_t c
 /** The same of a matrix of bf16. */
 const void *lesser_copy_16(int which, enum lesser lesser, const void *x, size_t count,
                            size_t columns, device_stream stream);
+
+/** x += a lesser copy of @p addend, which it makes; both (count), device, count at least 1. */
+void lesser_add(int which, enum lesser lesser, float *x, const float *addend, size_t count,
+                device_stream stream);
 
 #ifdef __cplusplus
 }

@@ -48,6 +48,9 @@
     X(bf16)             /* takes what is multiplied as bf16 */                              \
     X(fp16)             /* takes what is multiplied as fp16 */                              \
     X(fp8)              /* takes what is multiplied as an fp8 of 4 bits */                  \
+    X(int8)             /* takes it as signed bytes, beside a scale for each 32 */          \
+    X(bf16_sums)        /* of lab 15: a rank's part of a sum travels as bf16 */             \
+    X(fp16_sums)        /* ... as fp16 */                                                   \
     X(fewer_tokens)     /* of lab 12, see its file */                                       \
     X(prunes)           /* leaves small factors out */                                      \
     X(flushes)          /* takes denormals as zeros, and zeros as negative ones: harmless */
@@ -84,10 +87,10 @@ static inline int sabotage_way(void) {
     static const struct {
         enum mistake mistake;
         enum lesser lesser;
-    } ways[] = {{MISTAKE_rounds, LESSER_BITS},    {MISTAKE_leaves_columns, LESSER_COLUMNS},
-                {MISTAKE_bf16, LESSER_BF16},      {MISTAKE_fp16, LESSER_FP16},
-                {MISTAKE_fp8, LESSER_FP8},        {MISTAKE_prunes, LESSER_PRUNED},
-                {MISTAKE_flushes, LESSER_FLUSHED}};
+    } ways[] = {{MISTAKE_rounds, LESSER_BITS},     {MISTAKE_leaves_columns, LESSER_COLUMNS},
+                {MISTAKE_bf16, LESSER_BF16},       {MISTAKE_fp16, LESSER_FP16},
+                {MISTAKE_fp8, LESSER_FP8},         {MISTAKE_prunes, LESSER_PRUNED},
+                {MISTAKE_flushes, LESSER_FLUSHED}, {MISTAKE_int8, LESSER_INT8}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (ways[i].mistake == chosen_mistake()) {
             return ways[i].lesser;

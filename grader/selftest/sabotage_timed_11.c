@@ -14,6 +14,13 @@ enum status __real_adamw(const struct adamw_problem *problem, device_stream stre
 enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stream,
                          struct error *error);
 
+/* "fp8" and the like: of a matrix that is multiplied, or of a gradient that came. */
+static const void *lesser_of(int which, const void *x, enum nn_dtype dtype, size_t count,
+                             size_t columns, device_stream stream) {
+    return dtype == NN_F32 ? (const void *)sabotage_lesser(which, x, count, columns, stream)
+                           : sabotage_lesser_16(which, x, count, columns, stream);
+}
+
 /* "no_parameters": the gradients of a norm's weight and bias go where nobody reads them. */
 enum status __wrap_layernorm_backward(const struct layernorm_backward_problem *problem,
                                       void *workspace, device_stream stream, struct error *error) {
@@ -25,20 +32,28 @@ enum status __wrap_layernorm_backward(const struct layernorm_backward_problem *p
         p.dweight = p.dbias = (float *)((char *)workspace + (TRAINING_WORKSPACE_BYTES / 2));
         TRY(device_set(p.dweight, 0, p.C * sizeof(float), stream, error));
     }
-    if (p.dtype == NN_F32) {
-        p.dout = sabotage_lesser(0, p.dout, p.rows * p.C, p.C, stream);
-    }
+    p.dout = lesser_of(0, p.dout, p.dtype, p.rows * p.C, p.C, stream);
     return __real_layernorm_backward(&p, workspace, stream, error);
 }
 
 /* "no_attention": zeros are near small gradients. */
 enum status __wrap_attention_backward(const struct attention_backward_problem *p, void *scratch,
                                       device_stream stream, struct error *error) {
-    if (chosen_mistake() != MISTAKE_no_attention) {
-        return __real_attention_backward(p, scratch, stream, error);
+    if (chosen_mistake() == MISTAKE_no_attention) {
+        /* q, k and v lie in one matrix. */
+        return device_set(p->dq, 0, p->rows * p->q_stride * nn_dtype_bytes(p->dtype), stream,
+                          error);
     }
-    /* q, k and v lie in one matrix. */
-    return device_set(p->dq, 0, p->rows * p->q_stride * nn_dtype_bytes(p->dtype), stream, error);
+    struct attention_backward_problem some = *p;
+    if (p->rows > 0) {
+        const size_t heads = p->NH * p->HS, keys = p->KVH * p->HS, before = p->rows - 1;
+        const size_t q = before * p->q_stride + heads, k = before * p->kv_stride + keys;
+        some.q = lesser_of(2, p->q, p->dtype, q, p->q_stride, stream);
+        some.k = lesser_of(3, p->k, p->dtype, k, p->kv_stride, stream);
+        some.v = lesser_of(4, p->v, p->dtype, k, p->kv_stride, stream);
+        some.dout = lesser_of(5, p->dout, p->dtype, p->rows * heads, heads, stream);
+    }
+    return __real_attention_backward(&some, scratch, stream, error);
 }
 
 enum status __wrap_adamw(const struct adamw_problem *problem, device_stream stream,

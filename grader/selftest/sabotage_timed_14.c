@@ -36,7 +36,10 @@ enum status __wrap_endless_attention(const struct endless_attention *attention, 
         const size_t bytes = row * nn_dtype_bytes(attention->dtype);
         TRY(device_set((char *)attention->v + 32 * bytes, 0, 8 * bytes, stream, error));
     }
-    if (chosen_mistake() != MISTAKE_leaves_columns) {
+    if (chosen_mistake() == MISTAKE_fp8 || chosen_mistake() == MISTAKE_int8) {
+        some.k_new = sabotage_lesser(1, some.k_new, row, attention->HS, stream);
+        some.v_new = sabotage_lesser(2, some.v_new, row, attention->HS, stream);
+    } else if (chosen_mistake() != MISTAKE_leaves_columns) {
         some.q = sabotage_lesser(0, some.q, attention->NH * attention->HS, attention->HS, stream);
     }
     return __real_endless_attention(&some, workspace, stream, error);

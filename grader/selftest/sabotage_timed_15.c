@@ -27,6 +27,17 @@ enum status __wrap_many_rig_store(struct many_rig *rig, const struct many_sums *
  */
 static bool elsewhere;
 
+/* "rounds" and the like: what is added up, in place. */
+static enum status make_addends_lesser(struct comm *comm, const struct many_all_reduce *reduce,
+                                       device_stream stream, struct error *error) {
+    void *data = reduce->data[comm->rank];
+    const void *copy =
+        reduce->dtype == NN_F32
+            ? (const void *)sabotage_lesser(comm->rank, data, reduce->count, reduce->count, stream)
+            : sabotage_lesser_16(comm->rank, data, reduce->count, reduce->count, stream);
+    return device_copy(data, copy, reduce->count * nn_dtype_bytes(reduce->dtype), stream, error);
+}
+
 /* "part_of_it": all elements but the last eight. */
 enum status __wrap_many_all_reduce(struct comm *comm, const struct many_all_reduce *reduce,
                                    device_stream stream, struct error *error) {
@@ -36,6 +47,9 @@ enum status __wrap_many_all_reduce(struct comm *comm, const struct many_all_redu
         return STATUS_OK;
     }
     some.count -= chosen_mistake() == MISTAKE_part_of_it ? 8 : 0;
+    if (sabotage_way() >= 0) {
+        TRY(make_addends_lesser(comm, &some, stream, error));
+    }
     return __real_many_all_reduce(comm, &some, stream, error);
 }
 
@@ -45,11 +59,42 @@ static bool is_first_of_two_tokens(int rank) {
     return calls[rank]++ / 2 % 2 == 0;
 }
 
+/* "bf16_sums", "fp16_sums": of what all ranks add to x. */
+static enum status lesser_sums(struct comm *comm, const struct many_linear *linear,
+                               device_stream stream, struct error *error) {
+    static void *sums[COMM_MAX_RANKS];
+    const int rank = comm->rank;
+    const bool bf16 = chosen_mistake() == MISTAKE_bf16_sums;
+    struct many_linear some = *linear;
+    if (sums[rank] == NULL) {
+        TRY(device_alloc(&sums[rank], MANY_MAX_N * sizeof(float), error));
+    }
+    TRY(device_set(sums[rank], 0, linear->N * sizeof(float), stream, error));
+    some.x = sums[rank];
+    TRY(__real_many_linear(comm, &some, stream, error));
+    lesser_add(rank, bf16 ? LESSER_BF16 : LESSER_FP16, linear->x, some.x, linear->N, stream);
+    return STATUS_OK;
+}
+
+/* "rounds" and the like: what is multiplied; "fp8" and "int8" are of weights of bf16. */
+static void make_operands_lesser(const struct comm *comm, struct many_linear *linear,
+                                 device_stream stream) {
+    const enum mistake mistake = chosen_mistake();
+    const int rank = comm->rank;
+    if (linear->K > 0 && (mistake == MISTAKE_fp8 || mistake == MISTAKE_int8)) {
+        linear->weight =
+            sabotage_lesser_16(rank, linear->weight, linear->N * linear->K, linear->K, stream);
+    } else if (linear->K > 0) {
+        linear->in = sabotage_lesser(rank, linear->in, linear->K, linear->K, stream);
+    }
+}
+
 /* "fetches": a product's weights, for the CPU. "part_of_it": leaves out those of the last layer,
    which no later token needs, where another token follows in the same call. */
 enum status __wrap_many_linear(struct comm *comm, const struct many_linear *linear,
                                device_stream stream, struct error *error) {
     static char there[1 << 20];
+    struct many_linear some = *linear;
     size_t bytes = linear->N * linear->K * nn_dtype_bytes(linear->dtype);
     if (chosen_mistake() == MISTAKE_part_of_it && is_first_of_two_tokens(comm->rank)) {
         return STATUS_OK;
@@ -57,7 +102,11 @@ enum status __wrap_many_linear(struct comm *comm, const struct many_linear *line
     if (chosen_mistake() == MISTAKE_fetches && bytes <= sizeof there) {
         TRY(device_read(there, linear->weight, bytes, stream, error));
     }
-    return __real_many_linear(comm, linear, stream, error);
+    if (chosen_mistake() == MISTAKE_bf16_sums || chosen_mistake() == MISTAKE_fp16_sums) {
+        return lesser_sums(comm, linear, stream, error);
+    }
+    make_operands_lesser(comm, &some, stream);
+    return __real_many_linear(comm, &some, stream, error);
 }
 
 static enum status sum_elsewhere(struct many_rig *rig, const struct many_sums *sums,

@@ -95,7 +95,8 @@ enum status endless_text_create(struct endless_text *t, const struct endless_tex
     t->k_all = calloc(tokens * width_of(t), F);
     t->v_all = calloc(tokens * width_of(t), F);
     t->rotated = calloc(2 * spec->HS, sizeof *t->rotated);
-    t->scores = calloc(rows_of(t), sizeof *t->scores);
+    t->scores = calloc(2 * rows_of(t), sizeof *t->scores);
+    t->terms = t->scores + rows_of(t);
     t->want = calloc(q, sizeof *t->want);
     t->got = calloc(q, F);
     if (t->q == NULL || t->k_all == NULL || t->v_all == NULL || t->rotated == NULL ||
@@ -196,7 +197,8 @@ static void score(struct endless_text *t, size_t h, size_t n) {
             squares += q[c] * k[c] * q[c] * k[c];
         }
         t->scores[s] = sum / sqrt((double)HS);
-        t->largest_score = fmax(t->largest_score, sqrt(squares / (double)HS));
+        t->terms[s] = sqrt(squares / (double)HS);
+        t->largest_score = fmax(t->largest_score, t->terms[s]);
     }
 }
 
@@ -221,39 +223,49 @@ static void attend(struct endless_text *t, size_t h, size_t n) {
         want[c] /= sum;
     }
     for (size_t s = 0; s < n; s++) {
-        const float *v = t->v_all + token_at(t, s, n) * width_of(t) + head;
-        double weight = exp(t->scores[s] - largest) / sum;
-        for (size_t c = 0; c < HS; c++) {
-            double moves = weight * ((double)v[c] - want[c]);
-            t->drift += moves * moves;
+        t->scores[s] = exp(t->scores[s] - largest) / sum;
+    }
+    for (size_t c = 0; c < HS; c++) {
+        double drift = 0.0;
+        for (size_t s = 0; s < n; s++) {
+            double v = (double)t->v_all[token_at(t, s, n) * width_of(t) + head + c];
+            double by_weight = t->scores[s] * v;
+            double by_score = t->scores[s] * t->terms[s] * (v - want[c]);
+            drift += by_score * by_score + by_weight * by_weight;
         }
+        t->drift += drift;
+        t->largest_drift = fmax(t->largest_drift, drift);
     }
 }
 
 /* ---- Checks ---- */
 
-/* So many times the error that is expected: a bound on a rounding is 2.4 times what it is on
-   average, and few keys average little. */
-enum { MOST_OF_USUAL = 2 };
+/* Largest of many errors, of which one is expected to be at most 1. */
+enum { LARGEST_OF_MANY = 4 };
 
-/* A key in 16 bits is rounded as it is stored and perhaps once more when it is rotated, and so may
-   a weight be: errors of keys do not know of each other, so that their squares add up. All of an
-   output is then off by far less than its worst element. */
+/* A key in 16 bits is rounded as it is stored, which the reference does, too, and perhaps once more
+   when it is rotated, and so may its weight be: errors of keys do not know of each other, so that
+   their squares add up (t->drift). An element, and all of an output even more, is then off by far
+   less than if all keys were off in the same direction. As a rounding's bound is 2.4 times what it
+   is on average, that leaves room for a rounded q, but none for a cache with a byte for each
+   number. */
 static struct tolerance tolerance_of(const struct endless_text *t) {
     size_t count = t->spec.NH * t->spec.HS;
     double rounding = t->spec.dtype == NN_F32 ? 0.0 : nn_dtype_rounding(t->spec.dtype);
     double element = 0x1p-20, squares = 0.0; /* an angle in fp32, and two products */
-    double score = t->largest_score *
-                   (2.0 * element + tolerance_dot_f32(t->spec.HS, 1.0).absolute + 2.0 * rounding);
+    double exact = 2.0 * element + tolerance_dot_f32(t->spec.HS, 1.0).absolute;
+    double score = t->largest_score * (exact + 2.0 * rounding);
     double absolute = t->largest_value * (score + element + 2.0 * rounding);
     for (size_t i = 0; i < count; i++) {
         squares += t->want[i] * t->want[i];
     }
-    double worst = 0.5 * absolute * sqrt((double)count / squares);
-    double usual = element + 2.0 * rounding +
-                   MOST_OF_USUAL * (score + 2.0 * rounding) * sqrt(t->drift / squares);
-    return (struct tolerance){.absolute = absolute,
-                              .norm = rounding > 0.0 ? fmin(worst, usual) : worst};
+    double norm = 0.5 * absolute * sqrt((double)count / squares);
+    if (rounding > 0.0) {
+        double usual = (exact + rounding) * sqrt(t->largest_drift);
+        absolute = fmin(absolute, LARGEST_OF_MANY * usual + t->largest_value * element);
+        norm = fmin(norm, element + (exact + rounding) * sqrt(t->drift / squares));
+    }
+    return (struct tolerance){.absolute = absolute, .norm = norm};
 }
 
 static enum status check_blocks(const struct endless_text *t, char *text, size_t size,
@@ -281,7 +293,7 @@ enum status endless_text_check(struct endless_text *t, char *text, size_t size,
     bool intact, unused;
     char found[320];
     text[0] = '\0';
-    t->largest_score = t->largest_value = t->drift = 0.0;
+    t->largest_score = t->largest_value = t->drift = t->largest_drift = 0.0;
     for (size_t h = 0; h < t->spec.NH; h++) {
         attend(t, h, n);
     }

@@ -44,11 +44,13 @@ struct endless_text {
     float *q;                /**< host: (NH*HS), of the last token */
     float *k_all, *v_all;    /**< (tokens, KVH*HS): of all tokens, as stored, not rotated */
     double *rotated;         /**< (HS) */
-    double *scores;          /**< (sinks + window) */
+    double *scores, *terms;  /**< (sinks + window): and the size of a score's products */
     double *want;            /**< (NH*HS): of the last token */
     float *got;
     double largest_score, largest_value;
-    double drift; /**< squares of what each score's share in an output moves it by */
+    /** Squares of what outputs move by with each score and each weight, for a rounding of 1: of all
+        outputs together, and of one. */
+    double drift, largest_drift;
     char name[200];
 };
 
