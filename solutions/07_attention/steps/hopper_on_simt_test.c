@@ -96,8 +96,8 @@ static enum status on_two_blocks(const struct attention_problem *p, device_strea
     return attention_specialised(p, NULL, 2, stream, error);
 }
 
-/* More items than blocks: places for queries come round, and every second round goes backwards.
-   Last tiles of fewer queries, which come after all others, and leave warpgroups without work. */
+/* More items than blocks: places for queries come round, and every second round goes backwards;
+   last tiles leave warpgroups without queries. */
 C_TEST(hopper_on_simt, v7_takes_item_after_item) {
     static const int32_t lengths[] = {0, 64, 65, 193, 193, 460};
     static const struct attention_spec list[] = {

@@ -97,40 +97,26 @@ static __device__ __forceinline__ void arrive(uint64_t *barrier) {
     }
 }
 
-/* An item as the block's roles see it: the keys that its queries see, and the consumer warpgroups
-   that have queries. */
-template <typename E> struct block_item {
-    struct work_item<E> work;
-    int keys, groups;
-};
-
 /* What both roles know. */
 template <typename TILE, typename LIST> struct attention_block {
-    typedef typename TILE::E E;
     const struct attention_problem &problem;
     const LIST &list;
     const struct work_order &order;
     const struct attention_tiles<TILE> &tiles;
     struct attention_barriers<TILE> &barriers;
 
-    /* The block's item of a round. @return false: it has none, nor in later rounds */
-    __device__ __forceinline__ bool find(unsigned round, struct block_item<E> *item) const {
-        unsigned index = index_of_round(round);
-        if (index >= order.items) {
-            return false;
+    /* work(item, number of keys) for each of the block's items. */
+    template <typename WORK> __device__ __forceinline__ void for_items(WORK work) const {
+        for (unsigned round = 0;; round++) {
+            unsigned index = index_of_round(round);
+            if (index >= order.items) {
+                return;
+            }
+            const auto item =
+                work_item_at<typename TILE::E>(problem, list, order, index, TILE::QUERIES);
+            int last = min(item.s.first + TILE::QUERIES, item.s.T) - 1;
+            work(item, keys_seen(item.s, problem.causal, last));
         }
-        item->work = work_item_at<E>(problem, list, order, index, TILE::QUERIES);
-        const struct sequence<E> &s = item->work.s;
-        int last = min(s.first + TILE::QUERIES, s.T) - 1;
-        item->keys = keys_seen(s, problem.causal, last);
-        item->groups = (last - s.first) / TILE::GROUP_QUERIES + 1;
-        return true;
-    }
-
-    /* How many warpgroups have queries of the block's item in a round. */
-    __device__ __forceinline__ int groups_of_round(unsigned round) const {
-        struct block_item<E> item;
-        return find(round, &item) ? item.groups : 0;
     }
 };
 

@@ -69,20 +69,8 @@ template <typename TILE> struct consumer {
         wgmma_fence();
     }
 
-    /* To the next one of the first `groups` warpgroups, those that take this turn. */
-    __device__ __forceinline__ void pass_turn(int groups) {
-        int next = group + 1;
-        arrive(&b.turn[next < groups ? next : 0]);
-    }
-
-    __device__ __forceinline__ void await_q(const struct ring<TILE::Q_STAGES> &at) {
-        mbarrier_wait(shared_address(&b.q_full[at.stage][group]), at.parity);
-    }
-
-    __device__ __forceinline__ void release_q() {
-        __syncwarp();
-        arrive(&b.q_empty[q.stage][group]);
-        q.advance();
+    __device__ __forceinline__ void pass_turn() {
+        arrive(&b.turn[(group + 1) % TILE::GROUPS]);
     }
 
     __device__ __forceinline__ void await_k() {
@@ -104,70 +92,50 @@ template <typename TILE> struct consumer {
     }
 };
 
-/* A warpgroup's share of an item. */
-template <typename TILE> struct consumer_item {
-    struct block_item<typename TILE::E> of;
-    int own;     /* the warp's first query */
-    bool active; /* whether the warpgroup has queries */
-};
-
-/* @return false: the block has no item in this round */
-template <typename TILE, typename LIST>
-static __device__ __forceinline__ bool find_own(const struct attention_block<TILE, LIST> &block,
-                                                const struct consumer<TILE> &c, unsigned round,
-                                                struct consumer_item<TILE> *item) {
-    bool found = block.find(round, &item->of);
-    item->own = item->of.work.s.first + c.group * TILE::GROUP_QUERIES +
-                (int)threadIdx.x % TILE::GROUP / 32 * 16;
-    item->active = found && c.group < item->of.groups;
-    return found;
-}
-
-/* Scores of the tile from `key` on become weights. @return whether to rescale the outputs */
-template <typename TILE>
-static __device__ __forceinline__ bool
-soften(const struct attention_problem &p, const struct consumer_item<TILE> &item, int key,
-       struct accumulator (*scores)[TILE::KEY_TILES], struct softmax_state (*rows)[2],
-       float (*rescaling)[2]) {
-    const struct sequence<typename TILE::E> &s = item.of.work.s;
-    float factor = p.scale * 1.4426950408889634f;
-    if (key + TILE::KEYS > keys_seen(s, p.causal, item.own)) {
-        int row = item.own + (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4 * 2;
-        const int seen[2] = {keys_seen(s, p.causal, row) - key - column,
-                             keys_seen(s, p.causal, row + 8) - key - column};
-        mask_unseen<TILE>(scores[0], seen);
-    }
-    bool grown = update_max<TILE>(scores, rows, factor, rescaling);
-    softmax_weights<TILE>(scores, rows, factor);
-    return grown;
-}
-
-/* An item's tiles of keys but for the last P.V; the first tile's scores are in flight. */
+/* The outputs of one warpgroup's 64 queries, out and rows; q: where the queries lie. */
 template <typename TILE, typename LIST>
 static __device__ __forceinline__ void
 attend(const struct attention_block<TILE, LIST> &block, struct consumer<TILE> &c,
-       const struct consumer_item<TILE> &item, struct accumulator (*scores)[TILE::KEY_TILES],
-       struct fragment *weights, struct accumulator (*out)[TILE::CHANNEL_TILES],
-       struct softmax_state (*rows)[2]) {
+       const struct sequence<typename TILE::E> &s, int own, int end, const typename TILE::E *q,
+       struct accumulator (*out)[TILE::CHANNEL_TILES], struct softmax_state (*rows)[2]) {
     const struct attention_problem &p = block.problem;
-    const typename TILE::E *q = block.tiles.queries(c.q.stage, c.group);
-    float rescaling[1][2];
+    struct accumulator scores[1][TILE::KEY_TILES];
+    struct fragment weights[TILE::KEYS / 16];
+    int row = own + (int)threadIdx.x % 32 / 4, column = (int)threadIdx.x % 4 * 2;
+    int hidden_from = keys_seen(s, p.causal, own);
+    float factor = p.scale * 1.4426950408889634f, rescaling[1][2];
+    /* Scores of the tile from `key` on become weights. @return whether to rescale */
+    auto soften = [&](int key) {
+        if (key + TILE::KEYS > hidden_from) {
+            const int seen[2] = {keys_seen(s, p.causal, row) - key - column,
+                                 keys_seen(s, p.causal, row + 8) - key - column};
+            mask_unseen<TILE>(scores[0], seen);
+        }
+        bool grown = update_max<TILE>(scores, rows, factor, rescaling);
+        softmax_weights<TILE>(scores, rows, factor);
+        return grown;
+    };
+
+    c.await_k();
+    c.take_turn();
+    begin_tile_scores<TILE>(scores[0], q, block.tiles.k + c.k.stage * TILE::TILE);
+    c.pass_turn();
     wgmma_wait<0>();
     wgmma_keep_order<4 * TILE::KEY_TILES>(scores[0][0].x);
     c.release_k();
-    soften<TILE>(p, item, 0, scores, rows, rescaling); /* the outputs are 0 */
+    soften(0); /* the outputs are 0 */
     pack_weights<TILE>(weights, scores[0]);
-    for (int key = TILE::KEYS; key < item.of.keys; key += TILE::KEYS) {
+    for (int key = TILE::KEYS; key < end; key += TILE::KEYS) {
         c.await_k();
         c.await_v();
         c.take_turn();
         begin_tile_scores<TILE>(scores[0], q, block.tiles.k + c.k.stage * TILE::TILE);
         begin_tile_pv<TILE>(out[0], weights, block.tiles.v + c.v.stage * TILE::TILE);
-        c.pass_turn(item.of.groups);
+        c.pass_turn();
         wgmma_wait<1>();
         wgmma_keep_order<4 * TILE::KEY_TILES>(scores[0][0].x);
         c.release_k();
-        bool grown = soften<TILE>(p, item, key, scores, rows, rescaling);
+        bool grown = soften(key);
         wgmma_wait<0>();
         wgmma_keep_order<4 * TILE::CHANNEL_TILES>(out[0][0].x);
         c.release_v();
@@ -176,55 +144,20 @@ attend(const struct attention_block<TILE, LIST> &block, struct consumer<TILE> &c
         }
         pack_weights<TILE>(weights, scores[0]);
     }
-}
-
-/* An item of which the warpgroup has no query: gives back its places as they are filled. */
-template <typename TILE>
-static __device__ __forceinline__ void pass_over(struct consumer<TILE> &c, int keys) {
-    c.await_q(c.q);
-    c.release_q();
-    for (int key = 0; key < keys; key += TILE::KEYS) {
-        c.await_k();
-        c.release_k();
-        c.await_v();
-        c.release_v();
-    }
-}
-
-template <typename TILE>
-static __device__ __forceinline__ void clear(struct accumulator (*out)[TILE::CHANNEL_TILES],
-                                             struct softmax_state (*rows)[2]) {
-#pragma unroll
-    for (int i = 0; i < 4 * TILE::CHANNEL_TILES; i++) {
-        out[0][i / 4].x[i % 4] = 0.0f;
-    }
-    for (int r = 0; r < 2; r++) {
-        rows[0][r].base = -INFINITY;
-        rows[0][r].sum = 0.0f;
-    }
-}
-
-/* Stores an item's outputs by way of its queries' place. */
-template <typename TILE, typename LIST>
-static __device__ __forceinline__ void
-store_item(const struct attention_block<TILE, LIST> &block, const struct consumer<TILE> &c,
-           const struct consumer_item<TILE> &item, const struct accumulator *out,
-           const struct softmax_state *rows, bool aligned, float *lse) {
-    const struct sequence<typename TILE::E> &s = item.of.work.s;
-    const struct attention_problem &p = block.problem;
-    typename TILE::E *q = block.tiles.queries(c.q.stage, c.group);
-    int warp_row = (int)threadIdx.x % TILE::GROUP / 32 * 16;
-    store_rows<TILE>(s, p.out_stride, item.own, out, rows, TILE::HS, aligned,
-                     [=](int r, int channel) { return swizzled(q, warp_row + r, channel); });
-    if (lse != NULL) {
-        store_lse_rows(lse_of_head(lse, s, p), p.NH, item.own, s.T, rows);
-    }
-    fence_proxy_async(); /* this place was written as plain memory; next the TMA writes it */
+    c.await_v();
+    c.take_turn();
+    begin_tile_pv<TILE>(out[0], weights, block.tiles.v + c.v.stage * TILE::TILE);
+    c.pass_turn();
+    wgmma_wait<0>();
+    wgmma_keep_order<4 * TILE::CHANNEL_TILES>(out[0][0].x);
+    c.release_v();
 }
 
 template <typename TILE, typename LIST>
 static __device__ __forceinline__ void consume(const struct attention_block<TILE, LIST> &block,
                                                bool aligned, float *lse) {
+    typedef typename TILE::E E;
+    const struct attention_problem &p = block.problem;
     int group = (int)threadIdx.x / TILE::GROUP;
     /* The first turn is that of warpgroup 0: its barrier's phase before the first is complete. */
     struct consumer<TILE> c = {
@@ -232,32 +165,24 @@ static __device__ __forceinline__ void consume(const struct attention_block<TILE
             0, 0
         }
     };
-    struct consumer_item<TILE> item;
-    for (unsigned round = 0; find_own<TILE>(block, c, round, &item); round++) {
-        if (!item.active) {
-            pass_over<TILE>(c, item.of.keys);
-            continue;
-        }
-        struct accumulator scores[1][TILE::KEY_TILES], out[1][TILE::CHANNEL_TILES] = {};
-        struct fragment weights[TILE::KEYS / 16];
+    block.for_items([&](const struct work_item<E> &item, int end) {
+        struct accumulator out[1][TILE::CHANNEL_TILES] = {};
         struct softmax_state rows[1][2] = {{{-INFINITY, 0.0f}, {-INFINITY, 0.0f}}};
-        c.await_q(c.q);
-        c.await_k();
-        c.take_turn();
-        begin_tile_scores<TILE>(scores[0], block.tiles.queries(c.q.stage, group),
-                                block.tiles.k + c.k.stage * TILE::TILE);
-        c.pass_turn(item.of.groups);
-        attend<TILE>(block, c, item, scores, weights, out, rows);
-        c.await_v();
-        c.take_turn();
-        begin_tile_pv<TILE>(out[0], weights, block.tiles.v + c.v.stage * TILE::TILE);
-        c.pass_turn(item.of.groups);
-        wgmma_wait<0>();
-        wgmma_keep_order<4 * TILE::CHANNEL_TILES>(out[0][0].x);
-        c.release_v();
-        store_item<TILE>(block, c, item, out[0], rows[0], aligned, lse);
-        c.release_q();
-    }
+        E *q = block.tiles.queries(c.q.stage, group);
+        int first = item.s.first + group * TILE::GROUP_QUERIES;
+        int own = first + (int)threadIdx.x % TILE::GROUP / 32 * 16; /* the warp's first query */
+        mbarrier_wait(shared_address(&c.b.q_full[c.q.stage][group]), c.q.parity);
+        attend<TILE>(block, c, item.s, own, end, q, out, rows);
+        store_rows<TILE>(item.s, p.out_stride, own, out[0], rows[0], TILE::HS, aligned,
+                         [=](int r, int channel) { return swizzled(q, own - first + r, channel); });
+        if (lse != NULL) {
+            store_lse_rows(lse_of_head(lse, item.s, p), p.NH, own, item.s.T, rows[0]);
+        }
+        fence_proxy_async(); /* this place was written as plain memory; next the TMA writes it */
+        __syncwarp();
+        arrive(&c.b.q_empty[c.q.stage][group]);
+        c.q.advance();
+    });
 }
 
 #endif

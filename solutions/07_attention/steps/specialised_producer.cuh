@@ -56,9 +56,7 @@ static __device__ __forceinline__ void produce(const struct attention_maps &maps
     };
     unsigned landings = 0;
     bool first_lane = threadIdx.x % 32 == 0;
-    struct block_item<E> found;
-    for (unsigned round = 0; block.find(round, &found); round++) {
-        const struct work_item<E> &item = found.work;
+    block.for_items([&](const struct work_item<E> &item, int end) {
         for (int group = 0; group < TILE::GROUPS; group++) {
             mbarrier_wait(shared_address(&b.q_empty[q.stage][group]), q.parity ^ 1);
             if (first_lane) {
@@ -68,7 +66,7 @@ static __device__ __forceinline__ void produce(const struct attention_maps &maps
             }
         }
         q.advance();
-        for (int key = 0; key < found.keys; key += TILE::KEYS) {
+        for (int key = 0; key < end; key += TILE::KEYS) {
             E *k = block.tiles.k + kv.stage * TILE::TILE,
               *v = block.tiles.v + kv.stage * TILE::TILE;
             bool whole = key + TILE::KEYS <= item.s.S;
@@ -91,7 +89,7 @@ static __device__ __forceinline__ void produce(const struct attention_maps &maps
             }
             kv.advance();
         }
-    }
+    });
 }
 
 #endif

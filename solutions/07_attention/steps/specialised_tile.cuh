@@ -102,15 +102,13 @@ static enum status launch_specialised(const struct attention_problem *p, float *
     TRY(describe_problem<TILE>(&maps, p, error));
     if (p->starts != NULL) {
         auto launch = [&](const struct tile_list &list) {
-            const struct work_order order = {list.count * (unsigned)p->NH, 0, 0, false};
+            const struct work_order order = {list.count * (unsigned)p->NH, 0, 0};
             return launch_items<TILE>(p, lse, maps, list, order, most_blocks, stream, error);
         };
         return launch_lists(p, TILE::QUERIES, launch, error);
     }
-    bool rest = p->T % TILE::QUERIES != 0;
-    struct work_order order = {0, (unsigned)(p->T / TILE::QUERIES + rest), 1, false};
+    struct work_order order = {0, (unsigned)((p->T + TILE::QUERIES - 1) / TILE::QUERIES), 1};
     TRY(count_blocks(p, TILE::QUERIES, &order.items, error));
-    order.short_last = !p->causal && rest && order.tiles > 1;
     if (p->causal) {
         static const size_t l2_bytes = (size_t)gpu_attribute(cudaDevAttrL2CacheSize);
         order.heads_together = count_heads_together(p, l2_bytes);

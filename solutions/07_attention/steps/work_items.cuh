@@ -16,11 +16,9 @@ template <typename E> struct work_item {
 
 /* How many items there are, and the order of those of the padded form: the tiles of
    `heads_together` heads, the last tile of each head first if that has the most keys. So blocks
-   that run together read the keys of these heads alone, which L2 holds. Not causal, with a last
-   tile of fewer queries: those of all heads come last. */
+   that run together read the keys of these heads alone, which L2 holds. */
 struct work_order {
     unsigned items, tiles, heads_together;
-    bool short_last;
 };
 
 template <typename E>
@@ -42,12 +40,6 @@ static __device__ __forceinline__ struct work_item<E>
 work_item_at(const struct attention_problem &p, const struct no_list &,
              const struct work_order &order, unsigned index, int rows) {
     unsigned together = order.heads_together, heads = (unsigned)(p.B * p.NH);
-    if (order.short_last) {
-        unsigned whole = order.tiles - 1, rest = index - heads * whole;
-        unsigned head = index < heads * whole ? index / whole : rest;
-        unsigned tile = index < heads * whole ? index % whole : whole;
-        return work_item_of<E>(p, head / (unsigned)p.NH, head % (unsigned)p.NH, (int)(tile * rows));
-    }
     unsigned group = index / (together * order.tiles), inside = index % (together * order.tiles);
     unsigned width = min(together, heads - group * together);
     unsigned tile = inside / width, head = group * together + inside % width;
