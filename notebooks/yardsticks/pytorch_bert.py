@@ -144,7 +144,7 @@ def try_case(clock, options, way, dtype, model, inputs, shape):
 
 
 def random_ids(B, T):
-    return torch.randint(0, 30000, (B, T), device="cuda")
+    return torch.randint(0, 30000, (B, T)).to("cuda")
 
 
 def mask_of(lengths, T):

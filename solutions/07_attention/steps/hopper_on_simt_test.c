@@ -96,11 +96,13 @@ static enum status on_two_blocks(const struct attention_problem *p, device_strea
     return attention_specialised(p, NULL, 2, stream, error);
 }
 
-/* More items than blocks: places for queries come round, and every second round goes backwards. */
+/* More items than blocks: places for queries come round, and every second round goes backwards;
+   last tiles leave warpgroups without queries. */
 C_TEST(hopper_on_simt, v7_takes_item_after_item) {
     static const int32_t lengths[] = {0, 64, 65, 193, 193, 460};
     static const struct attention_spec list[] = {
         {.B = 1, .T = 65, .S = 40, .NH = 9, .KVH = 3, .HS = 64},
+        {.B = 2, .T = 200, .S = 140, .NH = 2, .KVH = 2, .HS = 64},
         {.B = 2, .T = 130, .S = 131, .NH = 2, .KVH = 1, .HS = 128, .causal = true},
         {.B = 5, .NH = 2, .KVH = 1, .HS = 64, .starts = lengths, .causal = true},
     };
