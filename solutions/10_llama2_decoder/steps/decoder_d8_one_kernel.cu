@@ -198,13 +198,17 @@ struct one_arguments one_arguments_of(const struct decoder *d, size_t position) 
     return p;
 }
 
+enum status decoder_d8_feed(const struct decoder *d, size_t position, struct error *error) {
+    const struct one_arguments p = one_arguments_of(d, position);
+    const void *kernel = (const void *)kernel_of(d, one_queries_of_team(d, position));
+    return one_launch(d, kernel, ONE_THREADS, &p, error);
+}
+
 enum status decoder_d8_step(struct decoder *d, size_t position, struct error *error) {
     if (!d->one.supported) {
         return decoder_d7_step(d, position, error);
     }
     TRY(sample_token(d->io.sampling, d->io.logits, d->model->V, d->io.token, d->draw_workspace,
                      d->stream, error));
-    const struct one_arguments p = one_arguments_of(d, position);
-    const void *kernel = (const void *)kernel_of(d, one_queries_of_team(d, position));
-    return one_launch(d, kernel, ONE_THREADS, &p, error);
+    return decoder_d8_feed(d, position, error);
 }

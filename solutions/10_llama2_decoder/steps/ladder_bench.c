@@ -205,12 +205,39 @@ static enum status list_prompt(const struct bench *b, const struct decoder_versi
     return status;
 }
 
+/* d8's kernel alone, and drawing alone. */
+static enum status show_parts(const struct bench *b, struct error *error) {
+    const struct sampling greedy = {1, 0.0f, 0.0f, 0};
+    const struct decoder *d = b->decoder;
+    double start = 0.0, kernel, draw;
+    if (!d->one.supported) {
+        return STATUS_OK;
+    }
+    TRY(device_write(b->io.sampling, &greedy, sizeof greedy, b->stream, error));
+    for (size_t i = 0; i < 5 + b->steps; i++) {
+        start = i == 5 ? device_now() : start;
+        TRY(decoder_d8_feed(d, PROMPT + i, error));
+    }
+    kernel = 1e3 * (device_now() - start) / (double)b->steps;
+    for (size_t i = 0; i < 5 + b->steps; i++) {
+        start = i == 5 ? device_now() : start;
+        TRY(sample_token(d->io.sampling, d->io.logits, d->model->V, d->io.token, d->draw_workspace,
+                         b->stream, error));
+    }
+    draw = 1e3 * (device_now() - start) / (double)b->steps;
+    printf("  d8's kernel alone: %.4f ms a token, %.3f of the read bandwidth; greedy drawing "
+           "alone: %.4f ms\n",
+           kernel, share_of(b, PROMPT, kernel), draw);
+    return device_synchronize(b->stream, error);
+}
+
 /* The last step: drawing with top-p, a context that is almost full, a long prompt. */
 static enum status show_last(const struct bench *b, const struct decoder_version *v,
                              struct error *error) {
     const struct sampling greedy = {1, 0.0f, 0.0f, 0}, nucleus = {1, 1.0f, 0.9f, 0};
     size_t late = b->model.T - b->steps - 8;
     double ms, prompt_ms;
+    TRY(show_parts(b, error));
     TRY(time_steps(b, v, &nucleus, PROMPT, &ms, error));
     printf("  top-p 0.9: %.4f ms a token\n", ms);
     TRY(time_prompt(b, v, b->batch, &prompt_ms, error));

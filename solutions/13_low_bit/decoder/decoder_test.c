@@ -164,8 +164,8 @@ C_TEST(low_bit_decoder, types) {
 C_TEST(low_bit_decoder, contexts) {
     static const struct random_model_size sizes[] = {
         {LOW_BIT_INT8, 0, NN_F32, false, 1, 1, 64, 64, 1, 9, 320, NN_ROPE_HALVES},
-        {LOW_BIT_INT4, 128, NN_BF16, true, 2, 1, 128, 64, 1, 9, 320, NN_ROPE_HALVES}};
-    static const struct piece pieces[] = {{127, 0}, {160, 129}};
+        {LOW_BIT_INT4, 32, NN_BF16, true, 2, 1, 128, 64, 1, 9, 320, NN_ROPE_HALVES}};
+    static const struct piece pieces[] = {{127, 0}, {60, 128}, {75, 189}};
     check(sizes, COUNT(sizes), pieces, COUNT(pieces));
 }
 
