@@ -146,34 +146,34 @@ static void check(const struct random_model_size *sizes, size_t count, const str
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-/* Each type of weights and scales, one and two queries a key head, both layouts of rotary
-   embedding; inputs that are no whole slices. */
+/* Each type of weights and scales, both layouts of rotary embedding, inputs that are no whole
+   slices, tiles that are not whole; more heads than blocks, so that two queries share a block. */
 C_TEST(low_bit_decoder, types) {
     static const struct random_model_size sizes[] = {
-        {LOW_BIT_INT8, 0, NN_F32, false, 2, 2, 64, 136, 2, 37, 32, NN_ROPE_HALVES},
-        {LOW_BIT_FP8, 0, NN_F32, false, 2, 1, 64, 144, 2, 33, 32, NN_ROPE_INTERLEAVED},
-        {LOW_BIT_INT4, 128, NN_BF16, true, 2, 1, 64, 264, 2, 37, 32, NN_ROPE_HALVES},
+        {LOW_BIT_INT8, 0, NN_F32, false, 1, 1, 64, 136, 2, 37, 32, NN_ROPE_HALVES},
+        {LOW_BIT_INT8, 0, NN_F32, false, 4, 2, 64, 24, 1, 17, 32, NN_ROPE_HALVES},
+        {LOW_BIT_FP8, 0, NN_F32, false, 2, 1, 64, 40, 1, 33, 32, NN_ROPE_INTERLEAVED},
+        {LOW_BIT_INT4, 128, NN_BF16, true, 2, 1, 64, 264, 1, 37, 32, NN_ROPE_HALVES},
         {LOW_BIT_INT4, 128, NN_F16, false, 2, 2, 64, 128, 1, 16, 32, NN_ROPE_INTERLEAVED},
-        {LOW_BIT_INT4, 32, NN_BF16, true, 1, 1, 128, 200, 2, 41, 32, NN_ROPE_HALVES},
-        {LOW_BIT_INT4, 32, NN_F16, true, 4, 1, 64, 104, 1, 37, 32, NN_ROPE_INTERLEAVED}};
-    static const struct piece pieces[] = {{3, 0}, {2, 4}, {1, 1}};
+        {LOW_BIT_INT4, 32, NN_BF16, true, 1, 1, 128, 72, 2, 41, 32, NN_ROPE_HALVES},
+        {LOW_BIT_INT4, 32, NN_F16, true, 6, 3, 64, 32, 1, 37, 32, NN_ROPE_INTERLEAVED}};
+    static const struct piece pieces[] = {{2, 0}, {1, 2}};
     check(sizes, COUNT(sizes), pieces, COUNT(pieces));
 }
 
-/* Contexts of one and of several splits, and pipelines that wrap around within the keys. */
+/* A context of one split, and of two, whose keys are more than a warp's stage. */
 C_TEST(low_bit_decoder, contexts) {
     static const struct random_model_size sizes[] = {
-        {LOW_BIT_INT8, 0, NN_F32, false, 1, 1, 64, 64, 1, 9, 320, NN_ROPE_HALVES},
-        {LOW_BIT_INT4, 32, NN_BF16, true, 2, 1, 128, 64, 1, 9, 320, NN_ROPE_HALVES}};
-    static const struct piece pieces[] = {{127, 0}, {60, 128}, {75, 189}};
+        {LOW_BIT_INT4, 32, NN_BF16, true, 1, 1, 128, 32, 1, 9, 160, NN_ROPE_HALVES}};
+    static const struct piece pieces[] = {{127, 0}, {3, 128}};
     check(sizes, COUNT(sizes), pieces, COUNT(pieces));
 }
 
 /* Keys of 8 bits are what the cache has: a reference that rounds none differs by more. */
 C_TEST(low_bit_decoder, cache_has_8_bits) {
     static const struct random_model_size size = {
-        LOW_BIT_INT8, 0, NN_F32, false, 2, 2, 64, 136, 2, 37, 32, NN_ROPE_HALVES};
-    static const struct piece pieces[] = {{12, 0}};
+        LOW_BIT_INT8, 0, NN_F32, false, 1, 1, 64, 64, 2, 37, 32, NN_ROPE_HALVES};
+    static const struct piece pieces[] = {{6, 0}};
     struct device_properties gpu;
     if (!ladder_gpu_open(&gpu)) {
         return;

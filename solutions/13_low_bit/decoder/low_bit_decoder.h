@@ -47,6 +47,16 @@ MUST_CHECK enum status low_bit_decoder_prepare(const struct low_bit_matrix *matr
                                                struct error *error);
 
 /**
+ * @brief Copies a matrix of the host to the device and puts it into the decoder's order; waits.
+ * @param matrix host
+ * @param out    receives device memory, which device_free() frees
+ * @return as low_bit_decoder_prepare(), and what device_alloc() says
+ */
+MUST_CHECK enum status low_bit_decoder_upload(const struct low_bit_matrix *matrix, bool paired,
+                                              const void **out, device_stream stream,
+                                              struct error *error);
+
+/**
  * @brief Makes a decoder for a context of T tokens. T * KVH * (2 HS + 8) bytes a layer are its cache.
  *
  * @param model copied; what it points to outlives the decoder

@@ -84,38 +84,6 @@ static enum status copy_up(const void **out, const void *from, size_t bytes, str
     return bytes == 0 ? STATUS_OK : device_write(to, from, bytes, NULL, error);
 }
 
-/* *out = the matrix in the decoder's order. */
-static enum status put_matrix(const void **out, const struct low_bit_matrix *m, bool paired,
-                              struct error *error) {
-    struct low_bit_matrix plain = {.layout = m->layout};
-    const void *parts[3] = {0};
-    void *prepared = NULL;
-    enum status status = copy_up(&parts[0], m->values, low_bit_values_bytes(&m->layout), error);
-    if (status == STATUS_OK) {
-        status = copy_up(&parts[1], m->scales, low_bit_scales_bytes(&m->layout), error);
-    }
-    if (status == STATUS_OK) {
-        status = copy_up(&parts[2], m->zeros, low_bit_zeros_bytes(&m->layout), error);
-    }
-    if (status == STATUS_OK) {
-        status = device_alloc(&prepared, low_bit_decoder_prepared_bytes(&m->layout, paired), error);
-    }
-    if (status == STATUS_OK) {
-        *out = prepared;
-        plain.values = (void *)parts[0];
-        plain.scales = (void *)parts[1];
-        plain.zeros = m->layout.has_zeros ? (uint8_t *)parts[2] : NULL;
-        status = low_bit_decoder_prepare(&plain, paired, prepared, NULL, error);
-    }
-    if (status == STATUS_OK) {
-        status = device_synchronize(NULL, error);
-    }
-    for (int i = 0; i < 3; i++) {
-        device_free((void *)parts[i]);
-    }
-    return status;
-}
-
 static enum status make_device(struct random_model *m, struct error *error) {
     const struct reference_model *h = &m->host;
     struct low_bit_decoder_model *d = &m->device;
@@ -145,14 +113,14 @@ static enum status make_device(struct random_model *m, struct error *error) {
         struct decoder_layer *to = &m->layers[l];
         TRY(copy_up((const void **)&to->attention_norm, w->attention_norm, norm, error));
         TRY(copy_up((const void **)&to->ffn_norm, w->ffn_norm, norm, error));
-        TRY(put_matrix(&to->qkv, &w->qkv, false, error));
-        TRY(put_matrix(&to->out, &w->out, false, error));
-        TRY(put_matrix(&to->gate_up, &w->gate_up, true, error));
-        TRY(put_matrix(&to->down, &w->down, false, error));
+        TRY(low_bit_decoder_upload(&w->qkv, false, &to->qkv, NULL, error));
+        TRY(low_bit_decoder_upload(&w->out, false, &to->out, NULL, error));
+        TRY(low_bit_decoder_upload(&w->gate_up, true, &to->gate_up, NULL, error));
+        TRY(low_bit_decoder_upload(&w->down, false, &to->down, NULL, error));
     }
     TRY(copy_up(&d->sizes.embedding, h->embedding, h->V * h->C * 2, error));
     TRY(copy_up((const void **)&d->sizes.final_norm, h->final_norm, norm, error));
-    TRY(put_matrix(&d->sizes.classifier, &h->classifier, false, error));
+    TRY(low_bit_decoder_upload(&h->classifier, false, &d->sizes.classifier, NULL, error));
     TRY(device_alloc((void **)&m->io.logits, h->V * sizeof(float), error));
     TRY(device_alloc((void **)&m->io.token, sizeof(int32_t), error));
     return device_alloc((void **)&m->io.sampling, sizeof(struct sampling), error);
