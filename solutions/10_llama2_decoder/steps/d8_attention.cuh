@@ -96,10 +96,12 @@ append_to_cache(const struct newest<E> &to, const float2 *angles, unsigned head,
     }
 }
 
-/* The same with 8 bits: the block's last warp does it alone, because the scale is of all channels. */
-static __device__ __forceinline__ void
-append_to_cache(const struct newest<struct key8> &to, const float2 *angles, unsigned head,
-                unsigned tag, const struct one_arguments &p) {
+/* The same with 8 bits: the block's last warp does it alone, because the scale is of all channels.
+ */
+static __device__ __forceinline__ void append_to_cache(const struct newest<struct key8> &to,
+                                                       const float2 *angles, unsigned head,
+                                                       unsigned tag,
+                                                       const struct one_arguments &p) {
     enum { PAIRS = ONE_MAX_HS / 2 / 32 };
     size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
     unsigned lane = threadIdx.x % 32;
@@ -234,7 +236,7 @@ template <int KEYS>
 struct lane_keys {
     uint4 key[KEYS], value[KEYS];
     float2 scale[KEYS]; /* of key and value, where those have 8 bits */
-    bool valid[KEYS]; /* false beyond the last key; the value is zeros then */
+    bool valid[KEYS];   /* false beyond the last key; the value is zeros then */
 };
 
 /* Online softmax over KEYS keys, each spread over `lanes` lanes. Called by all lanes, for the
@@ -453,7 +455,8 @@ attend_newest(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
         struct lane_keys<1> k;
         k.key[0] = newest[piece];
         k.value[0] = newest[lanes + piece];
-        k.scale[0] = ONE_KEYS_HAVE_SCALES ? *(const float2 *)(newest + 2 * lanes) : make_float2(1, 1);
+        k.scale[0] =
+            ONE_KEYS_HAVE_SCALES ? *(const float2 *)(newest + 2 * lanes) : make_float2(1, 1);
         k.valid[0] = lane < lanes;
         if (!k.valid[0]) {
             k.value[0] = make_uint4(0, 0, 0, 0);
@@ -487,9 +490,10 @@ static __device__ __forceinline__ void attend(struct pipeline *pipe, unsigned l,
     unsigned lanes = p.HS / VECTOR_ELEMENTS<E>;
     size_t head = ((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head, row = head * p.HS;
     E *here = (E *)(scratch + GROUP * p.HS);
-    struct newest<E> newest = {here,           here + p.HS,
-                               (E *)p.k + row, (E *)p.v + row,
-                               (float2 *)(here + 2 * p.HS), p.scales + head};
+    struct newest<E> newest = {
+        here, here + p.HS, (E *)p.k + row, (E *)p.v + row,
+            (float2 *)(here + 2 * p.HS), p.scales + head
+    };
     float *partials = scratch + (GROUP + 2) * p.HS;
     struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP] = {};
     rotate_queries<GROUP>(scratch, angles, item->team, tag + ONE_TAG_QKV, p);

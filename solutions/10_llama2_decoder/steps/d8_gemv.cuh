@@ -135,16 +135,19 @@ template <typename E> struct plain_weights {
                 (size_t)row * s.row_bytes + slice * ONE_STAGE_BYTES};
     }
 
-    /* Stores channels 4i to 4i + 3: the first float4 of all 16-byte pieces of weights, then the
-     * second ones. */
+    /* Stores channels 4i to 4i + 3, if there are any: the first float4 of all 16-byte pieces of
+     * weights, then the second ones. Called by all lanes of a warp. */
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
                                                       unsigned K) {
         constexpr unsigned QUADS = VECTOR_ELEMENTS<E> / 4;
-        b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
+        if (i < K / 4) {
+            b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
+        }
     }
 
     /* Behind channel K - 1 nothing is read. */
-    static __device__ __forceinline__ void store_padding(struct block_state *, unsigned) {}
+    static __device__ __forceinline__ void store_padding(struct block_state *, unsigned) {
+    }
 
     /* Sums (rows, slices). @return the floats behind them */
     static __device__ __forceinline__ float *multiply(struct pipeline *pipe,
@@ -170,9 +173,8 @@ template <typename E> struct plain_weights {
         return {};
     }
 
-    static __device__ __forceinline__ struct outputs own_outputs(const struct pipeline *pipe,
-                                                             unsigned kind,
-                                                             const struct one_arguments &) {
+    static __device__ __forceinline__ struct outputs
+    own_outputs(const struct pipeline *pipe, unsigned kind, const struct one_arguments &) {
         const struct share *share = &pipe->plan->shares[kind];
         return {share->first, share->rows};
     }
@@ -264,7 +266,8 @@ publish_qkv(const struct pipeline *pipe, const struct block_state *b,
     const struct outputs out = W::own_outputs(pipe, ONE_QKV, p);
     for (unsigned i = threadIdx.x; i < out.count; i += ONE_THREADS) {
         publish(p.qkv, out.first + i,
-                W::product_of(pipe, b, ONE_QKV, i, scales_at<W>(pipe, b, ONE_QKV, i, scales, p)), tag);
+                W::product_of(pipe, b, ONE_QKV, i, scales_at<W>(pipe, b, ONE_QKV, i, scales, p)),
+                tag);
     }
 }
 
@@ -281,15 +284,13 @@ publish_gated(const struct pipeline *pipe, const struct block_state *b,
 }
 
 template <typename W>
-static __device__ __forceinline__ void store_logits(const struct pipeline *pipe,
-                                                    const struct block_state *b,
-                                                    const typename W::scales &scales,
-                                                    const struct one_arguments &p) {
+static __device__ __forceinline__ void
+store_logits(const struct pipeline *pipe, const struct block_state *b,
+             const typename W::scales &scales, const struct one_arguments &p) {
     const struct outputs out = W::own_outputs(pipe, ONE_CLASSIFIER, p);
     for (unsigned i = threadIdx.x; i < out.count; i += ONE_THREADS) {
-        p.logits[out.first + i] =
-            W::product_of(pipe, b, ONE_CLASSIFIER, i,
-                          scales_at<W>(pipe, b, ONE_CLASSIFIER, i, scales, p));
+        p.logits[out.first + i] = W::product_of(
+            pipe, b, ONE_CLASSIFIER, i, scales_at<W>(pipe, b, ONE_CLASSIFIER, i, scales, p));
     }
 }
 

@@ -20,8 +20,8 @@ static inline enum status one_allocate_mailboxes(struct decoder *d, size_t teams
     const size_t heads = m->NH * m->HS;
     size_t splits = one_splits((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
     const size_t counts[ONE_MAILBOXES] = {heads + 2 * m->KVH * m->HS,
-                                          m->NH * splits * one_partial_floats((unsigned)m->HS), m->C,
-                                          heads, m->hidden};
+                                          m->NH * splits * one_partial_floats((unsigned)m->HS),
+                                          m->C, heads, m->hidden};
     for (size_t i = 0; i < ONE_MAILBOXES; i++) {
         size_t bytes = (counts[i] + 1) * sizeof(uint64_t);
         TRY(device_alloc(&one->mailboxes[i], bytes, error));

@@ -16,8 +16,8 @@
 #define ONE_HAS_CP_ASYNC 0
 #endif
 
-/* The form of a block's pipelines: warps, stages of each, bytes of a slice of weights, and bytes from
- * a stage to the next one. A file whose weights are stored otherwise defines its own. */
+/* The form of a block's pipelines: warps, stages of each, bytes of a slice of weights, and bytes
+ * from a stage to the next one. A file whose weights are stored otherwise defines its own. */
 #ifndef ONE_FORM
 #define ONE_FORM 12, 7, 2048, 2048
 #endif
@@ -40,6 +40,12 @@ enum {
 /* Whether keys and values have 8 bits, and scales: then lanes read what other lanes have copied. */
 #ifndef ONE_KEYS_HAVE_SCALES
 #define ONE_KEYS_HAVE_SCALES 0
+#endif
+
+/* Whether each slice fills its stage, and a warp's slices of a matrix are one after another in
+ * memory. */
+#ifndef ONE_SLICES_ARE_RUNS
+#define ONE_SLICES_ARE_RUNS 0
 #endif
 
 static_assert(ONE_STAGE_BYTES <= ONE_STAGE_STRIDE && ONE_KEY_BYTES <= ONE_STAGE_STRIDE &&

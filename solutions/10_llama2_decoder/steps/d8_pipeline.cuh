@@ -181,7 +181,8 @@ static __device__ __forceinline__ bool next_slice(unsigned *slice, const struct 
 static __device__ __forceinline__ void advance(struct cursor *c, const struct plan *plan,
                                                const struct one_arguments &p) {
     c->from += c->share.byte_step;
-    if (next_slice(&c->slice, c->share)) { /* the row's last slice may be short */
+    if (!ONE_SLICES_ARE_RUNS && next_slice(&c->slice, c->share)) {
+        /* the row's last slice may be short */
         c->from -= c->share.slices * ONE_STAGE_BYTES - c->share.row_bytes;
     }
     if (--c->left == 0) {
@@ -236,7 +237,8 @@ static __device__ __forceinline__ void copy_keys(unsigned to, const unsigned cha
             cp_async_16(to + at + ONE_KEY_BYTES / 2, from + p.key_to_value);
         }
         if (ONE_KEYS_HAVE_SCALES && key < keys && lane % lanes == 0) {
-            const float2 *scale = p.scales + ((from - (const unsigned char *)p.k) >> (__ffs(row_bytes) - 1));
+            const float2 *scale =
+                p.scales + ((from - (const unsigned char *)p.k) >> (__ffs(row_bytes) - 1));
             unsigned place = to - lane * 16 + ONE_KEY_BYTES + key * (unsigned)sizeof *scale;
             cp_async_zero_fill<4>(place, &scale->x, 4);
             cp_async_zero_fill<4>(place + 4, &scale->y, 4);
@@ -254,7 +256,8 @@ static __device__ __forceinline__ void prefetch_slice(struct pipeline *pipe, uns
         unsigned to = pipe->stages + stage * ONE_STAGE_STRIDE;
         if (c->kind == ONE_KEYS) {
             copy_keys(to, c->from, c->left > 1 ? ~0u : c->slice, c->share.row_bytes, p);
-        } else if (c->slice + 1 < c->share.slices || c->share.row_bytes % ONE_STAGE_BYTES == 0) {
+        } else if (ONE_SLICES_ARE_RUNS || c->slice + 1 < c->share.slices ||
+                   c->share.row_bytes % ONE_STAGE_BYTES == 0) {
             copy_slice<true>(to, c->from, ONE_STAGE_BYTES);
         } else {
             copy_slice<false>(to, c->from, c->share.row_bytes - c->slice * ONE_STAGE_BYTES);

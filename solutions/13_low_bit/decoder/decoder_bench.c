@@ -1,6 +1,7 @@
 /**
  * @file decoder_bench.c
- * @brief A token of the low-bit decoder: milliseconds, and the share of the memory's read bandwidth.
+ * @brief A token of the low-bit decoder: milliseconds, and the share of the memory's read
+ * bandwidth.
  *
  *     decoder_bench [110m] [1.1b] [7b] [int8] [fp8] [int4] [int4g32]
  *
@@ -52,12 +53,9 @@ struct bench {
 
 static struct low_bit_layout layout_of(const struct bench *b, size_t rows, size_t columns) {
     bool is_int4 = types[b->type].type == LOW_BIT_INT4;
-    return (struct low_bit_layout){types[b->type].type,
-                                   rows,
-                                   columns,
-                                   is_int4 ? types[b->type].group : columns,
-                                   is_int4 ? NN_BF16 : NN_F32,
-                                   is_int4};
+    return (struct low_bit_layout){
+        types[b->type].type,        rows,   columns, is_int4 ? types[b->type].group : columns,
+        is_int4 ? NN_BF16 : NN_F32, is_int4};
 }
 
 /* Random bytes, of which none is NaN as e4m3. */
@@ -216,9 +214,9 @@ static void free_model(struct bench *b) {
         }
     }
     const struct decoder_model *m = &b->model.sizes;
-    const void *const all[] = {m->embedding, m->final_norm, m->classifier, b->io.logits,
-                               b->io.token,  b->io.sampling, b->values,    b->scales,
-                               b->zeros};
+    const void *const all[] = {m->embedding, m->final_norm, m->classifier,
+                               b->io.logits, b->io.token,   b->io.sampling,
+                               b->values,    b->scales,     b->zeros};
     for (int i = 0; i < 9; i++) {
         device_free((void *)all[i]);
     }
@@ -345,15 +343,22 @@ static enum status run(int argc, char **argv, struct error *error) {
     for (int s = 0; s < 2; s++) {
         struct llama2_config config = llama2_shape_config(shape_of[s]);
         if (gpu.modelled) {
-            config = (struct llama2_config){.C = 256, .hidden = 512, .L = 1, .NH = 4, .KVH = 2,
-                                            .HS = 64, .V = 500, .T = 64, .rope_theta = 1e4f,
+            config = (struct llama2_config){.C = 256,
+                                            .hidden = 512,
+                                            .L = 1,
+                                            .NH = 4,
+                                            .KVH = 2,
+                                            .HS = 64,
+                                            .V = 500,
+                                            .T = 64,
+                                            .rope_theta = 1e4f,
                                             .norm_eps = 1e-5f};
         }
         for (int t = 0; t < TYPES; t++) {
             if (wanted(argc, argv, shapes[s], shapes, 2) &&
                 wanted(argc, argv, names[t], names, TYPES) && !(gpu.modelled && s > 0)) {
-                TRY(run_shape(&config, t, gpu.modelled ? "C 256, a layer" : shapes[s],
-                              gpu.modelled, bandwidth, error));
+                TRY(run_shape(&config, t, gpu.modelled ? "C 256, a layer" : shapes[s], gpu.modelled,
+                              bandwidth, error));
             }
         }
     }

@@ -191,7 +191,8 @@ C_TEST(low_bit_decoder, refuses_what_it_does_not_support) {
         {{LOW_BIT_INT8, 0, NN_F32, false, 2, 2, 32, 64, 1, 9, 8, NN_ROPE_HALVES}, "heads of 32"},
         {{LOW_BIT_INT8, 0, NN_F32, false, 3, 1, 64, 64, 1, 9, 8, NN_ROPE_HALVES}, "3 query heads"},
         {{LOW_BIT_INT8, 0, NN_F32, false, 2, 2, 64, 60, 1, 9, 8, NN_ROPE_HALVES}, "hidden = 60"},
-        {{LOW_BIT_INT4, 64, NN_BF16, false, 2, 2, 64, 64, 1, 9, 8, NN_ROPE_HALVES}, "groups of 64"}};
+        {{LOW_BIT_INT4, 64, NN_BF16, false, 2, 2, 64, 64, 1, 9, 8, NN_ROPE_HALVES},
+         "groups of 64"}};
     struct device_properties gpu;
     if (!ladder_gpu_open(&gpu)) {
         return;

@@ -10,7 +10,8 @@
 #include "solutions/13_low_bit/decoder/low_bit_weights.cuh"
 
 template <typename W, int GROUP>
-static __global__ void __launch_bounds__(ONE_THREADS, 1) low_bit_one_kernel(struct one_arguments p) {
+static __global__ void __launch_bounds__(ONE_THREADS, 1)
+    low_bit_one_kernel(struct one_arguments p) {
     if constexpr (ONE_HAS_CP_ASYNC) {
         extern __shared__ __align__(128) unsigned char shared[];
         __shared__ struct static_shared fixed;

@@ -4,9 +4,10 @@
  * scales of a stage's keys.
  */
 #ifndef ONE_FORM
-#define ONE_FORM 16, 5, 2048, 2176
+#define ONE_FORM 12, 6, 2048, 2176
 #endif
 #define ONE_KEYS_HAVE_SCALES 1
+#define ONE_SLICES_ARE_RUNS 1
 #include "solutions/13_low_bit/decoder/kernel.cuh"
 
 struct low_bit_kernel low_bit_kernel_bytes(enum low_bit_type type, size_t queries, size_t L,

@@ -7,6 +7,7 @@
 #define ONE_FORM 12, 5, 2560, 2560
 #endif
 #define ONE_KEYS_HAVE_SCALES 1
+#define ONE_SLICES_ARE_RUNS 1
 #include "solutions/13_low_bit/decoder/kernel.cuh"
 
 struct low_bit_kernel low_bit_kernel_int4_32(enum nn_dtype scales, size_t queries, size_t L,

@@ -17,7 +17,7 @@ struct low_bit_kernel {
     size_t pipeline_bytes; /* shared memory of all pipelines */
     size_t plan_bytes;     /* behind them */
     size_t static_bytes;
-    size_t stage_room;    /* bytes of a stage behind its keys and values, for their scales */
+    size_t stage_room;     /* bytes of a stage behind its keys and values, for their scales */
     size_t partial_floats; /* of shared memory in attention */
 };
 

@@ -1,12 +1,12 @@
 /**
  * @file low_bit_decoder.h
- * @brief A Llama2 decoder whose matrices have 8 or 4 bits a weight and whose keys and values have 8:
- *        a token is one persistent kernel, lab 10's d8.
+ * @brief A Llama2 decoder whose matrices have 8 or 4 bits a weight and whose keys and values have
+ * 8: a token is one persistent kernel, lab 10's d8.
  *
  * The matrices are int8 or e4m3 by row with scales in fp32, or int4 in groups of 32 or 128 with
  * scales in bf16 or fp16; the embedding is bf16, norms and activations are fp32. A product's input
- * has 16 bits and its own rounding besides, so what differs from fp32 is what the stored weights and
- * keys say.
+ * has 16 bits and its own rounding besides, so what differs from fp32 is what the stored weights
+ * and keys say.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_DECODER_H_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_DECODER_H_
@@ -19,9 +19,9 @@ extern "C" {
 #endif
 
 /**
- * A model. `sizes` is as for lab 10, but that dtype is NN_BF16, the embedding's, and that the layers'
- * matrices and the classifier are what low_bit_decoder_prepare() made: qkv (NH + 2 KVH) * HS rows,
- * out, gate_up with `paired`, down.
+ * A model. `sizes` is as for lab 10, but that dtype is NN_BF16, the embedding's, and that the
+ * layers' matrices and the classifier are what low_bit_decoder_prepare() made: qkv (NH + 2 KVH) *
+ * HS rows, out, gate_up with `paired`, down.
  */
 struct low_bit_decoder_model {
     struct decoder_model sizes;
@@ -47,17 +47,8 @@ MUST_CHECK enum status low_bit_decoder_prepare(const struct low_bit_matrix *matr
                                                struct error *error);
 
 /**
- * @brief Copies a matrix of the host to the device and puts it into the decoder's order; waits.
- * @param matrix host
- * @param out    receives device memory, which device_free() frees
- * @return as low_bit_decoder_prepare(), and what device_alloc() says
- */
-MUST_CHECK enum status low_bit_decoder_upload(const struct low_bit_matrix *matrix, bool paired,
-                                              const void **out, device_stream stream,
-                                              struct error *error);
-
-/**
- * @brief Makes a decoder for a context of T tokens. T * KVH * (2 HS + 8) bytes a layer are its cache.
+ * @brief Makes a decoder for a context of T tokens. T * KVH * (2 HS + 8) bytes a layer are its
+ * cache.
  *
  * @param model copied; what it points to outlives the decoder
  * @param io    as for decoder_create()

@@ -19,8 +19,8 @@
 #include "solutions/13_low_bit/decoder/low_bit_layout.h"
 #include "solutions/13_low_bit/steps/multiply_unit.cuh"
 
-/* Floats of shared memory between the sums of neighbouring segments: a segment is the part of a tile
- * that one warp has. */
+/* Floats of shared memory between the sums of neighbouring segments: a segment is the part of a
+ * tile that one warp has. */
 enum { LOW_BIT_SEGMENT = LOW_BIT_TILE_ROWS };
 
 static __device__ __forceinline__ unsigned read_shared_word(unsigned address) {
@@ -32,17 +32,25 @@ static __device__ __forceinline__ unsigned read_shared_word(unsigned address) {
 /* The block's input in shared memory: of each 32 columns 64 bytes of bf16, then 64 bytes of what
  * rounding left. Lanes of the even rows of the fragment read the first, of odd rows the second. */
 struct split_input {
+    static constexpr bool HAS_SUMS = true;
     unsigned address; /* of the lane */
+    unsigned sums;    /* address of the sums of 32 columns */
 
     __device__ __forceinline__ uint4 operator()(int, unsigned column) const {
         return read_shared(address + column * 4);
     }
-};
 
-static __device__ __forceinline__ struct split_input split_input_of(const struct block_state *b) {
-    unsigned lane = threadIdx.x % 32;
-    return {shared_address(b->x) + (lane / 4 & 1) * 64 + lane % 4 * 16};
-}
+    /* The sum of GROUP columns from `column` on. */
+    template <int GROUP> __device__ __forceinline__ float sum(unsigned column) const {
+        unsigned at = sums + column / 32 * 4;
+        if (GROUP == 32) {
+            return __uint_as_float(read_shared_word(at));
+        }
+        uint4 x = read_shared(at);
+        return (__uint_as_float(x.x) + __uint_as_float(x.y)) +
+               (__uint_as_float(x.z) + __uint_as_float(x.w));
+    }
+};
 
 /* Weights of TYPE in groups of GROUP columns, 0: by row, whose scales are of type S. */
 template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights {
@@ -59,8 +67,9 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
 
     static __device__ __forceinline__ unsigned tiles_of(const struct one_arguments &p,
                                                         unsigned kind) {
-        return kind == ONE_UP ? 0
-                              : (::outputs_of(p, kind) + rows_of_tile(kind) - 1) / rows_of_tile(kind);
+        return kind == ONE_UP
+                   ? 0
+                   : (::outputs_of(p, kind) + rows_of_tile(kind) - 1) / rows_of_tile(kind);
     }
 
     /* A "row" is a tile. */
@@ -85,21 +94,43 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
         return {run_begin(s, warp + 1) - first, first % s.slices, (size_t)first * ONE_STAGE_BYTES};
     }
 
+    /* Columns of whole slices. */
+    static __host__ __device__ __forceinline__ unsigned padded(unsigned K) {
+        return (K + COLUMNS - 1) / COLUMNS * COLUMNS;
+    }
+
+    /* Where the sum of channels 32 i to 32 i + 31 is: behind the input. */
+    static __device__ __forceinline__ float *sums_of_32(const struct block_state *b, unsigned K) {
+        return (float *)b->x + padded(K);
+    }
+
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
-                                                      unsigned) {
+                                                      unsigned K) {
         const __nv_bfloat16 type = {};
         unsigned char *to = (unsigned char *)b->x + i / 8 * 128 + i % 8 * 8;
         uint2 high = make_uint2(pack(x.x, x.y, type), pack(x.z, x.w, type));
         float2 first = unpack(high.x, type), second = unpack(high.y, type);
+        uint2 low = make_uint2(pack(x.x - first.x, x.y - first.y, type),
+                               pack(x.z - second.x, x.w - second.y, type));
         *(uint2 *)to = high;
-        *(uint2 *)(to + 64) = make_uint2(pack(x.x - first.x, x.y - first.y, type),
-                                         pack(x.z - second.x, x.w - second.y, type));
+        *(uint2 *)(to + 64) = low;
+        if (GROUP != 0) { /* of the numbers that are multiplied */
+            float2 third = unpack(low.x, type), fourth = unpack(low.y, type);
+            float sum = (first.x + first.y) + (second.x + second.y) + (third.x + third.y) +
+                        (fourth.x + fourth.y);
+            for (unsigned step = 1; step < 8; step *= 2) {
+                sum += __shfl_xor_sync(~0u, sum, step);
+            }
+            if (i % 8 == 0) {
+                sums_of_32(b, K)[i / 8] = sum;
+            }
+        }
     }
 
-    /* Zeros up to a whole slice, whose weights are zeros there, too. */
+    /* Zeros from where warps have stored up to a whole slice, whose weights are zeros, too. */
     static __device__ __forceinline__ void store_padding(struct block_state *b, unsigned K) {
-        unsigned end = (K + COLUMNS - 1) / COLUMNS * COLUMNS;
-        for (unsigned i = K / 4 + threadIdx.x; i < end / 4; i += ONE_THREADS) {
+        unsigned lane = threadIdx.x % 32, first = (K / 4 + 31) / 32 * 32;
+        for (unsigned i = first + threadIdx.x; i - lane < padded(K) / 4; i += ONE_THREADS) {
             store_four(b, i, make_float4(0, 0, 0, 0), K);
         }
     }
@@ -112,15 +143,15 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
         u.values[0][1] = read_shared(stage + unit * 1024 + 512 + lane * 16);
 #pragma unroll
         for (int i = 0; i < F::GROUPS; i++) {
-            unsigned entry = stage + LOW_BIT_SLICE_VALUES +
-                             (unit * F::GROUPS + (unsigned)i) * 64 + lane / 4 * 4;
+            unsigned entry =
+                stage + LOW_BIT_SLICE_VALUES + (unit * F::GROUPS + (unsigned)i) * 64 + lane / 4 * 4;
             u.scales[0][i][0] = read_shared_word(entry);
             u.scales[0][i][1] = read_shared_word(entry + 32);
         }
     }
 
-    /* The warp's run of slices, to sums of 16 rows a segment: segment tile + warp, where tiles count
-     * from the block's first. */
+    /* The warp's run of slices, to sums of 16 rows a segment: segment tile + warp, where tiles
+     * count from the block's first. */
     static __device__ __forceinline__ float *multiply(struct pipeline *pipe,
                                                       const struct block_state *b, unsigned kind,
                                                       float *sums, unsigned held_back,
@@ -133,10 +164,12 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
             return sums;
         }
         float *to = sums + (run_begin(*share, warp) / slices + warp) * LOW_BIT_SEGMENT + lane / 4;
-        if (count == 0 && lane % 4 == 0) { /* nothing of its segment, which is added up all the same */
+        if (count == 0 &&
+            lane % 4 == 0) { /* nothing of its segment, which is added up all the same */
             to[0] = to[8] = 0.0f;
         }
-        const struct split_input in = split_input_of(b);
+        const struct split_input in = {shared_address(b->x) + (lane / 4 & 1) * 64 + lane % 4 * 16,
+                                       shared_address(sums_of_32(b, inputs_of(p, kind)))};
         float sum[1][1][4] = {};
         for (unsigned i = 0; i < count; i++) {
             unsigned stage = pipeline_wait(pipe);
@@ -162,68 +195,71 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
         return sums;
     }
 
-    static __device__ __forceinline__ struct outputs own_outputs(const struct pipeline *pipe,
-                                                                 unsigned kind,
-                                                                 const struct one_arguments &p) {
+    static __device__ __forceinline__ struct outputs
+    own_outputs(const struct pipeline *pipe, unsigned kind, const struct one_arguments &p) {
         const struct share *share = &pipe->plan->shares[kind];
         unsigned rows = rows_of_tile(kind), N = ::outputs_of(p, kind);
         unsigned first = share->first * rows, end = first + share->rows * rows;
         return {first, (end < N ? end : N) - first};
     }
 
-    /* Scales of a thread's output; of a gate and of its up. */
+    /* What a thread finds out about its output while the product is under way: its scale, of a gate
+     * and of its up; the segments that are added up, and its row in them. */
     struct scales {
         float first, second;
+        unsigned begin, end; /* floats of b->sums */
     };
 
     static __device__ __forceinline__ struct scales scales_of(const struct pipeline *pipe,
                                                               const struct block_state *b,
                                                               unsigned kind, unsigned i,
                                                               const struct one_arguments &p) {
-        if (GROUP != 0 || i >= own_outputs(pipe, kind, p).count) {
-            return {1.0f, 1.0f};
-        }
         const struct share *share = &pipe->plan->shares[kind];
-        const void *matrix = kind == ONE_CLASSIFIER
-                                 ? p.classifier
-                                 : pipe->plan->layers[b->layer].streams[kind];
-        const float *scales =
-            (const float *)((const char *)matrix + (size_t)tiles_of(p, kind) * share->row_bytes) +
-            (size_t)share->first * LOW_BIT_TILE_ROWS;
-        unsigned rows = rows_of_tile(kind), row = i / rows * LOW_BIT_TILE_ROWS + i % rows;
-        return {__ldg(scales + row), kind == ONE_GATE ? __ldg(scales + row + rows) : 1.0f};
+        unsigned rows = rows_of_tile(kind), tile = i / rows, row = i % rows;
+        unsigned slices = share->slices, all = share->rows * slices;
+        struct scales s = {1.0f, 1.0f, 0, 0};
+        if (i >= own_outputs(pipe, kind, p).count) {
+            return s;
+        }
+        /* the warp of slice n is the last one whose run begins at or before n */
+        s.begin = tile + ((tile * slices + 1) * ONE_WARPS - 1) / all;
+        s.end = tile + ((tile + 1) * slices * ONE_WARPS - 1) / all + 1;
+        s.begin = s.begin * LOW_BIT_SEGMENT + row;
+        s.end = s.end * LOW_BIT_SEGMENT + row;
+        if (GROUP == 0) {
+            const void *matrix =
+                kind == ONE_CLASSIFIER ? p.classifier : pipe->plan->layers[b->layer].streams[kind];
+            const float *scales = (const float *)((const char *)matrix +
+                                                  (size_t)tiles_of(p, kind) * share->row_bytes);
+            scales += ((size_t)share->first + tile) * LOW_BIT_TILE_ROWS + row;
+            s.first = __ldg(scales);
+            s.second = kind == ONE_GATE ? __ldg(scales + rows) : 1.0f;
+        }
+        return s;
     }
 
-    /* Row `row` of the block's tiles, from the warps that have parts of it. */
-    static __device__ __forceinline__ float sum_of(const struct pipeline *pipe,
-                                                   const struct block_state *b, unsigned kind,
-                                                   unsigned row) {
-        const struct share *share = &pipe->plan->shares[kind];
-        unsigned slices = share->slices, all = share->rows * slices;
-        unsigned tile = row / LOW_BIT_TILE_ROWS;
-        /* the warp of slice s is the last one whose run begins at or before s */
-        unsigned warp = ((tile * slices + 1) * ONE_WARPS - 1) / all;
-        unsigned last = ((tile + 1) * slices * ONE_WARPS - 1) / all;
+    /* The sum over the warps that have parts of a row. @param offset of the row */
+    static __device__ __forceinline__ float sum_of(const struct block_state *b,
+                                                   const struct scales &s, unsigned offset) {
         float sum = 0.0f;
-        for (; warp <= last; warp++) {
-            sum += b->sums[(tile + warp) * LOW_BIT_SEGMENT + row % LOW_BIT_TILE_ROWS];
+#pragma unroll 4
+        for (unsigned at = s.begin; at < s.end; at += LOW_BIT_SEGMENT) {
+            sum += b->sums[at + offset];
         }
         return sum * b->rstd;
     }
 
-    static __device__ __forceinline__ float product_of(const struct pipeline *pipe,
-                                                       const struct block_state *b, unsigned kind,
-                                                       unsigned row, const struct scales &s) {
-        return sum_of(pipe, b, kind, row) * s.first;
+    static __device__ __forceinline__ float product_of(const struct pipeline *,
+                                                       const struct block_state *b, unsigned,
+                                                       unsigned, const struct scales &s) {
+        return sum_of(b, s, 0) * s.first;
     }
 
-    static __device__ __forceinline__ float2 gate_and_up(const struct pipeline *pipe,
-                                                         const struct block_state *b, unsigned i,
+    static __device__ __forceinline__ float2 gate_and_up(const struct pipeline *,
+                                                         const struct block_state *b, unsigned,
                                                          const struct scales &s) {
-        enum { HALF = LOW_BIT_TILE_ROWS / 2 };
-        unsigned row = i / HALF * LOW_BIT_TILE_ROWS + i % HALF;
-        return make_float2(sum_of(pipe, b, ONE_GATE, row) * s.first,
-                           sum_of(pipe, b, ONE_GATE, row + HALF) * s.second);
+        return make_float2(sum_of(b, s, 0) * s.first,
+                           sum_of(b, s, LOW_BIT_TILE_ROWS / 2) * s.second);
     }
 };
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "common/base/rng.h"
+#include "solutions/13_low_bit/decoder/upload.h"
 
 /* A matrix on the host, rounded to nearest. */
 static enum status make_matrix(struct low_bit_matrix *m, const struct random_model_size *s,
@@ -87,9 +88,8 @@ static enum status copy_up(const void **out, const void *from, size_t bytes, str
 static enum status make_device(struct random_model *m, struct error *error) {
     const struct reference_model *h = &m->host;
     struct low_bit_decoder_model *d = &m->device;
-    *d = (struct low_bit_decoder_model){.type = m->size.type,
-                                        .group = m->size.group,
-                                        .scale_dtype = m->size.scale_dtype};
+    *d = (struct low_bit_decoder_model){
+        .type = m->size.type, .group = m->size.group, .scale_dtype = m->size.scale_dtype};
     d->sizes = (struct decoder_model){.C = h->C,
                                       .hidden = h->hidden,
                                       .L = h->L,

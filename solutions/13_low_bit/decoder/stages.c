@@ -6,7 +6,7 @@
 #include "common/device/device.h"
 #include "common/programs/program.h"
 #include "labs/10_llama2_decoder/given/engine.h"
-#include "solutions/13_low_bit/decoder/low_bit_decoder.h"
+#include "solutions/13_low_bit/decoder/upload.h"
 
 /* A loaded model: what it has in device memory. */
 struct loaded {
@@ -247,8 +247,10 @@ static enum status create_16_bits(struct engine *engine, int threads, struct err
 }
 
 static const struct decoder_stage table[] = {
-    {"10_llama2_decoder", true, create_16_bits}, {"13_int4_32", true, create_int4_32},
-    {"13_int4_128", true, create_int4_128},      {"13_fp8", true, create_fp8},
+    {"10_llama2_decoder", true, create_16_bits},
+    {"13_int4_32", true, create_int4_32},
+    {"13_int4_128", true, create_int4_128},
+    {"13_fp8", true, create_fp8},
     {"13_int8", true, create_int8},
 };
 

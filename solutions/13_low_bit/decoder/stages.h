@@ -1,6 +1,7 @@
 /**
  * @file stages.h
- * @brief The low-bit decoder as stages of `generate` and `perplexity`: one for each type of weights.
+ * @brief The low-bit decoder as stages of `generate` and `perplexity`: one for each type of
+ * weights.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_STAGES_H_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_STAGES_H_

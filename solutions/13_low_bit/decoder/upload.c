@@ -1,8 +1,4 @@
-/**
- * @file upload.c
- * @brief Takes a matrix of few bits from the host to the device, into the decoder's order.
- */
-#include "solutions/13_low_bit/decoder/low_bit_decoder.h"
+#include "solutions/13_low_bit/decoder/upload.h"
 
 static enum status copy_up(void **to, const void *from, size_t bytes, device_stream stream,
                            struct error *error) {

@@ -57,8 +57,7 @@ struct exchanged_residual {
         unsigned kind = second ? ONE_DOWN : ONE_OUT, exchange = tag + (second ? 1 : 0);
         unsigned flag = second ? ONE_FLAG_AFTER_DOWN : ONE_FLAG_AFTER_OUT;
         const struct outputs out = W::own_outputs(pipe, kind, a);
-        float early =
-            threadIdx.x < out.count ? residual_at(out.first + threadIdx.x, row, a) : 0.0f;
+        float early = threadIdx.x < out.count ? residual_at(out.first + threadIdx.x, row, a) : 0.0f;
         multiply_all<W>(pipe, b, kind, kind, a.held_back, a);
         for (unsigned base = 0; base < out.count; base += ONE_THREADS) {
             unsigned i = base + threadIdx.x, n = out.first + i;
