@@ -216,14 +216,18 @@ LABS = {
         ],
     ),
     "13_low_bit": dict(
+        # The product that this lab wants to be faster than: bf16 weights, read as fast as they can be.
+        baseline = "//solutions/09_kv_cache:kv_cache",
         baseline_times = True,
         worker_deps = [
             "//common/simt",
+            "//labs/09_kv_cache:contract",
             "//labs/13_low_bit:contract",
         ],
         deps = [
             "//common/device",
             "//grader/harness:grading_gpu",
+            "//labs/09_kv_cache:contract",
             "//labs/13_low_bit:problem",
         ],
     ),

@@ -1,6 +1,7 @@
 #include "common/quantize/calibration.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/base/checked.h"
 #include "common/cpu/cpu_engine.h"
@@ -11,7 +12,9 @@
 /* A matrix whose inputs are gathered. */
 struct gathered {
     const float *weights;
-    double *hessian; /* (K, K) */
+    struct calibration_sums sums;
+    float *wanted;                 /* (tokens, K): of the piece of text as it ran first */
+    size_t tokens, kept, compared; /* of them */
 };
 
 /* A matrix in whose place the model uses another. */
@@ -27,6 +30,7 @@ struct calibration {
     size_t count;
     struct replaced replaced[MOST];
     size_t replaced_count;
+    bool first; /* a piece of text runs with the weights as they were */
 };
 
 static enum status product(float *out, const float *in, const float *weight, size_t M, size_t N,
@@ -43,16 +47,29 @@ static enum status product(float *out, const float *in, const float *weight, siz
     return status;
 }
 
+static void gather(struct gathered *g, const float *in, size_t M, size_t K) {
+    size_t left = g->kept - g->compared, count = M < left ? M : left;
+    gptq_add(g->sums.hessian, in, M, K);
+    gptq_add_drift(g->sums.drift, g->wanted + g->compared * K, in, count, K);
+    g->compared += count;
+}
+
+static void keep(struct gathered *g, const float *in, size_t M, size_t K) {
+    size_t left = g->tokens - g->kept, count = M < left ? M : left;
+    memcpy(g->wanted + g->kept * K, in, count * K * sizeof *in);
+    g->kept += count;
+}
+
 static enum status gathering_matmul(void *context, float *out, const float *in, const float *weight,
                                     size_t M, size_t N, size_t K) {
-    const struct calibration *c = engine_layer_own(context);
+    struct calibration *c = engine_layer_own(context);
     const struct engine *base = engine_layer_base(context);
     for (size_t i = 0; i < c->count; i++) {
         if (c->matrices[i].weights == weight) {
-            gptq_add(c->matrices[i].hessian, in, M, K);
+            (c->first ? keep : gather)(&c->matrices[i], in, M, K);
         }
     }
-    for (size_t i = 0; i < c->replaced_count; i++) {
+    for (size_t i = 0; i < c->replaced_count && !c->first; i++) {
         if (c->replaced[i].weights == weight) {
             return base->matmul(base->context, out, in, c->replaced[i].other, M, N, K);
         }
@@ -62,7 +79,9 @@ static enum status gathering_matmul(void *context, float *out, const float *in, 
 
 static void clear(struct calibration *c) {
     for (size_t i = 0; i < c->count; i++) {
-        free(c->matrices[i].hessian);
+        free(c->matrices[i].sums.hessian);
+        free(c->matrices[i].sums.drift);
+        free(c->matrices[i].wanted);
     }
     c->count = 0;
 }
@@ -95,28 +114,48 @@ enum status calibration_engine_create(struct engine *engine, int threads) {
     return STATUS_OK;
 }
 
-enum status calibration_add(struct engine *engine, const float *weights, size_t K) {
+enum status calibration_add(struct engine *engine, const float *weights, size_t K, size_t tokens) {
     struct calibration *c = engine_layer_own(engine->context);
-    size_t count;
-    if (c->count == MOST || !checked_multiply(K, K, &count)) {
+    size_t count, inputs;
+    if (c->count == MOST || !checked_multiply(K, K, &count) ||
+        !checked_multiply(K, tokens, &inputs)) {
         return STATUS_OUT_OF_MEMORY;
     }
-    double *hessian = calloc(count, sizeof *hessian);
-    if (hessian == NULL) {
-        return STATUS_OUT_OF_MEMORY;
-    }
-    c->matrices[c->count++] = (struct gathered){weights, hessian};
-    return STATUS_OK;
+    struct gathered *g = &c->matrices[c->count++];
+    *g = (struct gathered){.weights = weights,
+                           .sums = {calloc(count, sizeof(double)), calloc(count, sizeof(double))},
+                           .wanted = calloc(inputs, sizeof(float)),
+                           .tokens = tokens};
+    return g->sums.hessian != NULL && g->sums.drift != NULL && g->wanted != NULL
+               ? STATUS_OK
+               : STATUS_OUT_OF_MEMORY;
 }
 
-double *calibration_of(const struct engine *engine, const float *weights) {
+static void start(struct engine *engine, bool first) {
+    struct calibration *c = engine_layer_own(engine->context);
+    c->first = first;
+    for (size_t i = 0; i < c->count; i++) {
+        c->matrices[i].kept = first ? 0 : c->matrices[i].kept;
+        c->matrices[i].compared = 0;
+    }
+}
+
+void calibration_begin(struct engine *engine) {
+    start(engine, true);
+}
+
+void calibration_repeat(struct engine *engine) {
+    start(engine, false);
+}
+
+struct calibration_sums calibration_of(const struct engine *engine, const float *weights) {
     const struct calibration *c = engine_layer_own(engine->context);
     for (size_t i = 0; i < c->count; i++) {
         if (c->matrices[i].weights == weights) {
-            return c->matrices[i].hessian;
+            return c->matrices[i].sums;
         }
     }
-    return NULL;
+    return (struct calibration_sums){NULL, NULL};
 }
 
 enum status calibration_replace(struct engine *engine, const float *weights, float *other) {

@@ -16,6 +16,19 @@ void gptq_add(double *hessian, const float *in, size_t tokens, size_t K) {
     }
 }
 
+void gptq_add_drift(double *drift, const float *wanted, const float *in, size_t tokens, size_t K) {
+    for (size_t t = 0; t < tokens; t++) {
+        const float *x = in + t * K, *y = wanted + t * K;
+        for (size_t i = 0; i < K; i++) {
+            double *row = drift + i * K;
+            double factor = (double)y[i] - (double)x[i];
+            for (size_t k = 0; k < K && factor != 0.0; k++) {
+                row[k] += factor * (double)x[k];
+            }
+        }
+    }
+}
+
 static void damp(double *hessian, size_t K) {
     double mean = 0.0;
     for (size_t i = 0; i < K; i++) {
@@ -147,13 +160,37 @@ static void quantize_row(struct low_bit_matrix *matrix, const double *upper, dou
     }
 }
 
-enum status gptq_quantize(const float *weights, const double *upper, struct low_bit_matrix *matrix,
-                          double *row, struct error *error) {
+/* w += w D U^T U, as U^T U is the inverse of H. @param scratch (K) */
+static void aim(double *row, const double *upper, const double *drift, double *scratch, size_t K) {
+    memset(scratch, 0, K * sizeof *scratch);
+    for (size_t i = 0; i < K; i++) {
+        for (size_t k = 0; k < K; k++) {
+            scratch[k] += row[i] * drift[i * K + k];
+        }
+    }
+    for (size_t i = 0; i < K; i++) {
+        const double *u = upper + i * K;
+        double sum = 0.0;
+        for (size_t k = i; k < K; k++) {
+            sum += u[k] * scratch[k];
+        }
+        for (size_t k = i; k < K; k++) {
+            row[k] += sum * u[k];
+        }
+    }
+}
+
+enum status gptq_quantize(const float *weights, const double *upper, const double *drift,
+                          struct low_bit_matrix *matrix, double *scratch, struct error *error) {
+    double *row = scratch;
     const struct low_bit_layout *layout = &matrix->layout;
     TRY(low_bit_check(layout, error));
     for (size_t r = 0; r < layout->rows; r++) {
         for (size_t k = 0; k < layout->columns; k++) {
             row[k] = (double)weights[r * layout->columns + k];
+        }
+        if (drift != NULL) {
+            aim(row, upper, drift, scratch + layout->columns, layout->columns);
         }
         quantize_row(matrix, upper, row, r);
     }

@@ -9,7 +9,14 @@
  *     H + damping = R R^T with R upper triangular, U = R^-1
  *     e = (w_j - q_j) / U_jj,   w_k -= e U_jk for k > j
  *
- * This is the exact minimum over the columns behind j, given those before it. A group's scale is
+ * This is the exact minimum over the columns behind j, given those before it. In a model whose
+ * layers before are rounded already, inputs are no longer those that the weights were made for. For
+ * inputs Y of the model as it was, products X q are wanted that come near to Y w, so w is moved
+ * first:
+ *
+ *     D = (Y - X)^T X,   w += w D (H + damping)^-1
+ *
+ * A group's scale is
  * chosen when its first column comes, from the weights as they then are: of the scale for the
  * largest weight and smaller ones, which cut it off, the one with the least sum of squared errors,
  * a column weighed by 1 / U_jj^2, which is what its error costs.
@@ -31,6 +38,14 @@
  * @param in      (tokens, K)
  */
 void gptq_add(double *hessian, const float *in, size_t tokens, size_t K);
+
+/**
+ * @brief Adds (Y - X)^T X to D.
+ * @param drift  (K, K)
+ * @param wanted Y (tokens, K): inputs of the model as it was
+ * @param in     X (tokens, K): of the model as it is
+ */
+void gptq_add_drift(double *drift, const float *wanted, const float *in, size_t tokens, size_t K);
 
 /**
  * @brief Makes U of H, in place. Inputs that were always 0 get a diagonal of 1.
@@ -55,12 +70,13 @@ float gptq_choose_scale(const struct low_bit_layout *layout, const double *weigh
  * @brief Rounds all rows.
  * @param weights (rows, K), finite
  * @param upper   U (K, K); NULL: to nearest, as low_bit_quantize()
+ * @param drift   D (K, K); NULL: the inputs are those that the weights were made for
  * @param matrix  host; its layout says how; its buffers are filled
- * @param row     scratch (K)
+ * @param scratch (2 K)
  * @return STATUS_OK, or low_bit_check()'s
  */
-MUST_CHECK enum status gptq_quantize(const float *weights, const double *upper,
-                                     struct low_bit_matrix *matrix, double *row,
+MUST_CHECK enum status gptq_quantize(const float *weights, const double *upper, const double *drift,
+                                     struct low_bit_matrix *matrix, double *scratch,
                                      struct error *error);
 
 #endif

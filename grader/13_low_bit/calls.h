@@ -5,6 +5,7 @@
 #ifndef WARPBOOK_GRADER_13_LOW_BIT_CALLS_H_
 #define WARPBOOK_GRADER_13_LOW_BIT_CALLS_H_
 
+#include "labs/09_kv_cache/kv_cache.h"
 #include "labs/13_low_bit/low_bit.h"
 
 /** "low_bit_prepare" */
@@ -18,6 +19,13 @@ struct low_bit_prepare_call {
 struct low_bit_linear_call {
     struct low_bit_linear linear;
     void *workspace;
+    device_stream stream;
+};
+
+/** "bf16_linear", of the baseline alone: lab 09's product, once for each row of in and out. */
+struct bf16_linear_call {
+    struct kv_linear linear; /**< of the first row */
+    size_t rows;
     device_stream stream;
 };
 

@@ -19,7 +19,7 @@
 # --config=deep. A program that fails its tests is a result like any other; one that leaves no
 # complete record is named at the end, and the exit status is then 1.
 #
-# A starter is the baseline itself, but for lab 03. Where the middling submission runs, too, its record
+# A starter is the baseline itself, but for labs 03 and 13. Where the middling submission runs, too, its record
 # has the starter's time, and the starter's own program does not run.
 set -u
 
@@ -142,7 +142,7 @@ starter_from_middle() {
 
 # has_own_starter LAB: whether the baseline is not the starter, or nobody asks for the middle.
 has_own_starter() {
-    [[ $1 == 03_* ]] || [[ ,$subjects, != *,middle,* ]]
+    [[ $1 == 03_* || $1 == 13_* ]] || [[ ,$subjects, != *,middle,* ]]
 }
 
 progress() {

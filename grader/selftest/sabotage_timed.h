@@ -31,8 +31,9 @@
     X(pinned)           /* ... */                                                           \
     X(at_home)          /* a whole model on the CPU, see at_home_bert.c and lab 03 */       \
     X(sends)            /* of lab 03 */                                                     \
-    X(host)             /* of labs 12 and 14: on the CPU */                                 \
+    X(host)             /* of labs 12 to 14: on the CPU */                                  \
     X(idle)             /* ... a kernel that computes nothing */                            \
+    X(fewer_bits)       /* of lab 13: of the weights */                                     \
     X(early)            /* of lab 15, see its file */                                       \
     X(late)             /* ... */                                                           \
     X(fetches)          /* ... */                                                           \

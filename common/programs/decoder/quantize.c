@@ -29,8 +29,7 @@ struct work {
     struct decoder_session session;
     int32_t *tokens; /* (count) of the calibration */
     size_t count;
-    size_t layers; /* whose inputs have been gathered */
-    double *row;   /* scratch for a row */
+    double *scratch; /* for two rows */
     struct error *error;
 };
 
@@ -54,30 +53,41 @@ static enum status read_calibration(struct work *w) {
     return STATUS_OK;
 }
 
-/* Runs the text through the model, in windows that begin with BOS. */
-static enum status run_text(struct work *w) {
+static bool begins_with_bos(const struct work *w) {
+    return bpe_bos(w->session.tokenizer) >= 0 && w->session.context > 1;
+}
+
+/* Runs tokens from the beginning of the model's context on, behind BOS. */
+static enum status run_piece(struct work *w, size_t first, size_t count) {
     int32_t bos = bpe_bos(w->session.tokenizer);
-    size_t context = w->session.context, room = context - (bos >= 0 ? 1 : 0);
-    room = room > 0 ? room : 1;
+    size_t position = 0;
+    enum status status = STATUS_OK;
+    if (begins_with_bos(w)) {
+        status = language_model_forward(&w->session.model, &bos, 1, position++, NULL);
+    }
+    for (size_t i = 0; i < count && status == STATUS_OK;) {
+        size_t batch = w->session.batch, n = count - i < batch ? count - i : batch;
+        status = interrupt_seen() != 0
+                     ? STATUS_INTERRUPTED
+                     : language_model_forward(&w->session.model, w->tokens + first + i, n,
+                                              position + i, NULL);
+        i += n;
+    }
+    return status;
+}
+
+/* Runs the text through the model piece by piece, as it was and with what is rounded by now. */
+static enum status run_text(struct work *w) {
+    size_t room = w->session.context - (begins_with_bos(w) ? 1 : 0);
     struct progress progress = progress_create("tokens of the calibration", w->count);
     enum status status = STATUS_OK;
-    for (size_t i = 0; i < w->count && status == STATUS_OK;) {
-        size_t at = i % room, position = at + (bos >= 0 && context > 1 ? 1 : 0);
-        size_t left = w->count - i, batch = w->session.batch;
-        size_t count = room - at < left ? room - at : left;
-        count = count < batch ? count : batch;
-        if (position == 1 && at == 0) {
-            status = language_model_forward(&w->session.model, &bos, 1, 0, NULL);
-        }
-        if (interrupt_seen() != 0) {
-            status = STATUS_INTERRUPTED;
-        }
-        if (status == STATUS_OK) {
-            status =
-                language_model_forward(&w->session.model, w->tokens + i, count, position, NULL);
-        }
-        i += count;
-        progress_update(&progress, i);
+    for (size_t i = 0; i < w->count && status == STATUS_OK; i += room) {
+        size_t count = w->count - i < room ? w->count - i : room;
+        calibration_begin(&w->session.engine);
+        status = run_piece(w, i, count);
+        calibration_repeat(&w->session.engine);
+        status = status == STATUS_OK ? run_piece(w, i, count) : status;
+        progress_update(&progress, i + count);
     }
     progress_finish(&progress);
     return status == STATUS_OK || status == STATUS_INTERRUPTED
@@ -86,32 +96,42 @@ static enum status run_text(struct work *w) {
                            status_message(status));
 }
 
-static enum status gather(struct work *w, const float *weights, size_t K) {
-    return calibration_add(&w->session.engine, weights, K) == STATUS_OK
-               ? STATUS_OK
-               : error_set(w->error, STATUS_OUT_OF_MEMORY,
-                           "no memory for the calibration of a matrix of %zu columns", K);
-}
+enum { MOST_SIDE_BY_SIDE = 3 };
 
-static enum status gather_layer(struct work *w, size_t layer) {
+/* Matrices that have the same inputs, and of which none changes another's. */
+struct side_by_side {
+    const float *matrices[MOST_SIDE_BY_SIDE];
+    size_t K;
+};
+
+/* Those beside @p weights. */
+static struct side_by_side find_beside(const struct work *w, size_t layer, const float *weights) {
     const struct llama2_config *c = &w->session.checkpoint.config;
     const struct llama2_layer *l = &w->session.fp32.weights.layers[layer];
-    const struct {
-        const float *weights;
-        size_t K;
-    } matrices[] = {{l->wq, c->C}, {l->wk, c->C}, {l->wv, c->C},     {l->wo, c->NH * c->HS},
-                    {l->w1, c->C}, {l->w3, c->C}, {l->w2, c->hidden}};
-    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++) {
-        TRY(gather(w, matrices[i].weights, matrices[i].K));
+    const struct side_by_side all[] = {{{l->wq, l->wk, l->wv}, c->C},
+                                       {{l->wo}, c->NH * c->HS},
+                                       {{l->w1, l->w3}, c->C},
+                                       {{l->w2}, c->hidden}};
+    size_t at = 0;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        for (size_t k = 0; k < MOST_SIDE_BY_SIDE; k++) {
+            at = all[i].matrices[k] == weights ? i : at;
+        }
     }
-    return STATUS_OK;
+    return all[at];
 }
 
-/* Gathers the inputs of a layer's matrices, from the layers before it as they were rounded. */
-static enum status calibrate(struct work *w, size_t layer) {
+/* Gathers the inputs of a matrix and of those beside it, behind all that is rounded by now. */
+static enum status calibrate(struct work *w, size_t layer, const float *weights) {
+    const struct side_by_side beside = find_beside(w, layer, weights);
     calibration_clear(&w->session.engine);
-    TRY(gather_layer(w, layer));
-    w->layers = layer + 1;
+    for (size_t i = 0; i < MOST_SIDE_BY_SIDE && beside.matrices[i] != NULL; i++) {
+        if (calibration_add(&w->session.engine, beside.matrices[i], beside.K, w->session.context) !=
+            STATUS_OK) {
+            return error_set(w->error, STATUS_OUT_OF_MEMORY,
+                             "no memory for the calibration of a matrix of %zu columns", beside.K);
+        }
+    }
     return run_text(w);
 }
 
@@ -139,24 +159,27 @@ static enum status round_matrix(void *context, size_t layer, const float *weight
     if (w->tokens == NULL) {
         return low_bit_quantize(weights, matrix, error);
     }
-    TRY(layer >= w->layers ? calibrate(w, layer) : STATUS_OK);
-    double *upper = calibration_of(&w->session.engine, weights);
-    enum status status = gptq_prepare(upper, matrix->layout.columns);
+    if (calibration_of(&w->session.engine, weights).hessian == NULL) {
+        TRY(calibrate(w, layer, weights));
+    }
+    const struct calibration_sums sums = calibration_of(&w->session.engine, weights);
+    enum status status = gptq_prepare(sums.hessian, matrix->layout.columns);
     if (status != STATUS_OK) {
         return error_set(error, status,
                          "layer %zu: the inputs of a matrix are not finite in the calibration",
                          layer);
     }
-    TRY(gptq_quantize(weights, upper, matrix, w->row, error));
+    TRY(gptq_quantize(weights, sums.hessian, sums.drift, matrix, w->scratch, error));
     return use_rounded(w, weights, matrix);
 }
 
-static enum status allocate_row(struct work *w) {
+static enum status allocate_scratch(struct work *w) {
     const struct llama2_config *c = &w->session.checkpoint.config;
     size_t most = c->C > c->hidden ? c->C : c->hidden, queries = c->NH * c->HS;
-    w->row = calloc(most > queries ? most : queries, sizeof *w->row);
-    return w->row != NULL ? STATUS_OK
-                          : error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a row");
+    w->scratch = calloc(most > queries ? most : queries, 2 * sizeof *w->scratch);
+    return w->scratch != NULL
+               ? STATUS_OK
+               : error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for two rows");
 }
 
 /* ---- The program ---- */
@@ -199,7 +222,7 @@ static enum status quantize(struct work *w, const struct decoder_stages *stages)
         return error_set(w->error, STATUS_UNSUPPORTED, "%s: a GPT-NeoX is not supported",
                          o->shared.checkpoint);
     }
-    TRY(allocate_row(w));
+    TRY(allocate_scratch(w));
     TRY(o->calibrate != NULL ? read_calibration(w) : STATUS_OK);
     const struct quantize_rounding rounding = {
         .config = {.format = PACKED_COMPRESSED,
@@ -223,7 +246,7 @@ static enum status run(void *options, const struct decoder_stages *stages, struc
     interrupt_watch();
     enum status status = quantize(&w, stages);
     free(w.tokens);
-    free(w.row);
+    free(w.scratch);
     decoder_session_close(&w.session);
     return status;
 }
@@ -240,9 +263,11 @@ static const char epilogue[] =
     "perplexity\n"
     "and the decoder's bench read it, and dequantise it when they load it.\n"
     "\n"
-    "rtn rounds to nearest. gptq runs the text of --calibrate through the model once for each\n"
-    "layer, with the layers before it as they were rounded, and rounds each column so that\n"
-    "the columns behind it make good what it does to the products. It computes on the CPU.\n"
+    "rtn rounds to nearest. gptq runs the text of --calibrate through the model for each matrix\n"
+    "(q, k and v together, and gate and up), as it was and with the matrices before as they\n"
+    "were rounded. It rounds each column so that the columns behind it make good what it does\n"
+    "to the products, and these come near to those of the model as it was. It computes on the "
+    "CPU.\n"
     "\n"
     "example:\n"
     "  quantize stories260K.bin -z tok512.bin --bits 4 --group 32 --method gptq \\\n"

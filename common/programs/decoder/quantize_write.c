@@ -9,11 +9,11 @@
 #include "common/base/file.h"
 #include "common/base/json_object.h"
 #include "common/base/terminal.h"
+#include "common/base/whole_folder.h"
 #include "common/checkpoints/decoder/decoder_stored.h"
 #include "common/checkpoints/llama2/llama2_write.h"
 #include "common/checkpoints/packed/packed_weights.h"
 #include "common/checkpoints/safetensors/safetensors_write.h"
-#include "common/train/program/whole_folder.h"
 
 enum { PARTS = 3, WORDS = 0, SCALES, ZEROS, LARGEST_FILE = 256 << 20 };
 

@@ -15,8 +15,8 @@
 #include "common/base/file.h"
 #include "common/base/hash.h"
 #include "common/base/json_object.h"
+#include "common/base/whole_folder.h"
 #include "common/train/program/train_weights.h"
-#include "common/train/program/whole_folder.h"
 
 enum { SCHEMA = 2, TRAINING_LIMIT = 1 << 20, VOCABULARY_LIMIT = 256 << 20 };
 

@@ -99,6 +99,7 @@ __device__ __forceinline__ void start_step(const struct bulk_maps &maps, const s
 /* sums (ROWS / 2) of the block's part of K; zeros if it has none. */
 template <typename T>
 __device__ __forceinline__ void multiply_part(float *sums, const struct part &p) {
+    constexpr int PENDING = T::STAGES > 4 ? 1 : 0; /* a short ring gives stages back at once */
 #pragma unroll
     for (int i = 0; i < T::ROWS / 2; i++) {
         sums[i] = 0.0f;
@@ -115,11 +116,13 @@ __device__ __forceinline__ void multiply_part(float *sums, const struct part &p)
                                                typename T::E());
         }
         wgmma_commit();
-        wgmma_wait<0>();
-        if (threadIdx.x == 0) {
-            mbarrier_arrive(p.empty + at * 8);
+        wgmma_wait<PENDING>(); /* then the step before is read; this one is in flight */
+        if (threadIdx.x == 0 && step >= PENDING) {
+            mbarrier_arrive(p.empty + (step - PENDING) % T::STAGES * 8);
         }
     }
+    wgmma_wait<0>();
+    wgmma_keep_order<T::ROWS / 2>(sums);
 }
 
 /* Eight results of row m from column n on: a bias or none, and 16 bits (is_bare()). */
@@ -286,13 +289,16 @@ bool has_code() {
 
 } // namespace
 
-/* SHAPE(rows of `in`, stages): two blocks a multiprocessor; the last one has it alone */
+/* SHAPE(rows of `in`, stages): two blocks a multiprocessor; the last four have it alone */
 #define SHAPES    \
     SHAPE(16, 10) \
     SHAPE(32, 8)  \
     SHAPE(64, 6)  \
     SHAPE(128, 4) \
-    SHAPE(128, 8)
+    SHAPE(128, 8) \
+    SHAPE(64, 13) \
+    SHAPE(32, 17) \
+    SHAPE(16, 20)
 
 const struct gemm16_few_shape *gemm16_bulk_shapes(int *count) {
 #define SHAPE(rows, stages) {rows, WEIGHTS, BK},

@@ -20,24 +20,55 @@ static enum status stream_rows(const struct gemm16_problem *p, const struct gemm
     return gemm16_stream(p, shape + (shape < ROWS_32 && !narrow ? 1 : 0), stream, error);
 }
 
-/* By gemm16_bulk(): the most rows a tile that leave half of the multiprocessors a block; then
-   clusters, while there is a multiprocessor for each block, and four steps of K. */
+enum {
+    ROWS_16,
+    ROWS_32,
+    ROWS_64,
+    ROWS_128,
+    ROWS_128_DEEP,
+    ROWS_64_DEEP,
+    ROWS_32_DEEP,
+    ROWS_16_DEEP
+};
+
+/* Rows a tile: the most that leave half of the multiprocessors a block. */
+static int bulk_shape(size_t M, size_t tiles, size_t steps, size_t wave) {
+    size_t half = wave / 2 - 2;
+    if (M <= 16) {
+        return steps <= 32 && tiles <= wave / 2 ? ROWS_16_DEEP : ROWS_16;
+    }
+    if (M <= 32) {
+        return ROWS_32;
+    }
+    if (M <= 64) {
+        return tiles < (steps > 128 ? half : half * 5 / 4) ? ROWS_32
+               : tiles > 2 * wave                          ? ROWS_64_DEEP
+                                                           : ROWS_64;
+    }
+    if (tiles >= half) {
+        return tiles < wave || tiles > 2 * wave ? ROWS_128_DEEP : ROWS_128;
+    }
+    return 4 * tiles <= wave && steps <= 64                       ? ROWS_32
+           : 2 * tiles <= wave && 4 * tiles > wave && steps >= 16 ? ROWS_64_DEEP
+                                                                  : ROWS_64;
+}
+
+/* By gemm16_bulk(): clusters, while there is a multiprocessor for each block and enough steps of K
+   for each; few rows are done sooner than a cluster meets. */
 static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                              device_stream stream, struct error *error) {
-    enum { ROWS_16, ROWS_32, ROWS_64, ROWS_128, ROWS_128_DEEP };
-    size_t wave = (size_t)gpu->multiprocessors, half = wave / 2 - 2;
-    size_t tiles = (p->N + 63) / 64, steps = (p->K + 63) / 64;
-    int shape = p->M <= 16 ? ROWS_16 : p->M <= 32 ? ROWS_32 : ROWS_64;
-    if (p->M > 32 && p->M <= 64 && tiles < (steps > 128 ? half : half * 5 / 4)) {
-        shape = ROWS_32;
-    } else if (p->M > 64 && tiles >= half) {
-        shape = tiles < wave ? ROWS_128_DEEP : ROWS_128;
-    }
     int count;
+    size_t wave = (size_t)gpu->multiprocessors;
+    size_t tiles = (p->N + 63) / 64, steps = (p->K + 63) / 64;
+    int shape = bulk_shape(p->M, tiles, steps, wave);
     size_t rows = gemm16_bulk_shapes(&count)[shape].rows;
     size_t all = tiles * ((p->M + rows - 1) / rows);
     unsigned blocks = 1;
-    while (blocks < 8 && 2 * blocks * all <= wave && steps >= 8 * blocks) {
+    while (blocks < 8 && 2 * blocks * all <= wave) {
+        size_t least = p->M > 16 ? 8 : all * blocks <= 24 ? 12 : 40; /* steps of a block */
+        if (steps < 2 * blocks * least) {
+            break;
+        }
         blocks *= 2;
     }
     return gemm16_bulk(p, shape, blocks, stream, error);
@@ -49,7 +80,7 @@ bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gem
 
 enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                             device_stream stream, struct error *error) {
-    bool is_small = p->K <= 1024 && (p->M <= 16 || (p->M <= 64 && p->N <= 1024));
+    bool is_small = p->K <= 1024 && (p->M <= 16 || (p->M <= 32 && p->N <= 1024));
     bool by_stream = p->M <= 8 || is_small || !gemm16_bulk_can(p, gpu);
     return by_stream ? stream_rows(p, gpu, stream, error) : bulk_rows(p, gpu, stream, error);
 }

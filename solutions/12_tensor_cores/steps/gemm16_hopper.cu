@@ -40,22 +40,25 @@ enum finish gemm16_finish_of(const struct gemm16_problem *p) {
 
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
     static const struct gemm16_hopper_tile forward[] = {
-        {128, 256, 1, 1, 0.722, {0.85, 1.60, 0, 5.50}},
-        {256, 192, 2, 1, 0.518, {0.90, 1.62, 0, 4.03, 2.78, 0, 2.74, 3.95, 2.74}},
-        {128, 192, 1, 1, 0.535, {1.03, 0.72, 4.53, 3.37, 1.93, 3.37, 1.88, 3.46, 1.88}},
-        {128, 160, 1, 1, 0.521, {0.64, 0.79, 0, 2.44, 0.84, 0, 1.29, 1.52}},
-        {64, 192, 1, 1, 0.438, {0.51, 0.21, 2.67, 0.99, 0.60, 1.20, 0.57, 0.69, 0.57}},
-        {128, 192, 1, 1, 0.441, {0, 0, 0, 4.60, 0, 0, 0, 4.43}},
+        {128, 256, 1, 1, 0.699, {0.79, 1.54, 0, 3.10, 4.00, 0, 2.95, 4.50, 3.00}},
+        {256, 192, 2, 1, 0.517, {0.56, 1.06, 0, 0, 2.46, 0, 2.19, 3.95, 2.74}},
+        {128, 192, 1, 1, 0.515, {0.45, 1.00, 4.53, 4.50, 1.66, 3.37, 1.89, 3.51, 1.88}},
+        {128, 160, 1, 1, 0.454, {0.67, 0.90, 0, 3.70, 1.60, 0, 2.10, 2.90}},
+        {64, 192, 1, 1, 0.341, {0.56, 0.85, 2.67, 1.30, 1.45, 2.00, 1.58, 1.93, 1.20}},
+        {128, 192, 1, 1, 0.520, {0, 0, 0, 2.90, 0, 0, 0, 4.43}},
+        {256, 256, 2, 1, 0.690, {1.22, 1.75, 0, 3.10, 0, 0, 3.00}},
+        {128, 128, 1, 1, 0.400, {0.20, 0.80, 0, 2.20, 1.40, 0, 1.46, 2.60}},
     };
     static const struct gemm16_hopper_tile din[] = {
-        {128, 192, 1, 1, 0.475, {1.99, 0, 0, 4.40}},
-        {128, 128, 1, 1, 0.349, {1.55, 0, 0, 2.80}},
-        {64, 192, 1, 1, 0.318, {1.69, 0, 0, 2.30}},
+        {128, 192, 1, 1, 0.520, {0.65, 0, 0, 3.00}},
+        {128, 128, 1, 1, 0.360, {0.78, 0, 0, 2.00}},
+        {64, 192, 1, 1, 0.303, {1.12, 0, 0, 2.00}},
     };
     static const struct gemm16_hopper_tile dweight[] = {
-        {128, 192, 1, 1, 0.436, {0, 0, 0, 0, 7.20, 8.18}},
-        {128, 128, 1, 1, 0.368, {0, 0, 0, 0, 4.00, 4.46}},
-        {128, 128, 2, 2, 0.401, {0, 0, 0, 0, 5.60, 6.12}},
+        {128, 192, 1, 1, 0.425, {0, 0, 0, 0, 6.00, 7.50}},
+        {128, 128, 1, 1, 0.320, {0, 0, 0, 0, 2.80, 4.10}},
+        {128, 128, 2, 2, 0.352, {0, 0, 0, 0, 5.70, 6.23}},
+        {128, 64, 1, 1, 0.210, {0, 0, 0, 0, 1.20, 2.00}},
     };
     *count = p->in_is_transposed
                  ? p->weight_is_transposed ? (int)(sizeof dweight / sizeof *dweight) : 0
@@ -73,7 +76,8 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
    din, fp32 results of dweight, and 128 x 256 with a bias or residual. */
 static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
                       const struct gemm16_gpu *gpu, enum finish finish, size_t splits) {
-    constexpr double START = 5.4, MEGABYTE = 1.18, WHOLE = 0.9; /* us; share of whole waves */
+    constexpr double START = 5.0, MEGABYTE = 1.18, WHOLE = 0.9; /* us; share of whole waves */
+    constexpr double FAR = 1.1; /* what L2 costs where N is wide and no cluster shares weights */
     if (finish == FINISH_ANY || t->epilogue[finish] == 0.0 ||
         divide_up(p->K, 64) < 4 * (size_t)t->split) {
         return INFINITY;
@@ -81,9 +85,11 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
     double count = (double)(divide_up(p->M, t->rows) * divide_up(p->N, t->columns) * splits);
     double waves = count / fmax((double)(gpu->multiprocessors / t->blocks), 1.0);
     double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
+    bool far = t->blocks == 1 && t->columns == 192 && p->N > 1024 && !is_transposed(p);
+    double step = t->step * (far ? FAR : 1.0);
     double steps = (double)divide_up(divide_up(p->K, 64), splits * (size_t)t->split);
     double sums = splits > 1 ? (double)(splits * p->M * p->N) * sizeof(float) * 1e-6 : 0.0;
-    return START + each * (steps * t->step + t->epilogue[finish]) + sums * MEGABYTE;
+    return START + each * (steps * step + t->epilogue[finish]) + sums * MEGABYTE;
 }
 
 /* `splits`, or fewer if the workspace has no room for their partial sums; at least 1. Rows of N
@@ -146,14 +152,18 @@ bool gemm16_hopper_is_faster(const struct gemm16_problem *p, const struct gemm16
     return p->M > 64 && count >= (size_t)gpu->multiprocessors / 2;
 }
 
-/* Tiles of M that run side by side. Where blocks are alone and N is wide, sixteen are up to 17%
-   faster than eight on an H100 (2048 x 2560 x 2048: 33 us instead of 40); where N is 768, 1%
-   slower. A cluster has two tiles of M. */
+/* Tiles of M that run side by side: what blocks that run at the same time share, they get from L2
+   at about the same time. Measured where blocks are alone and N is wide: with 16 tiles of M all of
+   them are best (2048 x 2560 x 2048: 33 us, by eight 37); where there are many and K is short, none
+   (8192 x 3072 x 768: 56 us, by eight 65). */
 static unsigned band_of(const struct gemm16_problem *p, int tile) {
     int count;
     const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(p, &count);
     bool alone = tile >= 0 && tiles[tile].blocks == 1;
-    return alone && p->N > 1024 && !p->in_is_transposed ? 16 : 8;
+    if (!alone || p->N <= 1024 || p->in_is_transposed) {
+        return 8;
+    }
+    return p->M > 2048 && p->K <= 1024 ? 1 : 16;
 }
 
 enum status gemm16_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, int tile,

@@ -22,7 +22,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     if constexpr (T::FINISH == FINISH_ANY) {
         run_tiles<T>(
             maps, s, [](int, int) {},
-            [&](float *sums, int row, int column, unsigned) {
+            [&](float *sums, int row, int column, unsigned, const struct residual_fills &) {
 #pragma unroll
                 for (int atom = 0; atom < T::ATOMS; atom++) {
                     store_sums<typename T::E, T::BN, false>(
@@ -36,7 +36,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         unsigned char *stages = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024;
         unsigned char *staging = stages + T::STAGES * T::STAGE + warp * (int)T::STAGING;
         struct hopper_epilogue<T> epilogue = {
-            f, maps, staging, 0, 0, {
+            f, maps, stages, staging, 0, 0, {
             }
         };
         if (T::LOADS_RESIDUAL && warp >= 0) {
@@ -48,12 +48,13 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         }
         run_tiles<T>(
             maps, s, [&](int row, int column) { epilogue.begin(row, column); },
-            [&](float *sums, int row, int column, unsigned tile) {
+            [&](float *sums, int row, int column, unsigned tile,
+                const struct residual_fills &fills) {
                 if constexpr (T::PAIR == ALONG_K) {
                     add_blocks<T>(sums, shared_address(stages));
                 }
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
-                epilogue.store(sums, row, row + split * (int)s.split_rows, column);
+                epilogue.store(sums, row, row + split * (int)s.split_rows, column, fills);
             });
         launch_dependent_grids();
         tma_store_wait();
@@ -87,9 +88,9 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
         TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N, 16, T::STORE_COLUMNS,
                      error));
-        if (T::LOADS_RESIDUAL && f.residual != NULL) {
-            TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N, 16, T::STORE_COLUMNS,
-                         error));
+        if ((T::LOADS_RESIDUAL || T::RING_RESIDUAL) && f.residual != NULL) {
+            TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N,
+                         T::RING_RESIDUAL ? T::BM : 16, T::STORE_COLUMNS, error));
         }
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));

@@ -10,12 +10,13 @@ namespace {
 template <typename E> using tile_of_any = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY>;
 
 /* The epilogues that a tile is compiled for: each kernel costs seconds of compiling. */
-constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | 1u << FINISH_RESIDUAL;
+constexpr unsigned RESIDUAL = 1u << FINISH_RESIDUAL;
+constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | RESIDUAL;
 constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | 1u << FINISH_GELU | 1u << FINISH_FLOAT;
 constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
 constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
 
-constexpr unsigned LAST = 1u << FINISH_RESIDUAL | 1u << FINISH_GELU;
+constexpr unsigned LAST = RESIDUAL | 1u << FINISH_GELU;
 
 /* LAUNCH(a tile) for the epilogue that a problem needs, if it is one of WHICH. */
 template <typename E, int BN, int ATOMS, bool PINGPONG, enum pair PAIR, unsigned WHICH, int FINISH,
@@ -53,9 +54,10 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
         enum finish finish = splits > 1 ? FINISH_FLOAT : gemm16_finish_of(p);
         switch (tile) {
         case 0:
-            return launch_finish<E, 256, 1, false, ALONE, FIRST, 0>(finish, launch);
+            return launch_finish<E, 256, 1, false, ALONE, MOST | GATE, 0>(finish, launch);
         case 1:
-            return launch_finish<E, 192, 2, true, ALONG_M, MOST | GATE, 0>(finish, launch);
+            return launch_finish<E, 192, 2, true, ALONG_M, (MOST | GATE) & ~RESIDUAL, 0>(finish,
+                                                                                         launch);
         case 2:
             return launch_finish<E, 192, 2, true, ALONE, ALL, 0>(finish, launch);
         case 3:
@@ -64,6 +66,11 @@ enum status gemm16_hopper_plain(const struct gemm16_problem *p, const struct gem
             return launch_finish<E, 192, 1, true, ALONE, ALL, 0>(finish, launch);
         case 5:
             return launch_finish<E, 192, 1, false, ALONE, LAST, 0>(finish, launch);
+        case 6:
+            return launch_finish<E, 256, 1, false, ALONG_M, FIRST | 1u << FINISH_GELU_TANH, 0>(
+                finish, launch);
+        case 7:
+            return launch_finish<E, 128, 2, true, ALONE, MOST, 0>(finish, launch);
         default:
             return launch(tile_of_any<E>());
         }

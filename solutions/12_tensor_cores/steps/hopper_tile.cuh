@@ -61,7 +61,8 @@ enum pair { ALONE, ALONG_M, ALONG_K };
 
    Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
    of them, 128 bytes of each row, is a store tile (64 bytes where BN is no multiple of 64). PARTS:
-   of a warp; SLOTS: store tiles that a warp has. */
+   of a warp; SLOTS: store tiles that a warp has. FILLS: stages that a tile's residual takes in the
+   ring, behind its steps, so that it is asked for when the steps' copies are, and no earlier. */
 template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
           bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
@@ -76,9 +77,11 @@ struct hopper_tile {
     static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
     static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
-    static constexpr bool LOADS_RESIDUAL = FINISH == FINISH_RESIDUAL ||
-                                           FINISH == FINISH_FLOAT_RESIDUAL ||
-                                           FINISH == FINISH_ACTIVATION; /* if there is one */
+    /* The residual comes by the ring, or into the store tiles, if there is one. */
+    static constexpr bool RING_RESIDUAL =
+        FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR != ALONG_K);
+    static constexpr bool LOADS_RESIDUAL =
+        FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR == ALONG_K);
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
@@ -90,7 +93,12 @@ struct hopper_tile {
     static constexpr int PARTS = ATOMS * BN / 2 / EACH;
     static_assert(BN / 2 % EACH == 0, "whole parts");
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
-    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : 2;
+    /* One store tile where that leaves room for a stage more. */
+    static constexpr bool DEEP =
+        ATOMS * BN == 384
+            ? FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || FINISH == FINISH_RESIDUAL
+            : BN == 192 && !PINGPONG && RING_RESIDUAL && FLOATS;
+    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : DEEP ? 1 : 2;
     static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
@@ -99,6 +107,13 @@ struct hopper_tile {
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
+    /* Stages that a tile's residual takes behind its steps: groups of columns, all rows of each. */
+    static constexpr int COLUMN_GROUPS = BN / STORE_COLUMNS;
+    static constexpr unsigned COLUMN_GROUP = BM * STORE_COLUMNS * (FLOATS ? 4 : 2);
+    static constexpr int GROUPS_A_FILL = STAGE / COLUMN_GROUP;
+    static constexpr int FILLS =
+        RING_RESIDUAL ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
+    static_assert(FILLS <= 3 && FILLS < STAGES, "stages");
     /* Bytes of the sums of a part that a block receives from another one. */
     static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
     static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
@@ -130,6 +145,11 @@ struct hopper_shared {
     unsigned order;       /* two barriers: whose turn it is in the ping-pong schedule */
 };
 
+/* Addresses of a tile's residual in the ring. */
+struct residual_fills {
+    unsigned at[3];
+};
+
 /* A stage of the ring, and the parity of its barriers' phase. */
 struct ring {
     unsigned stage, parity;
@@ -149,7 +169,7 @@ template <typename T> __device__ __forceinline__ void advance(struct ring &r, un
 }
 
 template <typename T> __device__ __forceinline__ unsigned rank_of_block() {
-    return T::PAIR == ALONE ? 0 : cluster_rank();
+    return T::BLOCKS == 1 ? 0 : cluster_rank();
 }
 
 /* A tile's range of K. */
@@ -210,26 +230,46 @@ __device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map,
     }
 }
 
-/* The producer, one thread: starts all copies of all tiles, as stages become empty. */
+/* Starts the copies of some steps of a tile, as stages become empty; then those of its residual. */
+template <typename T>
+__device__ __forceinline__ void produce_steps(const struct hopper_maps &maps,
+                                              const struct hopper_sizes &s,
+                                              const struct hopper_shared &shared, struct ring &r,
+                                              unsigned tile, const struct steps &steps) {
+    int2 at = tile_origin<T>(s, tile);
+    unsigned rank = rank_of_block<T>();
+    for (unsigned step = 0; step < steps.count; step++) {
+        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
+        int k = (int)((steps.first + step) * BK);
+        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+        mbarrier_arrive_expect_tx(barrier, T::STAGE);
+        copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
+        copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight, at.y,
+                                                                     k, rank, barrier);
+        advance<T>(r);
+    }
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
+        int first = fill * T::GROUPS_A_FILL, end = min(first + T::GROUPS_A_FILL, T::COLUMN_GROUPS);
+        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+        mbarrier_arrive_expect_tx(barrier, (end - first) * T::COLUMN_GROUP);
+        for (int group = first; group < end; group++) {
+            tma_load_2d(to + (group - first) * T::COLUMN_GROUP, &maps.residual,
+                        at.y + group * T::STORE_COLUMNS, at.x, barrier);
+        }
+        advance<T>(r);
+    }
+}
+
+/* The producer, one thread: all copies of the block. */
 template <typename T>
 __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
                                         const struct hopper_shared &shared) {
-    unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS, rank = rank_of_block<T>();
+    unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-        int2 at = tile_origin<T>(s, tile);
-        const struct steps steps = steps_of<T>(s, tile);
-        for (unsigned step = 0; step < steps.count; step++) {
-            unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
-            int k = (int)((steps.first + step) * BK);
-            mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-            mbarrier_arrive_expect_tx(barrier, T::STAGE);
-            copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
-            copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight,
-                                                                         at.y, k, rank, barrier);
-            advance<T>(r);
-        }
+        produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile));
     }
 }
 
@@ -241,6 +281,41 @@ template <typename T> __device__ __forceinline__ void release(unsigned barrier) 
         } else {
             mbarrier_arrive_cluster(barrier, threadIdx.x % GROUP / 32);
         }
+    }
+}
+
+/* Where a tile's residual is, in the stages from `first` on. */
+template <typename T>
+__device__ __forceinline__ struct residual_fills fills_at(const struct hopper_shared &shared,
+                                                          struct ring first) {
+    struct residual_fills fills = {};
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        fills.at[fill] = shared.stages + first.stage * T::STAGE;
+        advance<T>(first);
+    }
+    return fills;
+}
+
+/* Waits for it. */
+template <typename T>
+__device__ __forceinline__ void wait_for_fills(const struct hopper_shared &shared,
+                                               struct ring first) {
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        mbarrier_wait(shared.full + first.stage * 8, first.parity);
+        advance<T>(first);
+    }
+}
+
+/* Releases its stages, when all warps of the warpgroup have read them. */
+template <typename T>
+__device__ __forceinline__ void release_fills(const struct hopper_shared &shared,
+                                              struct ring first) {
+    if (T::FILLS > 0) {
+        asm volatile("bar.sync %0, 128;" ::"r"(threadIdx.x / GROUP) : "memory");
+    }
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        release<T>(shared.empty + first.stage * 8);
+        advance<T>(first);
     }
 }
 
@@ -281,6 +356,7 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
         last = r.stage;
         advance<T>(r);
     }
+    wait_for_fills<T>(shared, r);
     if (T::PINGPONG && threadIdx.x % 32 == 0) {
         mbarrier_arrive(next_in_order);
     }
@@ -291,7 +367,8 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
 
 /* A consumer warpgroup: mainloop and epilogue of its tiles (ping-pong), or of its half of all tiles
    (cooperative). Of each tile early(first row, first column) runs while its first step is
-   multiplied, and epilogue(sums, first row, first column, tile) behind the last one. */
+   multiplied, and epilogue(sums, first row, first column, tile, residual) behind the last
+   one. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
                                         const struct hopper_shared &shared, EARLY early,
@@ -301,7 +378,7 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
     unsigned first_row = T::PINGPONG ? 0 : group * T::GROUP_ROWS, first = blockIdx.x / T::BLOCKS;
     struct ring r = {0, 0};
-    advance<T>(r, own * steps_of<T>(s, first).count);
+    advance<T>(r, own * (steps_of<T>(s, first).count + T::FILLS));
     for (unsigned tile = first + own * clusters; tile < tiles; tile += stride * clusters) {
         float sums[T::ATOMS * T::BN / 2];
         int2 at = tile_origin<T>(s, tile);
@@ -312,10 +389,14 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
         }
         multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, first_row * BK * 2,
                          shared.order + (group ^ 1) * 8, [&]() { early(at.x, at.y); });
+        const struct ring residual = r;
+        const struct residual_fills fills = fills_at<T>(shared, residual);
+        advance<T>(r, T::FILLS);
         if (T::PINGPONG) { /* the other warpgroup's tile */
-            advance<T>(r, steps_of<T>(s, tile + clusters).count);
+            advance<T>(r, steps_of<T>(s, tile + clusters).count + T::FILLS);
         }
-        epilogue(sums, at.x, at.y, tile);
+        epilogue(sums, at.x, at.y, tile, fills);
+        release_fills<T>(shared, residual);
     }
 }
 
@@ -339,7 +420,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         mbarrier_init(shared.order + 8, 4);
         mbarrier_init_fence();
     }
-    if constexpr (T::PAIR == ALONE) {
+    if constexpr (T::BLOCKS == 1) {
         __syncthreads();
     } else {
         cluster_sync();
@@ -397,7 +478,7 @@ enum status describe_factors(struct hopper_maps *maps, const struct gemm16_probl
 /* Tiles of T, in `splits` parts of K or fewer (none is empty). */
 template <typename T>
 struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsigned band) {
-    struct hopper_sizes s;
+    struct hopper_sizes s = {};
     s.steps = (unsigned)divide_up(p->K, BK);
     s.tiles_m = (unsigned)divide_up(p->M, T::BM * (T::PAIR == ALONG_M ? 2 : 1));
     s.tiles_n = (unsigned)divide_up(p->N, T::BN);

@@ -3,6 +3,7 @@
 #include "common/device/device.h"
 #include "common/testing/testing.h"
 #include "labs/12_tensor_cores/problem/problem.h"
+#include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
@@ -20,9 +21,16 @@ static bool is_hopper(void) {
     return gpu.code / 10 == 9;
 }
 
+/* `tile` is one of gemm16_hopper_tiles(), or FEW + a shape of gemm16_bulk_shapes(), then SPLITS are
+   blocks of a cluster. */
+enum { FEW = 100 };
+
 static enum status run(const struct gemm16_data *data, int tile, size_t splits,
                        struct error *error) {
     struct device_properties found;
+    if (tile >= FEW) {
+        return gemm16_bulk(&data->problem, tile - FEW, (unsigned)splits, NULL, error);
+    }
     TRY(device_properties(&found, error));
     const struct gemm16_gpu gpu = {found.code / 10, MULTIPROCESSORS, found.shared_bytes};
     return gemm16_hopper(&data->problem, &gpu, tile, splits, data->workspace, NULL, error);
@@ -111,5 +119,29 @@ C_TEST(hopper, each_tile_of_transposed_factors) {
                                           .weight_is_transposed = p.weight_is_transposed};
             check(&c, n / 2, 1);
         }
+    }
+}
+
+/* Few rows, by each kernel and cluster: results of 16 bits and of fp32, of fewer pieces than the
+   last blocks have threads for. */
+C_TEST(hopper, each_shape_and_cluster_of_few_rows) {
+    int count = 0;
+    (void)gemm16_bulk_shapes(&count);
+    if (!is_hopper()) {
+        TEST_SKIP("needs a Hopper GPU");
+    }
+    for (int n = 0; n < count * 4 && !test_has_failed(); n++) {
+        enum nn_dtype dtype = n % 2 == 0 ? NN_BF16 : NN_F16;
+        bool is_float = n % 3 == 0, residual = n % 3 < 2;
+        const struct gemm16_case c = {.M = 21,
+                                      .N = 136,
+                                      .K = 64 * (size_t)(n % 7) + 456,
+                                      .dtype = dtype,
+                                      .out_dtype = is_float ? NN_F32 : dtype,
+                                      .bias = n % 5 < 3,
+                                      .residual = residual,
+                                      .residual_is_float = is_float && residual,
+                                      .in_place = residual};
+        check(&c, FEW + n / 4, (size_t)1 << n % 4);
     }
 }

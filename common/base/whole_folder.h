@@ -6,8 +6,8 @@
  * NAME. A folder that is replaced is called NAME.old between two renames. A program calls
  * whole_folder_recover() when it starts.
  */
-#ifndef WARPBOOK_COMMON_TRAIN_PROGRAM_WHOLE_FOLDER_H_
-#define WARPBOOK_COMMON_TRAIN_PROGRAM_WHOLE_FOLDER_H_
+#ifndef WARPBOOK_COMMON_BASE_WHOLE_FOLDER_H_
+#define WARPBOOK_COMMON_BASE_WHOLE_FOLDER_H_
 
 #include "common/base/folder.h"
 #include "common/base/status.h"

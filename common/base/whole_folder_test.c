@@ -1,4 +1,4 @@
-#include "common/train/program/whole_folder.h"
+#include "common/base/whole_folder.h"
 
 #include <stdio.h>
 #include <string.h>
