@@ -261,7 +261,7 @@ void low_bit_decoder_free(struct low_bit_decoder *decoder) {
 
 /* What a warp holds back of its stages: a half where a layer is much more than the pipelines hold,
  * as d8 does. On an H100 at 7B a token in int8 takes 2.62 ms if none are held back, and 2.54 so; in
- * int4 1.56 and 1.67. */
+ * int4 1.56 and 1.64. */
 static unsigned held_back_by(const struct low_bit_decoder *decoder,
                              const struct low_bit_kernel *kernel) {
     size_t of_block = layer_bytes(&decoder->model) / decoder->d.one.blocks;

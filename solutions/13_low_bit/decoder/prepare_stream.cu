@@ -26,7 +26,7 @@ static __device__ size_t row_of(const struct stream_call &c, size_t tile, unsign
     return n >= rows / 2 ? rows : row < HALF ? n : rows / 2 + n;
 }
 
-/* A word behind a zero point's bits: weights of columns behind the last one are exactly 0. */
+/* A word of a slice: of weights, or a group's entry. */
 static __device__ uint32_t slice_word(const struct stream_call &c, size_t tile, size_t slice,
                                       unsigned at) {
     if (at < LOW_BIT_SLICE_VALUES / 4) {
