@@ -135,14 +135,12 @@ template <typename E> struct plain_weights {
                 (size_t)row * s.row_bytes + slice * ONE_STAGE_BYTES};
     }
 
-    /* Stores channels 4i to 4i + 3, if there are any: the first float4 of all 16-byte pieces of
-     * weights, then the second ones. Called by all lanes of a warp. */
+    /* Stores channels 4i to 4i + 3: the first float4 of all 16-byte pieces of weights, then the
+     * second ones. */
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
                                                       unsigned K) {
         constexpr unsigned QUADS = VECTOR_ELEMENTS<E> / 4;
-        if (i < K / 4) {
-            b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
-        }
+        b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
     }
 
     /* Behind channel K - 1 nothing is read. */

@@ -32,23 +32,10 @@ static __device__ __forceinline__ unsigned read_shared_word(unsigned address) {
 /* The block's input in shared memory: of each 32 columns 64 bytes of bf16, then 64 bytes of what
  * rounding left. Lanes of the even rows of the fragment read the first, of odd rows the second. */
 struct split_input {
-    static constexpr bool HAS_SUMS = true;
     unsigned address; /* of the lane */
-    unsigned sums;    /* address of the sums of 32 columns */
 
     __device__ __forceinline__ uint4 operator()(int, unsigned column) const {
         return read_shared(address + column * 4);
-    }
-
-    /* The sum of GROUP columns from `column` on. */
-    template <int GROUP> __device__ __forceinline__ float sum(unsigned column) const {
-        unsigned at = sums + column / 32 * 4;
-        if (GROUP == 32) {
-            return __uint_as_float(read_shared_word(at));
-        }
-        uint4 x = read_shared(at);
-        return (__uint_as_float(x.x) + __uint_as_float(x.y)) +
-               (__uint_as_float(x.z) + __uint_as_float(x.w));
     }
 };
 
@@ -94,43 +81,21 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
         return {run_begin(s, warp + 1) - first, first % s.slices, (size_t)first * ONE_STAGE_BYTES};
     }
 
-    /* Columns of whole slices. */
-    static __host__ __device__ __forceinline__ unsigned padded(unsigned K) {
-        return (K + COLUMNS - 1) / COLUMNS * COLUMNS;
-    }
-
-    /* Where the sum of channels 32 i to 32 i + 31 is: behind the input. */
-    static __device__ __forceinline__ float *sums_of_32(const struct block_state *b, unsigned K) {
-        return (float *)b->x + padded(K);
-    }
-
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
-                                                      unsigned K) {
+                                                      unsigned) {
         const __nv_bfloat16 type = {};
         unsigned char *to = (unsigned char *)b->x + i / 8 * 128 + i % 8 * 8;
         uint2 high = make_uint2(pack(x.x, x.y, type), pack(x.z, x.w, type));
         float2 first = unpack(high.x, type), second = unpack(high.y, type);
-        uint2 low = make_uint2(pack(x.x - first.x, x.y - first.y, type),
-                               pack(x.z - second.x, x.w - second.y, type));
         *(uint2 *)to = high;
-        *(uint2 *)(to + 64) = low;
-        if (GROUP != 0) { /* of the numbers that are multiplied */
-            float2 third = unpack(low.x, type), fourth = unpack(low.y, type);
-            float sum = (first.x + first.y) + (second.x + second.y) + (third.x + third.y) +
-                        (fourth.x + fourth.y);
-            for (unsigned step = 1; step < 8; step *= 2) {
-                sum += __shfl_xor_sync(~0u, sum, step);
-            }
-            if (i % 8 == 0) {
-                sums_of_32(b, K)[i / 8] = sum;
-            }
-        }
+        *(uint2 *)(to + 64) = make_uint2(pack(x.x - first.x, x.y - first.y, type),
+                                         pack(x.z - second.x, x.w - second.y, type));
     }
 
-    /* Zeros from where warps have stored up to a whole slice, whose weights are zeros, too. */
+    /* Zeros up to a whole slice, whose weights are zeros there, too. */
     static __device__ __forceinline__ void store_padding(struct block_state *b, unsigned K) {
-        unsigned lane = threadIdx.x % 32, first = (K / 4 + 31) / 32 * 32;
-        for (unsigned i = first + threadIdx.x; i - lane < padded(K) / 4; i += ONE_THREADS) {
+        unsigned end = (K + COLUMNS - 1) / COLUMNS * COLUMNS;
+        for (unsigned i = K / 4 + threadIdx.x; i < end / 4; i += ONE_THREADS) {
             store_four(b, i, make_float4(0, 0, 0, 0), K);
         }
     }
@@ -168,8 +133,7 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
             lane % 4 == 0) { /* nothing of its segment, which is added up all the same */
             to[0] = to[8] = 0.0f;
         }
-        const struct split_input in = {shared_address(b->x) + (lane / 4 & 1) * 64 + lane % 4 * 16,
-                                       shared_address(sums_of_32(b, inputs_of(p, kind)))};
+        const struct split_input in = {shared_address(b->x) + (lane / 4 & 1) * 64 + lane % 4 * 16};
         float sum[1][1][4] = {};
         for (unsigned i = 0; i < count; i++) {
             unsigned stage = pipeline_wait(pipe);

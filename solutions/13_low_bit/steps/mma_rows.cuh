@@ -64,7 +64,6 @@ static __device__ __forceinline__ uint4 load_in(const struct mma_call &c, unsign
 
 /* Rows of `in` in global memory. */
 struct global_input {
-    static constexpr bool HAS_SUMS = false;
     const struct mma_call &c;
     __device__ __forceinline__ uint4 operator()(int n, unsigned column) const {
         unsigned lane = threadIdx.x % 32;

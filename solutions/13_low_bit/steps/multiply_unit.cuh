@@ -45,21 +45,13 @@ static __device__ __forceinline__ unsigned word_of(const uint4 &x, int i) {
     return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w;
 }
 
-/* The fragment of step s (0, 1) of 32 columns; `half`: which 32 of the unit's. @param WITH_ZEROS
-   whether int4's zero points are subtracted; else a weight is 128 + stored */
-template <typename F, bool WITH_ZEROS>
+/* The fragment of step s (0, 1) of 32 columns; `half`: which 32 of the unit's. */
+template <typename F>
 static __device__ __forceinline__ struct fragment weights_of(const struct unit_registers<F> &u,
                                                              int r, int half, int s) {
     struct fragment a;
     if constexpr (F::TYPE == LOW_BIT_INT4) {
         unsigned word = word_of(u.values[r][half / 2], half % 2 * 2 + s);
-        if constexpr (!WITH_ZEROS) {
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                a.x[i] = biased_int4(word, i);
-            }
-            return a;
-        }
         int group = half * 32 / F::GROUP;
         unsigned zero = __byte_perm(u.scales[r][group][0], 0, 0x3232);
         unsigned zero8 = __byte_perm(u.scales[r][group][1], 0, 0x3232);
@@ -87,25 +79,13 @@ static __device__ __forceinline__ void add_scaled(float *sums, float *part, floa
     }
 }
 
-/* The same for weights of 128 + stored, less (128 + zero) times the sum of a group's inputs, which
- * is in the first column of sums. */
-static __device__ __forceinline__ void add_scaled_biased(float *sums, float *part,
-                                                         const uint32_t *entry, float scale,
-                                                         float scale8, float input_sum) {
-    part[0] += __uint_as_float(entry[0] & 0xffff0000u) * input_sum;
-    part[2] += __uint_as_float(entry[1] & 0xffff0000u) * input_sum;
-    add_scaled(sums, part, scale, scale8);
-}
-
 /* sums += a unit times its columns of `in`, of which in(n, column) is the lane's eight from
  * `column`
- * + 8 (lane % 4) on: of row 8n + lane / 4. An INPUT that HAS_SUMS knows the sum of a group's
- * inputs, in.sum<GROUP>(column), and has one row: int4's zero points cost nothing then. */
+ * + 8 (lane % 4) on: of row 8n + lane / 4. */
 template <typename F, typename INPUT>
 static __device__ __forceinline__ void multiply_unit(float (*sums)[F::NT][4],
                                                      const struct unit_registers<F> &u,
                                                      const INPUT &in, unsigned unit) {
-    constexpr bool BIASED = F::GROUP != 0 && INPUT::HAS_SUMS;
     float parts[F::R][F::NT][4] = {};
 #pragma unroll
     for (int half = 0; half < F::UNIT / 32; half++) {
@@ -119,7 +99,7 @@ static __device__ __forceinline__ void multiply_unit(float (*sums)[F::NT][4],
             float(*to)[4] = F::GROUP == 0 ? sums[r] : parts[r];
 #pragma unroll
             for (int s = 0; s < 2; s++) {
-                struct fragment a = weights_of<F, !BIASED>(u, r, half, s);
+                struct fragment a = weights_of<F>(u, r, half, s);
 #pragma unroll
                 for (int n = 0; n < F::NT; n++) {
                     mma_m16n8k16(to[n], a, word_of(x[n], 2 * s), word_of(x[n], 2 * s + 1),
@@ -128,18 +108,10 @@ static __device__ __forceinline__ void multiply_unit(float (*sums)[F::NT][4],
             }
             if (F::GROUP != 0 && (half + 1) * 32 % (F::GROUP != 0 ? F::GROUP : 1) == 0) {
                 const uint32_t *entry = u.scales[r][F::GROUP != 0 ? half * 32 / F::GROUP : 0];
-                float scale = scale_of(entry[0], typename F::S());
-                float scale8 = scale_of(entry[1], typename F::S());
 #pragma unroll
                 for (int n = 0; n < F::NT; n++) {
-                    if constexpr (BIASED) {
-                        unsigned group =
-                            unit * F::UNIT + (unsigned)(half * 32 / F::GROUP * F::GROUP);
-                        add_scaled_biased(sums[r][n], parts[r][n], entry, scale, scale8,
-                                          in.template sum<F::GROUP>(group));
-                    } else {
-                        add_scaled(sums[r][n], parts[r][n], scale, scale8);
-                    }
+                    add_scaled(sums[r][n], parts[r][n], scale_of(entry[0], typename F::S()),
+                               scale_of(entry[1], typename F::S()));
                 }
             }
         }

@@ -26,16 +26,13 @@ static __device__ __forceinline__ unsigned fma_pair(unsigned a, unsigned b, unsi
 
 /*
  * Nibble i and nibble i + 4 of a word, less the zero point. bf16 128 is 0x4300 and its last bit is
- * worth 1, so 0x4300 | q is 128 + q: and and or are one lop3. biased_int4() leaves it at that.
+ * worth 1, so 0x4300 | q is 128 + q: and and or are one lop3.
  * minus_128_zero: a pair of -(128 + zero)
  */
-static __device__ __forceinline__ unsigned biased_int4(unsigned word, int i) {
-    return (word >> (4 * i) & 0x000f000fu) | 0x43004300u;
-}
-
 static __device__ __forceinline__ unsigned unpack_int4(unsigned word, int i,
                                                        unsigned minus_128_zero) {
-    return fma_pair(biased_int4(word, i), PAIR_OF_ONE, minus_128_zero);
+    unsigned magic = (word >> (4 * i) & 0x000f000fu) | 0x43004300u;
+    return fma_pair(magic, PAIR_OF_ONE, minus_128_zero);
 }
 
 /*
