@@ -267,9 +267,16 @@ they say, or when a launch belongs to no operation.
 """
 
 
+def sources():
+    """Title and operations of each list of launches, by the name of its file."""
+    from . import limits_llama2  # which is made of this module's parts
+
+    return {**SOURCES, **limits_llama2.sources()}
+
+
 def section(path):
     """Lines of one file's part of the page."""
-    title, operations = SOURCES[path.stem]
+    title, operations = sources()[path.stem]
     device = DEVICES[path.parent.parent.name]
     rows = assign(read_csv(path), operations(), path.name)
     return [f"## {title}", "", f"{device.name}, measured ([{path.name}](results/{path.parent.parent.name}/launches/"
@@ -280,7 +287,7 @@ def section(path):
 def page(results):
     """The whole page, of the folder of results."""
     paths = sorted(results.glob("*/launches/*.csv"))
-    strangers = [p.name for p in paths if p.stem not in SOURCES or p.parent.parent.name not in DEVICES]
+    strangers = [p.name for p in paths if p.stem not in sources() or p.parent.parent.name not in DEVICES]
     if strangers:
         raise Misfit(f"{strangers[0]}: no model is known by that name")
     lines = [HEAD]

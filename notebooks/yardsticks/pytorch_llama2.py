@@ -3,7 +3,8 @@
 A plain Llama2 of random weights: torch.nn.functional's linear layers, RMSNorm and attention, q, k
 and v in one product, gate and up in one. Compiled means torch.compile of a layer and of the
 classifier; decoding is a CUDA graph of one token in either case ("graph"), and as Python calls it
-("eager").
+("eager"). --weights: int8 by row, as published scripts multiply it (converted, then a linear layer,
+times the scales), or int4 in groups of 128 by PyTorch's own kernel (tinygemm).
 """
 
 import torch
@@ -16,6 +17,7 @@ NAMES = {torch.float32: "fp32", torch.bfloat16: "bf16"}
 SHAPES = (("110M", 768, 2048, 12, 12, 12, 32000, (torch.float32, torch.bfloat16), (16, 1000)),
           ("1.1B", 2048, 5632, 22, 32, 4, 32000, (torch.bfloat16,), (16, 2000)),
           ("7B", 4096, 11008, 32, 32, 32, 32000, (torch.bfloat16,), (16, 4000)))
+GROUP = 128
 PROMPTS = {"110M": 1024, "1.1B": 2048, "7B": 2048}
 
 
@@ -26,6 +28,32 @@ def turned(x, angles):
     return torch.cat((a * cosine - b * sine, a * sine + b * cosine), dim=-1).to(x.dtype)
 
 
+def product(x, w):
+    """Returns the linear layer of a matrix: a tensor, or one of few bits and its scales."""
+    if isinstance(w, torch.Tensor):
+        return F.linear(x, w)
+    stored, scales = w
+    if stored.dtype == torch.int8:
+        return F.linear(x, stored.to(x.dtype)) * scales
+    return torch.ops.aten._weight_int4pack_mm(x, stored, GROUP, scales)
+
+
+def low_bit(rows, columns, dtype, weights):
+    """Returns a random matrix for product()."""
+    if weights == "int8":
+        stored = torch.randint(-127, 128, (rows, columns), device="cuda", dtype=torch.int8)
+        return stored, torch.full((rows,), columns**-0.5 / 73, device="cuda", dtype=dtype)
+    stored = torch.randint(0, 256, (rows, columns // 2), device="cuda", dtype=torch.uint8)
+    scales = torch.zeros(columns // GROUP, rows, 2, device="cuda", dtype=dtype)
+    scales[..., 0] = columns**-0.5 / 4.6
+    return torch.ops.aten._convert_weight_to_int4pack(stored, 8), scales
+
+
+def bytes_of(w):
+    """Returns the bytes of a matrix or of a tensor of ones."""
+    return sum(t.numel() * t.element_size() for t in (w if isinstance(w, tuple) else (w,)))
+
+
 def layer(x, w, cache, angles, position, heads, visible):
     """Returns the residual stream (T, C) after one layer; writes keys and values to the cache.
 
@@ -34,7 +62,7 @@ def layer(x, w, cache, angles, position, heads, visible):
     T, C = x.shape
     NH, KVH = heads
     HS = C // NH
-    y = F.linear(F.rms_norm(x, (C,), w["attention_norm"], 1e-5), w["qkv"])
+    y = product(F.rms_norm(x, (C,), w["attention_norm"], 1e-5), w["qkv"])
     q, k, v = y.split((NH * HS, KVH * HS, KVH * HS), dim=-1)
     q = turned(q.view(T, NH, HS), angles)
     k = turned(k.view(T, KVH, HS), angles)
@@ -44,32 +72,37 @@ def layer(x, w, cache, angles, position, heads, visible):
     mixed = F.scaled_dot_product_attention(
         q.transpose(0, 1)[None], keys.transpose(0, 1)[None], values.transpose(0, 1)[None],
         attn_mask=visible, is_causal=visible is None, enable_gqa=NH != KVH)
-    x = x + F.linear(mixed[0].transpose(0, 1).reshape(T, C), w["out"])
-    gate, up = F.linear(F.rms_norm(x, (C,), w["ffn_norm"], 1e-5), w["gate_up"]).chunk(2, dim=-1)
-    return x + F.linear(F.silu(gate) * up, w["down"])
+    x = x + product(mixed[0].transpose(0, 1).reshape(T, C), w["out"])
+    gate, up = product(F.rms_norm(x, (C,), w["ffn_norm"], 1e-5), w["gate_up"]).chunk(2, dim=-1)
+    return x + product(F.silu(gate) * up, w["down"])
 
 
 def finish(x, norm, classifier):
     """Returns the last row's logits."""
-    return F.linear(F.rms_norm(x[-1:], (x.shape[-1],), norm, 1e-5), classifier)
+    return product(F.rms_norm(x[-1:], (x.shape[-1],), norm, 1e-5), classifier)
 
 
 class Model:
     """Weights, a cache of `context` rows, and the two ways through it."""
 
-    def __init__(self, shape, dtype, context, compiled):
+    def __init__(self, shape, dtype, context, compiled, weights=None):
         _, C, hidden, L, NH, KVH, V, _, _ = shape
         HS = C // NH
         self.heads, self.context = (NH, KVH), context
 
         def matrix(rows, columns):
+            if weights is not None:
+                return low_bit(rows, columns, dtype, weights)
+            return table(rows, columns)
+
+        def table(rows, columns):
             return torch.randn(rows, columns, device="cuda", dtype=dtype) * columns**-0.5
 
         ones = torch.ones(C, device="cuda", dtype=dtype)
         self.layers = [{"attention_norm": ones, "qkv": matrix((NH + 2 * KVH) * HS, C),
                         "out": matrix(C, C), "ffn_norm": ones, "gate_up": matrix(2 * hidden, C),
                         "down": matrix(C, hidden)} for _ in range(L)]
-        self.embedding, self.classifier, self.norm = matrix(V, C), matrix(V, C), ones
+        self.embedding, self.classifier, self.norm = table(V, C), matrix(V, C), ones
         self.cache = [torch.zeros(2, context, KVH, HS, device="cuda", dtype=dtype)
                       for _ in range(L)]
         turns = 10000.0 ** (-torch.arange(0, HS, 2, device="cuda").float() / HS)
@@ -77,8 +110,8 @@ class Model:
         self.cosines, self.sines = angles.cos()[:, None], angles.sin()[:, None]
         self.layer = torch.compile(layer, dynamic=False) if compiled else layer
         self.finish = torch.compile(finish, dynamic=False) if compiled else finish
-        self.bytes = sum(t.numel() for w in self.layers for t in w.values())
-        self.bytes = (self.bytes + self.classifier.numel()) * self.classifier.element_size()
+        self.bytes = sum(bytes_of(t) for w in self.layers for t in w.values())
+        self.bytes += bytes_of(self.classifier)
 
     def forward(self, tokens, position, prompt):
         angles = self.cosines[position], self.sines[position]
@@ -91,9 +124,9 @@ class Model:
         return self.finish(x, self.norm, self.classifier)
 
 
-def decode(clock, shape, dtype, context, compiled):
+def decode(clock, shape, dtype, context, compiled, weights):
     """Returns records of one token at the end of a context."""
-    model = Model(shape, dtype, context, compiled)
+    model = Model(shape, dtype, context, compiled, weights)
     token = torch.tensor([7], device="cuda")
     position = torch.tensor([context - 1], device="cuda")
 
@@ -107,7 +140,7 @@ def decode(clock, shape, dtype, context, compiled):
         times = clock.milliseconds(call)
         median = times[len(times) // 2]
         records.append(yardstick.record(
-            "10_llama2_decoder", stage, "decode", f"{shape[0]} context {context}", NAMES[dtype],
+            "10_llama2_decoder", stage, "decode", f"{shape[0]} context {context}", weights or NAMES[dtype],
             times, moved=model.bytes + kv, figure="tokens_per_second", value=1e3 / median))
     return records
 
@@ -128,6 +161,9 @@ def prefill(clock, shape, dtype, compiled):
 def add_flags(parser):
     parser.add_argument("--shape", choices=[s[0] for s in SHAPES], help="only this one")
     parser.add_argument("--compiled-only", action="store_true", help="leave the eager rows out")
+    parser.add_argument("--decode-only", action="store_true", help="leave prompts out")
+    parser.add_argument("--weights", choices=("int8", "int4"), help="decode with such matrices only")
+    parser.add_argument("--short-only", action="store_true", help="leave long contexts out")
     parser.add_argument("--prefill-only", action="store_true", help="leave decoding out")
 
 
@@ -141,9 +177,12 @@ def main():
                 continue
             for dtype in shape[7]:
                 for compiled in (True,) if options.compiled_only else (False, True):
-                    for context in () if options.prefill_only else shape[8]:
+                    contexts = shape[8][:1] if options.short_only else shape[8]
+                    for context in () if options.prefill_only else contexts:
                         torch._dynamo.reset()
-                        records += decode(clock, shape, dtype, context, compiled)
+                        records += decode(clock, shape, dtype, context, compiled, options.weights)
+                    if options.decode_only or options.weights:
+                        continue
                     torch._dynamo.reset()
                     records.append(prefill(clock, shape, dtype, compiled))
     yardstick.report(records, options.output)

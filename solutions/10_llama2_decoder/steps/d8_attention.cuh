@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "solutions/10_llama2_decoder/steps/d8_keys.cuh"
 #include "solutions/10_llama2_decoder/steps/d8_pipeline.cuh"
 
 /* Floats of a split's partial result for one head: the output, running max and running sum. */
@@ -53,13 +54,30 @@ static __device__ __forceinline__ void rotate_queries(float *q, const float2 *an
 }
 
 /* Where this token's key and value go: shared memory, for this block, and the cache. */
-template <typename E> struct newest { E *key_here, *value_here, *key, *value; };
+template <typename E> struct newest {
+    E *key_here, *value_here, *key, *value;
+    float2 *scale_here, *scale; /* of key and value, where those have 8 bits */
+};
 
 template <typename E>
 static __device__ __forceinline__ void store_newest(const struct newest<E> &to, unsigned channel,
                                                     float key, float value) {
     to.key_here[channel] = to.key[channel] = from_float<E>(key);
     to.value_here[channel] = to.value[channel] = from_float<E>(value);
+}
+
+/* A pair of channels c of the token's key, rotated, and of its value, as soon as they have been
+ * published. */
+static __device__ __forceinline__ void read_newest(float2 *k, float2 *v, size_t key, size_t value,
+                                                   uint2 c, float2 angle, unsigned tag,
+                                                   const struct one_arguments &p) {
+    struct pair x, y;
+    do {
+        x = read_two(p.qkv, key + c.x, key + c.y);
+        y = read_two(p.qkv, value + c.x, value + c.y);
+    } while (!has_tag(x, tag) || !has_tag(y, tag));
+    *k = rotated(values_of(x), angle);
+    *v = values_of(y);
 }
 
 /* Appends the token's key, rotated, and its value to the cache. Teams of one key head write the
@@ -71,14 +89,50 @@ append_to_cache(const struct newest<E> &to, const float2 *angles, unsigned head,
     size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
     for (unsigned i = ONE_THREADS - 1 - threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
         uint2 c = one_channels(i, p);
-        struct pair x, y;
-        do {
-            x = read_two(p.qkv, key + c.x, key + c.y);
-            y = read_two(p.qkv, value + c.x, value + c.y);
-        } while (!has_tag(x, tag) || !has_tag(y, tag));
-        float2 k = rotated(values_of(x), angles[i]), v = values_of(y);
+        float2 k, v;
+        read_newest(&k, &v, key, value, c, angles[i], tag, p);
         store_newest<E>(to, c.x, k.x, v.x);
         store_newest<E>(to, c.y, k.y, v.y);
+    }
+}
+
+/* The same with 8 bits: the block's last warp does it alone, because the scale is of all channels.
+ */
+static __device__ __forceinline__ void append_to_cache(const struct newest<struct key8> &to,
+                                                       const float2 *angles, unsigned head,
+                                                       unsigned tag,
+                                                       const struct one_arguments &p) {
+    enum { PAIRS = ONE_MAX_HS / 2 / 32 };
+    size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
+    unsigned lane = threadIdx.x % 32;
+    float2 k[PAIRS] = {}, v[PAIRS] = {};
+    float key_max = 0.0f, value_max = 0.0f;
+    if (threadIdx.x / 32 != ONE_WARPS - 1) {
+        return;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < PAIRS; j++) {
+        unsigned i = lane + j * 32;
+        if (i < p.HS / 2) {
+            read_newest(&k[j], &v[j], key, value, one_channels(i, p), angles[i], tag, p);
+            key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
+            value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
+        }
+    }
+    float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
+    if (lane == 0) {
+        *to.scale_here = *to.scale = scale;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < PAIRS; j++) {
+        unsigned i = lane + j * 32;
+        if (i < p.HS / 2) {
+            uint2 c = one_channels(i, p);
+            to.key_here[c.x] = to.key[c.x] = key8_of(k[j].x, scale.x);
+            to.key_here[c.y] = to.key[c.y] = key8_of(k[j].y, scale.x);
+            to.value_here[c.x] = to.value[c.x] = key8_of(v[j].x, scale.y);
+            to.value_here[c.y] = to.value[c.y] = key8_of(v[j].y, scale.y);
+        }
     }
 }
 
@@ -101,12 +155,15 @@ static __device__ __forceinline__ void raise_max(struct online_softmax<CHANNELS>
     }
 }
 
-/* Online softmax update, second half: adds a key whose score is at most the running max. */
+/* Online softmax update, second half: adds a key whose score is at most the running max. @param
+   scale of v, where that has 8 bits */
 template <int CHANNELS>
 static __device__ __forceinline__ void accumulate(struct online_softmax<CHANNELS> *state,
-                                                  float score, const float v[CHANNELS]) {
+                                                  float score, const float v[CHANNELS],
+                                                  float scale) {
     float weight = exp2f(score - state->max);
     state->sum += weight;
+    weight *= ONE_KEYS_HAVE_SCALES ? scale : 1.0f;
 #pragma unroll
     for (int c = 0; c < CHANNELS; c++) {
         state->values[c] += weight * v[c];
@@ -154,7 +211,7 @@ static __device__ __forceinline__ void reduce_scores(float scores[N], unsigned l
 }
 
 /* Reads of 512 bytes that a warp needs for a stage's keys. */
-enum { ONE_KEY_ROUNDS = ONE_STAGE_BYTES / 2 / 512 };
+enum { ONE_KEY_ROUNDS = ONE_KEY_BYTES / 2 / 512 };
 
 /* A lane's channels of each query, the same as its channels of a key. */
 template <typename E, int GROUP> struct lane_queries { float of[GROUP][VECTOR_ELEMENTS<E>]; };
@@ -178,7 +235,8 @@ lane_queries_of(const float *queries, unsigned lanes, unsigned HS) {
 template <int KEYS>
 struct lane_keys {
     uint4 key[KEYS], value[KEYS];
-    bool valid[KEYS]; /* false beyond the last key; the value is zeros then */
+    float2 scale[KEYS]; /* of key and value, where those have 8 bits */
+    bool valid[KEYS];   /* false beyond the last key; the value is zeros then */
 };
 
 /* Online softmax over KEYS keys, each spread over `lanes` lanes. Called by all lanes, for the
@@ -197,6 +255,9 @@ attend_tile(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
             scores[i * GROUP + g] = partial_score<COUNT>(q.of[g], key);
+            if constexpr (ONE_KEYS_HAVE_SCALES) {
+                scores[i * GROUP + g] *= k.scale[i].x;
+            }
         }
     }
     reduce_scores<KEYS * GROUP>(scores, lanes);
@@ -217,7 +278,7 @@ attend_tile(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
         unpack(k.value[i], value, E());
 #pragma unroll
         for (int g = 0; g < GROUP; g++) {
-            accumulate<COUNT>(&state[g], scores[i * GROUP + g], value);
+            accumulate<COUNT>(&state[g], scores[i * GROUP + g], value, k.scale[i].y);
         }
     }
 }
@@ -232,9 +293,14 @@ static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsi
         unsigned at = stage + (lane + i * 32) * 16;
         k->valid[FIRST + i] = lane / lanes + i * (32 / lanes) < keys;
         k->key[FIRST + i] = k->value[FIRST + i] = make_uint4(0, 0, 0, 0);
+        k->scale[FIRST + i] = make_float2(0.0f, 0.0f);
         if (k->valid[FIRST + i]) {
             k->key[FIRST + i] = read_shared(at);
-            k->value[FIRST + i] = read_shared(at + ONE_STAGE_BYTES / 2);
+            k->value[FIRST + i] = read_shared(at + ONE_KEY_BYTES / 2);
+            if (ONE_KEYS_HAVE_SCALES) {
+                unsigned key = lane / lanes + i * (32 / lanes);
+                k->scale[FIRST + i] = read_shared_pair(stage + ONE_KEY_BYTES + key * 8);
+            }
         }
     }
 }
@@ -245,7 +311,7 @@ template <typename E, int GROUP>
 static __device__ __forceinline__ void
 attend_keys(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP], struct pipeline *pipe,
             const struct lane_queries<E, GROUP> &q, unsigned lanes, const struct one_arguments &p) {
-    constexpr int STAGES = GROUP < 4 ? 2 : 1;
+    constexpr int STAGES = GROUP < 4 && !ONE_KEYS_HAVE_SCALES ? 2 : 1;
     const struct warp_slices *own = warp_slices_of(pipe->plan, ONE_KEYS);
     unsigned count = own->count, tail = own->slice;
     for (unsigned i = 0; i < count; i += STAGES) {
@@ -389,6 +455,8 @@ attend_newest(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
         struct lane_keys<1> k;
         k.key[0] = newest[piece];
         k.value[0] = newest[lanes + piece];
+        k.scale[0] =
+            ONE_KEYS_HAVE_SCALES ? *(const float2 *)(newest + 2 * lanes) : make_float2(1, 1);
         k.valid[0] = lane < lanes;
         if (!k.valid[0]) {
             k.value[0] = make_uint4(0, 0, 0, 0);
@@ -420,16 +488,17 @@ static __device__ __forceinline__ void attend(struct pipeline *pipe, unsigned l,
         return;
     }
     unsigned lanes = p.HS / VECTOR_ELEMENTS<E>;
-    size_t row = (((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head) * p.HS;
+    size_t head = ((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head, row = head * p.HS;
     E *here = (E *)(scratch + GROUP * p.HS);
     struct newest<E> newest = {
-        here, here + p.HS, (E *)p.k + row, (E *)p.v + row
+        here, here + p.HS, (E *)p.k + row, (E *)p.v + row,
+            (float2 *)(here + 2 * p.HS), p.scales + head
     };
     float *partials = scratch + (GROUP + 2) * p.HS;
     struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP] = {};
     rotate_queries<GROUP>(scratch, angles, item->team, tag + ONE_TAG_QKV, p);
     if (item->has_newest) {
-        append_to_cache<E>(newest, angles, item->head, tag + ONE_TAG_QKV, p);
+        append_to_cache(newest, angles, item->head, tag + ONE_TAG_QKV, p);
     }
     __syncthreads();
     issue_all_held_back(pipe, p);

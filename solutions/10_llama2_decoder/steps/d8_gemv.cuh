@@ -8,6 +8,11 @@
 #include "solutions/10_llama2_decoder/steps/d8_input.cuh"
 #include "solutions/10_llama2_decoder/steps/d8_pipeline.cuh"
 
+/* A block's outputs of a matrix. */
+struct outputs {
+    unsigned first, count;
+};
+
 /* The part of the input that a lane multiplies a slice with: pieces from `first` on. */
 template <typename E> struct input_fragment {
     static constexpr int COUNT = VECTOR_ELEMENTS<E>, ROUNDS = ONE_STAGE_BYTES / 512;
@@ -108,41 +113,121 @@ multiply_slices(struct pipeline *pipe, const struct block_state *b, unsigned kin
     }
 }
 
-template <typename E>
-static __device__ __forceinline__ void multiply(struct pipeline *pipe, const struct block_state *b,
-                                                unsigned kind, float *sums, unsigned held_back,
-                                                const struct one_arguments &p) {
-    if (pipe->plan->shares[kind].row_bytes % ONE_STAGE_BYTES == 0) {
-        multiply_slices<E, true>(pipe, b, kind, sums, held_back, p);
-    } else {
-        multiply_slices<E, false>(pipe, b, kind, sums, held_back, p);
-    }
-}
+/* Weights of type E, row after row; warps take slices round robin. */
+template <typename E> struct plain_weights {
+    typedef E embedding;
+    typedef E cache;
 
-/* A row's product, from the sums of its slices. */
-static __device__ __forceinline__ float product_of(const struct block_state *b, const float *sums,
-                                                   const struct share *share, unsigned row) {
-    float sum = 0.0f;
+    static __device__ __forceinline__ struct share share_of(const struct one_arguments &p,
+                                                            unsigned kind) {
+        struct share s = rows_of_block(outputs_of(p, kind));
+        s.row_bytes = inputs_of(p, kind) * (unsigned)sizeof(E);
+        s.slices = (s.row_bytes + ONE_STAGE_BYTES - 1) / ONE_STAGE_BYTES;
+        s.slice_step = ONE_WARPS % s.slices;
+        s.byte_step = ONE_WARPS / s.slices * s.row_bytes + s.slice_step * ONE_STAGE_BYTES;
+        return s;
+    }
+
+    static __device__ __forceinline__ struct warp_slices slices_of(const struct share &s,
+                                                                   unsigned warp) {
+        unsigned all = s.rows * s.slices, row = warp / s.slices, slice = warp % s.slices;
+        return {(all + ONE_WARPS - 1 - warp) / ONE_WARPS, slice,
+                (size_t)row * s.row_bytes + slice * ONE_STAGE_BYTES};
+    }
+
+    /* Stores channels 4i to 4i + 3: the first float4 of all 16-byte pieces of weights, then the
+     * second ones. */
+    static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
+                                                      unsigned K) {
+        constexpr unsigned QUADS = VECTOR_ELEMENTS<E> / 4;
+        b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
+    }
+
+    /* Behind channel K - 1 nothing is read. */
+    static __device__ __forceinline__ void store_padding(struct block_state *, unsigned) {
+    }
+
+    /* Sums (rows, slices). @return the floats behind them */
+    static __device__ __forceinline__ float *multiply(struct pipeline *pipe,
+                                                      const struct block_state *b, unsigned kind,
+                                                      float *sums, unsigned held_back,
+                                                      const struct one_arguments &p) {
+        const struct share *share = &pipe->plan->shares[kind];
+        if (share->row_bytes % ONE_STAGE_BYTES == 0) {
+            multiply_slices<E, true>(pipe, b, kind, sums, held_back, p);
+        } else {
+            multiply_slices<E, false>(pipe, b, kind, sums, held_back, p);
+        }
+        return sums + share->rows * share->slices;
+    }
+
+    /* A thread's scales of its output: none. */
+    struct scales {};
+
+    static __device__ __forceinline__ struct scales scales_of(const struct pipeline *,
+                                                              const struct block_state *, unsigned,
+                                                              unsigned,
+                                                              const struct one_arguments &) {
+        return {};
+    }
+
+    static __device__ __forceinline__ struct outputs
+    own_outputs(const struct pipeline *pipe, unsigned kind, const struct one_arguments &) {
+        const struct share *share = &pipe->plan->shares[kind];
+        return {share->first, share->rows};
+    }
+
+    /* A row's product, from the sums of its slices. */
+    static __device__ __forceinline__ float product_of(const struct pipeline *pipe,
+                                                       const struct block_state *b, unsigned kind,
+                                                       unsigned row, const struct scales &,
+                                                       const float *sums) {
+        unsigned slices = pipe->plan->shares[kind].slices;
+        float sum = 0.0f;
 #pragma unroll 4
-    for (unsigned i = 0; i < share->slices; i++) {
-        sum += sums[row * share->slices + i];
+        for (unsigned i = 0; i < slices; i++) {
+            sum += sums[row * slices + i];
+        }
+        return sum * b->rstd;
     }
-    return sum * b->rstd;
-}
 
-/* b->sums = the block's rows of the matrices from `kind` to `last`, which all have the same number
- * of rows, times b->x. */
-template <typename E>
+    static __device__ __forceinline__ float product_of(const struct pipeline *pipe,
+                                                       const struct block_state *b, unsigned kind,
+                                                       unsigned row, const struct scales &s) {
+        return product_of(pipe, b, kind, row, s, b->sums);
+    }
+
+    /* (gate, up) of a channel. */
+    static __device__ __forceinline__ float2 gate_and_up(const struct pipeline *pipe,
+                                                         const struct block_state *b, unsigned row,
+                                                         const struct scales &s) {
+        const struct share *share = &pipe->plan->shares[ONE_GATE];
+        const float *ups = b->sums + share->rows * share->slices;
+        return make_float2(product_of(pipe, b, ONE_GATE, row, s),
+                           product_of(pipe, b, ONE_GATE, row, s, ups));
+    }
+};
+
+/* b->sums = the block's rows of the matrices from `kind` to `last` times b->x. */
+template <typename W>
 static __device__ __forceinline__ void
 multiply_all(struct pipeline *pipe, const struct block_state *b, unsigned kind, unsigned last,
              unsigned held_back, const struct one_arguments &p) {
     float *sums = b->sums;
 #pragma unroll 1
     for (; kind <= last; kind++) {
-        multiply<E>(pipe, b, kind, sums, kind == last ? held_back : 0, p);
-        sums += pipe->plan->shares[kind].rows * pipe->plan->shares[kind].slices;
+        sums = W::multiply(pipe, b, kind, sums, kind == last ? held_back : 0, p);
     }
     __syncthreads();
+}
+
+/* What W knows of output i of a block: `early` where the thread has asked for it, before it
+ * multiplied. */
+template <typename W>
+static __device__ __forceinline__ typename W::scales
+scales_at(const struct pipeline *pipe, const struct block_state *b, unsigned kind, unsigned i,
+          const typename W::scales &early, const struct one_arguments &p) {
+    return i == threadIdx.x ? early : W::scales_of(pipe, b, kind, i, p);
 }
 
 /* Channel n of the residual stream. @param row the token's embedding in the first sublayer, else
@@ -154,51 +239,56 @@ static __device__ __forceinline__ float residual_at(unsigned n, const E *row,
 }
 
 /* Adds a product to the residual stream and publishes it. */
-template <typename E>
+template <typename W>
 static __device__ __forceinline__ void
-add_to_residual(struct pipeline *pipe, const struct block_state *b, unsigned kind, const E *row,
-                unsigned flag, const struct one_arguments &p) {
-    const struct share *share = &pipe->plan->shares[kind];
-    float early =
-        threadIdx.x < share->rows ? residual_at(share->first + threadIdx.x, row, p) : 0.0f;
-    multiply_all<E>(pipe, b, kind, kind, p.held_back, p);
-    for (unsigned i = threadIdx.x; i < share->rows; i += ONE_THREADS) {
-        unsigned n = share->first + i;
+add_to_residual(struct pipeline *pipe, const struct block_state *b, unsigned kind,
+                const typename W::embedding *row, unsigned flag, const struct one_arguments &p) {
+    const struct outputs out = W::own_outputs(pipe, kind, p);
+    float early = threadIdx.x < out.count ? residual_at(out.first + threadIdx.x, row, p) : 0.0f;
+    const typename W::scales scales = W::scales_of(pipe, b, kind, threadIdx.x, p);
+    multiply_all<W>(pipe, b, kind, kind, p.held_back, p);
+    for (unsigned i = threadIdx.x; i < out.count; i += ONE_THREADS) {
+        unsigned n = out.first + i;
         float x = i == threadIdx.x ? early : residual_at(n, row, p);
-        x += product_of(b, b->sums, share, i);
+        x += W::product_of(pipe, b, kind, i, scales_at<W>(pipe, b, kind, i, scales, p));
         p.x[n] = x;
         publish(p.residual, n, x, flag);
     }
 }
 
 /* Publishes queries, keys and values from the block's sums. */
-static __device__ __forceinline__ void publish_qkv(const struct pipeline *pipe,
-                                                   const struct block_state *b, unsigned tag,
-                                                   const struct one_arguments &p) {
-    const struct share *share = &pipe->plan->shares[ONE_QKV];
-    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        publish(p.qkv, share->first + row, product_of(b, b->sums, share, row), tag);
+template <typename W>
+static __device__ __forceinline__ void
+publish_qkv(const struct pipeline *pipe, const struct block_state *b,
+            const typename W::scales &scales, unsigned tag, const struct one_arguments &p) {
+    const struct outputs out = W::own_outputs(pipe, ONE_QKV, p);
+    for (unsigned i = threadIdx.x; i < out.count; i += ONE_THREADS) {
+        publish(p.qkv, out.first + i,
+                W::product_of(pipe, b, ONE_QKV, i, scales_at<W>(pipe, b, ONE_QKV, i, scales, p)),
+                tag);
     }
 }
 
 /* Publishes silu(gate) * up from the block's sums. */
-static __device__ __forceinline__ void publish_gated(const struct pipeline *pipe,
-                                                     const struct block_state *b, unsigned flag,
-                                                     const struct one_arguments &p) {
-    const struct share *share = &pipe->plan->shares[ONE_GATE];
-    const float *ups = b->sums + share->rows * share->slices;
-    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        float gate = product_of(b, b->sums, share, row), up = product_of(b, ups, share, row);
-        publish(p.gated, share->first + row, silu_of(gate) * up, flag);
+template <typename W>
+static __device__ __forceinline__ void
+publish_gated(const struct pipeline *pipe, const struct block_state *b,
+              const typename W::scales &scales, unsigned flag, const struct one_arguments &p) {
+    const struct outputs out = W::own_outputs(pipe, ONE_GATE, p);
+    for (unsigned i = threadIdx.x; i < out.count; i += ONE_THREADS) {
+        float2 x = W::gate_and_up(pipe, b, i, scales_at<W>(pipe, b, ONE_GATE, i, scales, p));
+        publish(p.gated, out.first + i, silu_of(x.x) * x.y, flag);
     }
 }
 
-static __device__ __forceinline__ void store_logits(const struct pipeline *pipe,
-                                                    const struct block_state *b,
-                                                    const struct one_arguments &p) {
-    const struct share *share = &pipe->plan->shares[ONE_CLASSIFIER];
-    for (unsigned row = threadIdx.x; row < share->rows; row += ONE_THREADS) {
-        p.logits[share->first + row] = product_of(b, b->sums, share, row);
+template <typename W>
+static __device__ __forceinline__ void
+store_logits(const struct pipeline *pipe, const struct block_state *b,
+             const typename W::scales &scales, const struct one_arguments &p) {
+    const struct outputs out = W::own_outputs(pipe, ONE_CLASSIFIER, p);
+    for (unsigned i = threadIdx.x; i < out.count; i += ONE_THREADS) {
+        p.logits[out.first + i] = W::product_of(
+            pipe, b, ONE_CLASSIFIER, i, scales_at<W>(pipe, b, ONE_CLASSIFIER, i, scales, p));
     }
 }
 

@@ -19,20 +19,12 @@ static __device__ __forceinline__ void prefetch_l2(const float *from, unsigned K
 
 /* A block's state beside its pipelines: shared memory, and one value that all threads have. */
 struct block_state {
-    float4 *x;   /* the product's input: the first float4 of all 16-byte pieces of weights, then the
-                    second ones */
-    float *sums; /* (rows, slices): dot products of slices */
+    float4 *x;      /* the product's input, in the order of W */
+    float *sums;    /* dot products of slices, in the order of W */
     float *squares; /* (WARPS) */
     float rstd;     /* 1 / RMS of the input; 1 without a norm */
+    unsigned layer; /* under way */
 };
-
-/* Stores channels 4i to 4i + 3 in the order in which products read them. */
-template <typename E>
-static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
-                                                  unsigned K) {
-    constexpr unsigned QUADS = VECTOR_ELEMENTS<E> / 4;
-    b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
-}
 
 static __device__ __forceinline__ float4 times(float4 a, float4 b) {
     return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w);
@@ -74,17 +66,18 @@ static __device__ __forceinline__ const float *norm_of(const struct plan *plan, 
 }
 
 /* b->x = a row of the embedding, times norm. */
-template <typename E>
-static __device__ __forceinline__ void load_embedding(struct block_state *b, const E *row,
-                                                      const float *norm,
-                                                      const struct one_arguments &p) {
+template <typename W>
+static __device__ __forceinline__ void
+load_embedding(struct block_state *b, const typename W::embedding *row, const float *norm,
+               const struct one_arguments &p) {
     float squares = 0.0f;
     for (unsigned i = threadIdx.x; i < p.C / 4; i += ONE_THREADS) {
         float4 x = make_float4(to_float(row[4 * i]), to_float(row[4 * i + 1]),
                                to_float(row[4 * i + 2]), to_float(row[4 * i + 3]));
         squares += square_of(x);
-        store_four<E>(b, i, times(x, ((const float4 *)norm)[i]), p.C);
+        W::store_four(b, i, times(x, ((const float4 *)norm)[i]), p.C);
     }
+    W::store_padding(b, p.C);
     complete_input(b, squares, true, p.C, p);
 }
 
@@ -112,7 +105,7 @@ static __device__ __forceinline__ bool read_quads(uint4 x[COUNT], struct flagged
  * float4 at a time, and the poll that finds all of them has the values, too; the lanes of a warp
  * leave together. Each poll that comes too early issues one prefetch held back.
  */
-template <typename E, bool NORM>
+template <typename W, bool NORM>
 static __device__ __forceinline__ void
 gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbox in, unsigned flag,
              const float *norm, unsigned K, const struct one_arguments &p) {
@@ -136,10 +129,11 @@ gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbo
             if (i < quads) {
                 float4 y = values_of(x[j]);
                 squares += square_of(y);
-                store_four<E>(b, i, times(y, n[j]), K);
+                W::store_four(b, i, times(y, n[j]), K);
             }
         }
     }
+    W::store_padding(b, K);
     issue_all_held_back(pipe, p);
     complete_input(b, squares, NORM, K, p);
 }

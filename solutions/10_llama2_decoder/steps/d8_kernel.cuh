@@ -16,11 +16,41 @@
 #define ONE_HAS_CP_ASYNC 0
 #endif
 
-enum { ONE_WARPS = 12, ONE_STAGE_BYTES = 2048, ONE_STAGES = 7 };
-enum {
-    ONE_THREADS = ONE_WARPS * 32,
-    ONE_PIPELINE_BYTES = ONE_WARPS * ONE_STAGES * ONE_STAGE_BYTES
+/* The form of a block's pipelines: warps, stages of each, bytes of a slice of weights, and bytes
+ * from a stage to the next one. A file whose weights are stored otherwise defines its own. */
+#ifndef ONE_FORM
+#define ONE_FORM 12, 7, 2048, 2048
+#endif
+
+struct one_form {
+    int warps, stages, stage_bytes, stage_stride;
 };
+
+static constexpr struct one_form ONE_FORM_OF_FILE = {ONE_FORM};
+
+enum {
+    ONE_WARPS = ONE_FORM_OF_FILE.warps,
+    ONE_STAGES = ONE_FORM_OF_FILE.stages,
+    ONE_STAGE_BYTES = ONE_FORM_OF_FILE.stage_bytes,
+    ONE_STAGE_STRIDE = ONE_FORM_OF_FILE.stage_stride,
+    ONE_KEY_BYTES = 2048, /* of a stage's keys and values */
+    ONE_THREADS = ONE_WARPS * 32,
+    ONE_PIPELINE_BYTES = ONE_WARPS * ONE_STAGES * ONE_STAGE_STRIDE
+};
+/* Whether keys and values have 8 bits, and scales: then lanes read what other lanes have copied. */
+#ifndef ONE_KEYS_HAVE_SCALES
+#define ONE_KEYS_HAVE_SCALES 0
+#endif
+
+/* Whether each slice fills its stage, and a warp's slices of a matrix are one after another in
+ * memory. */
+#ifndef ONE_SLICES_ARE_RUNS
+#define ONE_SLICES_ARE_RUNS 0
+#endif
+
+static_assert(ONE_STAGE_BYTES <= ONE_STAGE_STRIDE && ONE_KEY_BYTES <= ONE_STAGE_STRIDE &&
+                  ONE_STAGE_STRIDE % 16 == 0,
+              "a stage holds a slice of weights, or keys and values");
 
 /* What a layer streams from memory, in this order: its matrices, and the keys and values of earlier
  * tokens. The classifier follows the last layer. */
@@ -60,6 +90,7 @@ struct one_arguments {
     void *k, *v;            /* (L, T, KVH*HS) */
     size_t key_bytes;       /* from a token's key to the next one's */
     ptrdiff_t key_to_value; /* bytes */
+    float2 *scales;         /* (L, T, KVH): of a key and its value, where they have 8 bits; NULL */
     struct tagged_mailbox qkv; /* ((NH + 2 KVH) * HS) */
     /* (NH / GROUP, splits, GROUP, HS + 2): split-KV attention's partial results */
     struct tagged_mailbox partial;

@@ -34,9 +34,9 @@ static __device__ __forceinline__ unsigned inputs_of(const struct one_arguments 
 
 /*
  * A block's rows of a matrix, and how its warps share them: rows are cut into slices of
- * ONE_STAGE_BYTES, and warps take slices round robin, so that they are done at about the same time.
- * The last slice of a row may be shorter.
- *
+ * ONE_STAGE_BYTES, so that warps are done at about the same time. What a row is, and which slices a
+ * warp takes, is the matter of W, how weights are stored: plain_weights in d8_gemv.cuh, or another
+ * one. The last slice of a row may be shorter.
  */
 struct share {
     unsigned first, rows;
@@ -64,24 +64,18 @@ static __host__ __device__ __forceinline__ size_t plan_bytes(size_t L) {
     return (sizeof(struct plan) + L * sizeof(struct one_layer) + 127) / 128 * 128;
 }
 
-template <typename E>
-static __device__ __forceinline__ struct share share_of(const struct one_arguments &p,
-                                                        unsigned kind) {
-    size_t N = outputs_of(p, kind), block = blockIdx.x;
-    struct share s;
-    s.first = (unsigned)(N * block / gridDim.x);
-    s.rows = (unsigned)(N * (block + 1) / gridDim.x) - s.first;
-    s.row_bytes = inputs_of(p, kind) * (unsigned)sizeof(E);
-    s.slices = (s.row_bytes + ONE_STAGE_BYTES - 1) / ONE_STAGE_BYTES;
-    s.slice_step = ONE_WARPS % s.slices;
-    s.byte_step = ONE_WARPS / s.slices * s.row_bytes + s.slice_step * ONE_STAGE_BYTES;
+/* The block's rows of N. */
+static __device__ __forceinline__ struct share rows_of_block(size_t N) {
+    struct share s = {};
+    s.first = (unsigned)(N * blockIdx.x / gridDim.x);
+    s.rows = (unsigned)(N * (blockIdx.x + 1) / gridDim.x) - s.first;
     return s;
 }
 
-/* A stage's keys: the first half of a stage has keys, the second half their values. */
+/* A stage's keys: keys first, then their values, and then the scales of both, if they have any. */
 template <typename E>
 static __device__ __forceinline__ unsigned keys_of_stage(const struct one_arguments &p) {
-    return ONE_STAGE_BYTES / 2 / (p.HS * (unsigned)sizeof(E));
+    return ONE_KEY_BYTES / 2 / (p.HS * (unsigned)sizeof(E));
 }
 
 /* For keys a slice is a stage's keys and values, a "row" is one key, and warp_slices.slice is the
@@ -108,7 +102,7 @@ static __device__ __forceinline__ void plan_keys(struct plan *plan, unsigned war
 }
 
 /* Called by all threads of the block, which synchronise afterwards. */
-template <typename E, int GROUP>
+template <typename W, int GROUP>
 static __device__ __forceinline__ void make_plan(struct plan *plan, const struct one_arguments &p) {
     if (threadIdx.x == 0) {
         plan->item = split_item_of<GROUP>(p);
@@ -117,13 +111,11 @@ static __device__ __forceinline__ void make_plan(struct plan *plan, const struct
     for (unsigned i = threadIdx.x; i < ONE_END * ONE_WARPS; i += ONE_THREADS) {
         unsigned kind = i / ONE_WARPS, warp = i % ONE_WARPS;
         if (kind == ONE_KEYS) {
-            plan_keys<E>(plan, warp, p);
+            plan_keys<typename W::cache>(plan, warp, p);
             continue;
         }
-        struct share s = share_of<E>(p, kind);
-        unsigned all = s.rows * s.slices, row = warp / s.slices, slice = warp % s.slices;
-        plan->warp_slices[kind][warp] = {(all + ONE_WARPS - 1 - warp) / ONE_WARPS, slice,
-                                         (size_t)row * s.row_bytes + slice * ONE_STAGE_BYTES};
+        struct share s = W::share_of(p, kind);
+        plan->warp_slices[kind][warp] = W::slices_of(s, warp);
         if (warp == 0) {
             plan->shares[kind] = s;
         }
@@ -189,7 +181,8 @@ static __device__ __forceinline__ bool next_slice(unsigned *slice, const struct 
 static __device__ __forceinline__ void advance(struct cursor *c, const struct plan *plan,
                                                const struct one_arguments &p) {
     c->from += c->share.byte_step;
-    if (next_slice(&c->slice, c->share)) { /* the row's last slice may be short */
+    if (!ONE_SLICES_ARE_RUNS && next_slice(&c->slice, c->share)) {
+        /* the row's last slice may be short */
         c->from -= c->share.slices * ONE_STAGE_BYTES - c->share.row_bytes;
     }
     if (--c->left == 0) {
@@ -220,14 +213,16 @@ static __device__ __forceinline__ void copy_slice(unsigned to, const unsigned ch
     to += lane;
 #pragma unroll
     for (unsigned at = 0; at < ONE_STAGE_BYTES; at += 32 * 16) {
-        if (WHOLE || at + lane < bytes) {
+        bool inside = at + 32 * 16 <= ONE_STAGE_BYTES || at + lane < ONE_STAGE_BYTES;
+        if (WHOLE ? inside : at + lane < bytes) {
             cp_async_16(to + at, from + at);
         }
     }
 #endif
 }
 
-/* The same for a stage of keys and values, of which there are `keys`. */
+/* The same for a stage of keys and values, of which there are `keys`. Scales, where there are some,
+ * are read by other lanes, too. */
 static __device__ __forceinline__ void copy_keys(unsigned to, const unsigned char *from,
                                                  unsigned keys, unsigned row_bytes,
                                                  const struct one_arguments &p) {
@@ -236,10 +231,17 @@ static __device__ __forceinline__ void copy_keys(unsigned to, const unsigned cha
     from += key * p.key_bytes + lane % lanes * 16;
     to += lane * 16;
 #pragma unroll
-    for (unsigned at = 0; at < ONE_STAGE_BYTES / 2; at += 32 * 16, key += 32 / lanes) {
+    for (unsigned at = 0; at < ONE_KEY_BYTES / 2; at += 32 * 16, key += 32 / lanes) {
         if (key < keys) {
             cp_async_16(to + at, from);
-            cp_async_16(to + at + ONE_STAGE_BYTES / 2, from + p.key_to_value);
+            cp_async_16(to + at + ONE_KEY_BYTES / 2, from + p.key_to_value);
+        }
+        if (ONE_KEYS_HAVE_SCALES && key < keys && lane % lanes == 0) {
+            const float2 *scale =
+                p.scales + ((from - (const unsigned char *)p.k) >> (__ffs(row_bytes) - 1));
+            unsigned place = to - lane * 16 + ONE_KEY_BYTES + key * (unsigned)sizeof *scale;
+            cp_async_zero_fill<4>(place, &scale->x, 4);
+            cp_async_zero_fill<4>(place + 4, &scale->y, 4);
         }
         from += 32 / lanes * p.key_bytes;
     }
@@ -251,10 +253,11 @@ static __device__ __forceinline__ void prefetch_slice(struct pipeline *pipe, uns
                                                       const struct one_arguments &p) {
     struct cursor *c = &pipe->next;
     if (c->kind != ONE_END) {
-        unsigned to = pipe->stages + stage * ONE_STAGE_BYTES;
+        unsigned to = pipe->stages + stage * ONE_STAGE_STRIDE;
         if (c->kind == ONE_KEYS) {
             copy_keys(to, c->from, c->left > 1 ? ~0u : c->slice, c->share.row_bytes, p);
-        } else if (c->slice + 1 < c->share.slices || c->share.row_bytes % ONE_STAGE_BYTES == 0) {
+        } else if (ONE_SLICES_ARE_RUNS || c->slice + 1 < c->share.slices ||
+                   c->share.row_bytes % ONE_STAGE_BYTES == 0) {
             copy_slice<true>(to, c->from, ONE_STAGE_BYTES);
         } else {
             copy_slice<false>(to, c->from, c->share.row_bytes - c->slice * ONE_STAGE_BYTES);
@@ -275,7 +278,7 @@ static __device__ __forceinline__ struct pipeline pipeline_prologue(const unsign
                                                                     const struct plan *plan,
                                                                     const struct one_arguments &p) {
     struct pipeline pipe = {};
-    pipe.stages = shared_address(stages) + threadIdx.x / 32 * (ONE_STAGES * ONE_STAGE_BYTES);
+    pipe.stages = shared_address(stages) + threadIdx.x / 32 * (ONE_STAGES * ONE_STAGE_STRIDE);
     pipe.next = cursor_create(plan, p);
     pipe.plan = plan;
     int first = 0;
@@ -291,10 +294,14 @@ static __device__ __forceinline__ struct pipeline pipeline_prologue(const unsign
     return pipe;
 }
 
-/* Waits for the oldest stage. Each lane reads only bytes that it has copied itself. */
+/* Waits for the oldest stage. Each lane reads only bytes that it has copied itself, but where the
+ * stage has scales. */
 static __device__ __forceinline__ unsigned pipeline_wait(const struct pipeline *pipe) {
     cp_async_wait<ONE_STAGES - 1>();
-    return pipe->stages + pipe->oldest * ONE_STAGE_BYTES;
+    if (ONE_KEYS_HAVE_SCALES) {
+        __syncwarp();
+    }
+    return pipe->stages + pipe->oldest * ONE_STAGE_STRIDE;
 }
 
 /* 16 bytes of shared memory. */
@@ -302,6 +309,15 @@ static __device__ __forceinline__ uint4 read_shared(unsigned address) {
     uint4 x;
     asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(x.x), "=r"(x.y), "=r"(x.z), "=r"(x.w)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+static __device__ __forceinline__ float2 read_shared_pair(unsigned address) {
+    float2 x;
+    asm volatile("ld.shared.v2.f32 {%0, %1}, [%2];"
+                 : "=f"(x.x), "=f"(x.y)
                  : "r"(address)
                  : "memory");
     return x;
@@ -315,6 +331,9 @@ static __device__ __forceinline__ uint4 read_shared(unsigned address) {
  */
 static __device__ __forceinline__ void pipeline_release(struct pipeline *pipe, bool hold_back,
                                                         const struct one_arguments &p) {
+    if (ONE_KEYS_HAVE_SCALES) {
+        __syncwarp(); /* other lanes have read it, too */
+    }
     if (hold_back) {
         pipe->held_back++;
         cp_async_commit();

@@ -25,6 +25,7 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "solutions/10_llama2_decoder/steps/d8_host.cuh"
 #include "solutions/10_llama2_decoder/steps/d8_run.cuh"
 #include "solutions/10_llama2_decoder/steps/ladder.h"
 
@@ -35,7 +36,7 @@ static __global__ void __launch_bounds__(ONE_THREADS, 1) one_kernel(struct one_a
     if constexpr (ONE_HAS_CP_ASYNC) {
         extern __shared__ __align__(128) unsigned char shared[];
         __shared__ struct static_shared fixed;
-        run<E, GROUP>(shared, &fixed, p, local_residual());
+        run<plain_weights<E>, GROUP>(shared, &fixed, p, local_residual());
     }
 }
 
@@ -151,8 +152,7 @@ static enum status upload_layers(struct decoder *d, struct error *error) {
         layers[l] = {
             {w->qkv, keys, w->out, w->gate_up, up, w->down}, w->attention_norm, w->ffn_norm};
     }
-    enum status status =
-        device_write(d->one.layers, layers, (m->L + 1) * sizeof *layers, d->stream, error);
+    enum status status = one_upload_layers(d, layers, error);
     free(layers);
     return status;
 }
@@ -171,31 +171,12 @@ enum status decoder_one_create(struct decoder *d, struct error *error) {
     if (!one->supported) {
         return STATUS_OK;
     }
-    size_t teams = m->NH / most_queries(m);
-    size_t splits = one_splits((unsigned)m->T, (unsigned)teams, (unsigned)one->blocks);
-    TRY(device_alloc(&one->layers, (m->L + 1) * sizeof(struct one_layer), error));
-    const size_t counts[ONE_MAILBOXES] = {(m->NH + 2 * m->KVH) * m->HS,
-                                          m->NH * splits * one_partial_floats((unsigned)m->HS),
-                                          m->C, m->NH * m->HS, m->hidden};
-    for (size_t i = 0; i < ONE_MAILBOXES; i++) {
-        size_t bytes = (counts[i] + 1) * sizeof(uint64_t);
-        TRY(device_alloc(&one->mailboxes[i], bytes, error));
-        TRY(device_set(one->mailboxes[i], 0, bytes, d->stream, error));
-    }
-    const unsigned first_tag =
-        ONE_TAGS; /* so the first flag differs from the zeros in the mailboxes */
-    TRY(device_alloc((void **)&one->tag, sizeof *one->tag, error));
-    TRY(device_write(one->tag, &first_tag, sizeof first_tag, d->stream, error));
+    TRY(one_allocate_mailboxes(d, m->NH / most_queries(m), error));
     TRY(upload_layers(d, error));
-    cudaError_t code = cudaSuccess;
-    for (size_t queries = 1; queries <= most_queries(m) && code == cudaSuccess; queries *= 2) {
-        code = cudaFuncSetAttribute((const void *)kernel_of(d, queries),
-                                    cudaFuncAttributeMaxDynamicSharedMemorySize,
-                                    (int)one->shared_bytes);
+    for (size_t queries = 1; queries <= most_queries(m); queries *= 2) {
+        TRY(one_allow_shared_bytes(d, (const void *)kernel_of(d, queries), error));
     }
-    return code == cudaSuccess ? STATUS_OK
-                               : error_set(error, STATUS_DEVICE, "decoder: one kernel: %s",
-                                           cudaGetErrorString(code));
+    return STATUS_OK;
 }
 
 void decoder_one_free(struct decoder *d) {
@@ -210,52 +191,17 @@ void decoder_one_free(struct decoder *d) {
 /* ---- A step ---- */
 
 struct one_arguments one_arguments_of(const struct decoder *d, size_t position) {
-    const struct decoder_model *m = d->model;
-    struct one_arguments p = {};
-    p.layers = (const struct one_layer *)d->one.layers;
-    p.embedding = m->embedding, p.classifier = m->classifier, p.final_norm = m->final_norm;
-    p.C = (unsigned)m->C, p.hidden = (unsigned)m->hidden, p.L = (unsigned)m->L;
-    p.NH = (unsigned)m->NH, p.KVH = (unsigned)m->KVH, p.HS = (unsigned)m->HS;
-    p.V = (unsigned)m->V, p.T = (unsigned)m->T;
-    p.eps = m->eps;
-    p.log2_theta = log2((double)m->theta);
-    p.rope_halves = m->layout == NN_ROPE_HALVES;
-    p.token = d->io.token;
-    p.position = (int32_t)position;
-    p.input_floats = (unsigned)input_floats_of(m);
+    struct one_arguments p = one_common_arguments(d, position);
+    p.input_floats = (unsigned)input_floats_of(d->model);
     p.held_back = (unsigned)held_back_by(d);
-    p.x = d->x;
-    p.logits = d->io.logits;
-    p.k = d->k, p.v = d->v;
-    p.key_bytes = key_bytes(m);
-    p.key_to_value = (const char *)d->v - (const char *)d->k;
-    p.qkv.values = (uint64_t *)d->one.mailboxes[0];
-    p.partial.values = (uint64_t *)d->one.mailboxes[1];
-    p.residual.values = (unsigned *)d->one.mailboxes[2];
-    p.heads.values = (unsigned *)d->one.mailboxes[3];
-    p.gated.values = (unsigned *)d->one.mailboxes[4];
-    p.tag = d->one.tag;
+    p.key_bytes = key_bytes(d->model);
     return p;
 }
 
-static enum status launch_one(const struct decoder *d, size_t position, struct error *error) {
-    struct one_arguments p = one_arguments_of(d, position);
-    void *arguments[] = {&p};
+enum status decoder_d8_feed(const struct decoder *d, size_t position, struct error *error) {
+    const struct one_arguments p = one_arguments_of(d, position);
     const void *kernel = (const void *)kernel_of(d, one_queries_of_team(d, position));
-    cudaLaunchAttribute attributes[2] = {};
-    attributes[0].id = cudaLaunchAttributeCooperative;
-    attributes[0].val.cooperative = 1;
-    attributes[1].id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attributes[1].val.programmaticStreamSerializationAllowed = 1;
-    cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)d->one.blocks);
-    config.blockDim = dim3(ONE_THREADS);
-    config.dynamicSmemBytes = d->one.shared_bytes;
-    config.stream = d->stream;
-    config.attrs = attributes;
-    config.numAttrs = dependent_code_waits(kernel) ? 2 : 1;
-    (void)cudaLaunchKernelExC(&config, kernel, arguments);
-    return device_launched("one_kernel", error);
+    return one_launch(d, kernel, ONE_THREADS, &p, error);
 }
 
 enum status decoder_d8_step(struct decoder *d, size_t position, struct error *error) {
@@ -264,5 +210,5 @@ enum status decoder_d8_step(struct decoder *d, size_t position, struct error *er
     }
     TRY(sample_token(d->io.sampling, d->io.logits, d->model->V, d->io.token, d->draw_workspace,
                      d->stream, error));
-    return launch_one(d, position, error);
+    return decoder_d8_feed(d, position, error);
 }

@@ -236,6 +236,10 @@ struct decoder_embed_arguments {
 };
 struct decoder_embed_arguments decoder_embed_arguments(const struct decoder *d, size_t position);
 
+/** d8's kernel alone, for benches: feeds io's token at a position. d->one.supported. */
+MUST_CHECK enum status decoder_d8_feed(const struct decoder *d, size_t position,
+                                       struct error *error);
+
 /** Creates d->one. */
 MUST_CHECK enum status decoder_one_create(struct decoder *d, struct error *error);
 void decoder_one_free(struct decoder *d);

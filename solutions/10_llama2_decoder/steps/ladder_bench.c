@@ -3,12 +3,13 @@
  * @brief What each step of solution 10 gains: milliseconds per token and per prompt, launches, and
  * the share of the memory's read bandwidth.
  *
- *     ladder_bench [110m] [1.1b] [7b]
+ *     ladder_bench [110m] [1.1b] [7b] [--launches FOLDER]
  *
  * Weights and tokens are random. On a GPU the shapes named, or all three: bf16, 110M also in fp32;
- * times are measured over many steps in sequence. On simt a small model, modelled. Each step's
- * logits after the same prompt are checked against the first one's. At the end the last step's
- * prompt is listed kernel by kernel.
+ * times are measured over many steps in sequence. With --launches each kernel of the last step's
+ * prompt and of a token of d5 is written to a file of the folder, for notebooks/LIMITS.md. On simt
+ * a small model, modelled. Each step's logits after the same prompt are checked against the first
+ * one's. At the end the last step's prompt is listed kernel by kernel.
  */
 #include <math.h>
 #include <stdio.h>
@@ -41,8 +42,10 @@ struct bench {
     bool modelled;
     double read_bandwidth; /* bytes a second */
     size_t steps, batch;
-    int32_t *tokens;     /* (batch) */
-    float *first, *step; /* (V) */
+    int32_t *tokens;      /* (batch) */
+    float *first, *step;  /* (V) */
+    const char *launches; /* folder, or NULL */
+    const char *name;     /* "7B" */
 };
 
 /* ---- The model ---- */
@@ -185,24 +188,83 @@ static enum status show_version(struct bench *b, const struct decoder_version *v
     return STATUS_OK;
 }
 
-/* The kernels of a prompt, each timed by itself. */
-static enum status list_prompt(const struct bench *b, const struct decoder_version *v,
-                               struct error *error) {
+/* A prompt, or a token drawn. */
+static enum status run_listed(const struct bench *b, const struct decoder_version *v, bool prompt,
+                              struct error *error) {
+    return prompt ? v->prefill(b->decoder, b->tokens, b->batch, 0, error)
+                  : decoder_d5_step(b->decoder, PROMPT, error);
+}
+
+/* The kernels of a prompt or of a token, each timed by itself, to totals. */
+static enum status time_kernels(const struct bench *b, const struct decoder_version *v, bool prompt,
+                                struct kernel_totals *totals, struct error *error) {
     struct kernel_times *times;
-    struct kernel_totals totals = {0};
     TRY(kernel_times_create(&times, b->stream, error));
     enum status status = kernel_times_begin(times, error);
     if (status == STATUS_OK) {
-        status = kernel_times_end(times, v->prefill(b->decoder, b->tokens, b->batch, 0, error),
-                                  kernel_totals_add, &totals, error);
+        status = kernel_times_end(times, run_listed(b, v, prompt, error), kernel_totals_add, totals,
+                                  error);
     }
-    status = status == STATUS_OK ? totals.status : status;
-    if (status == STATUS_OK) {
+    kernel_times_free(times);
+    return status == STATUS_OK ? totals->status : status;
+}
+
+/* Opens the list of launches, if one is wanted. */
+static enum status open_list(const struct bench *b, bool prompt, FILE **list, struct error *error) {
+    char path[1000];
+    *list = NULL;
+    if (b->launches == NULL) {
+        return STATUS_OK;
+    }
+    snprintf(path, sizeof path, "%s/llama2_%s_%s_%s.csv", b->launches, prompt ? "prompt" : "token",
+             b->name, nn_dtype_name(b->model.dtype));
+    *list = fopen(path, "w");
+    if (*list == NULL) {
+        return error_set(error, STATUS_IO, "%s: cannot be written", path);
+    }
+    fprintf(*list, "launch,kernel,ms\n");
+    return STATUS_OK;
+}
+
+static enum status list_kernels(const struct bench *b, const struct decoder_version *v, bool prompt,
+                                struct error *error) {
+    struct kernel_totals totals = {0};
+    TRY(open_list(b, prompt, &totals.list, error));
+    enum status status = time_kernels(b, v, prompt, &totals, error);
+    if (status == STATUS_OK && prompt) {
         kernel_totals_print(&totals, 12, stdout);
     }
+    if (totals.list != NULL && fclose(totals.list) != 0 && status == STATUS_OK) {
+        status = error_set(error, STATUS_IO, "%s: a list of launches was not written", b->launches);
+    }
     kernel_totals_free(&totals);
-    kernel_times_free(times);
     return status;
+}
+
+/* d8's kernel alone, and drawing alone. */
+static enum status show_parts(const struct bench *b, struct error *error) {
+    const struct sampling greedy = {1, 0.0f, 0.0f, 0};
+    const struct decoder *d = b->decoder;
+    double start = 0.0, kernel, draw;
+    if (!d->one.supported) {
+        return STATUS_OK;
+    }
+    TRY(device_write(b->io.sampling, &greedy, sizeof greedy, b->stream, error));
+    for (size_t i = 0; i < 5 + b->steps; i++) {
+        start = i == 5 ? device_now() : start;
+        TRY(decoder_d8_feed(d, PROMPT + i, error));
+    }
+    kernel = 1e3 * (device_now() - start) / (double)b->steps;
+    for (size_t i = 0; i < 5 + b->steps; i++) {
+        start = i == 5 ? device_now() : start;
+        TRY(sample_token(d->io.sampling, d->io.logits, d->model->V, d->io.token, d->draw_workspace,
+                         b->stream, error));
+    }
+    draw = 1e3 * (device_now() - start) / (double)b->steps;
+    printf("  d8's kernel alone: %.4f ms a token, %.3f of the read bandwidth; greedy drawing "
+           "alone: %.4f ms\n",
+           kernel, share_of(b, PROMPT, kernel), draw);
+    return device_synchronize(b->stream, error);
 }
 
 /* The last step: drawing with top-p, a context that is almost full, a long prompt. */
@@ -211,12 +273,16 @@ static enum status show_last(const struct bench *b, const struct decoder_version
     const struct sampling greedy = {1, 0.0f, 0.0f, 0}, nucleus = {1, 1.0f, 0.9f, 0};
     size_t late = b->model.T - b->steps - 8;
     double ms, prompt_ms;
+    TRY(show_parts(b, error));
     TRY(time_steps(b, v, &nucleus, PROMPT, &ms, error));
     printf("  top-p 0.9: %.4f ms a token\n", ms);
     TRY(time_prompt(b, v, b->batch, &prompt_ms, error));
     printf("  a prompt of %zu tokens: %.3f ms, %.0f tokens/s\n", b->batch, prompt_ms,
            1e3 * (double)b->batch / prompt_ms);
-    TRY(list_prompt(b, v, error));
+    TRY(list_kernels(b, v, true, error));
+    if (b->launches != NULL) {
+        TRY(list_kernels(b, v, false, error));
+    }
     TRY(time_steps(b, v, &greedy, late, &ms, error));
     printf("  at position %zu: %.4f ms a token, %.1f tokens/s, %.3f of the read bandwidth\n", late,
            ms, 1e3 / ms, share_of(b, late, ms));
@@ -245,12 +311,22 @@ static enum status measure(struct bench *b, const struct llama2_config *config, 
 
 static enum status run_shape(const struct llama2_config *config, enum nn_dtype dtype,
                              const char *name, bool modelled, double bandwidth,
-                             struct error *error) {
-    struct bench b = {.modelled = modelled, .read_bandwidth = bandwidth};
+                             const char *launches, struct error *error) {
+    struct bench b = {
+        .modelled = modelled, .read_bandwidth = bandwidth, .launches = launches, .name = name};
     b.steps = modelled ? 2 : 100;
     enum status status = measure(&b, config, dtype, name, error);
     close_model(&b);
     return status;
+}
+
+/* The folder behind --launches, which both leave argv; NULL without. */
+static const char *take_launches(int *argc, char **argv) {
+    if (*argc < 3 || strcmp(argv[*argc - 2], "--launches") != 0) {
+        return NULL;
+    }
+    *argc -= 2;
+    return argv[*argc + 1];
 }
 
 static bool wanted(int argc, char **argv, const char *name) {
@@ -271,6 +347,7 @@ static enum status run(int argc, char **argv, struct error *error) {
                   {LLAMA2_SHAPE_7B, NN_BF16}};
     struct device_properties gpu;
     double bandwidth;
+    const char *launches = take_launches(&argc, argv);
     TRY(device_open(error));
     TRY(device_properties(&gpu, error));
     TRY(device_read_bandwidth(&bandwidth, NULL, error));
@@ -281,13 +358,13 @@ static enum status run(int argc, char **argv, struct error *error) {
         small.L = 2;
         small.V = 2000;
         small.T = 64;
-        return run_shape(&small, NN_BF16, "C 288, two layers", true, bandwidth, error);
+        return run_shape(&small, NN_BF16, "C 288, two layers", true, bandwidth, launches, error);
     }
     for (size_t i = 0; i < sizeof models / sizeof *models; i++) {
         const char *name = llama2_shape_name(models[i].shape);
         const struct llama2_config config = llama2_shape_config(models[i].shape);
         if (wanted(argc, argv, name)) {
-            TRY(run_shape(&config, models[i].dtype, name, false, bandwidth, error));
+            TRY(run_shape(&config, models[i].dtype, name, false, bandwidth, launches, error));
         }
     }
     return STATUS_OK;
@@ -295,7 +372,8 @@ static enum status run(int argc, char **argv, struct error *error) {
 
 int main(int argc, char **argv) {
     if (argc > 1 && strcmp(argv[1], "--help") == 0) {
-        printf("usage: ladder_bench [110m] [1.1b] [7b]\nTimes each version of the decoder's "
+        printf("usage: ladder_bench [110m] [1.1b] [7b] [--launches FOLDER]\nTimes each version of "
+               "the decoder's "
                "ladder.\n");
         return 0;
     }

@@ -49,6 +49,49 @@ static __device__ __forceinline__ struct element_place place_of_byte(unsigned lo
                                                                  (part >> 1)};
 }
 
+/* The stored number at (row, column) of a matrix in the plain order; 0 beside it. */
+static __device__ unsigned stored(const struct low_bit_matrix &m, size_t row, size_t column) {
+    const struct low_bit_layout &l = m.layout;
+    if (row >= l.rows || column >= l.columns) {
+        return 0;
+    }
+    const uint8_t *values = (const uint8_t *)m.values;
+    if (l.type == LOW_BIT_INT4) {
+        return values[row * ((l.columns + 1) / 2) + column / 2] >> (column % 2 * 4) & 15;
+    }
+    return values[row * l.columns + column];
+}
+
+/* A word of a unit: `in_unit` of its UNIT_WORDS, of the rows from `row(0)` on and the unit's
+   columns. @param row row of the matrix for a row of the tile */
+template <typename ROW>
+static __device__ __forceinline__ uint32_t unit_word(const struct low_bit_matrix &m, size_t unit,
+                                                     unsigned in_unit, const ROW &row) {
+    bool is_int4 = m.layout.type == LOW_BIT_INT4;
+    unsigned load = in_unit / 128, lane = in_unit % 128 / 4, word = in_unit % 4;
+    unsigned parts = is_int4 ? 8 : 4, bits = is_int4 ? 4 : 8;
+    uint32_t made = 0;
+    for (unsigned part = 0; part < parts; part++) {
+        struct element_place p =
+            is_int4 ? place_of_int4(load, lane, word, part) : place_of_byte(load, lane, word, part);
+        made |= stored(m, row(p.row), unit * (is_int4 ? 128 : 64) + p.column) << (part * bits);
+    }
+    return made;
+}
+
+/* A group's entry: its scale, and -(128 + zero) as bf16, whose last bit counts 1. */
+static __device__ __forceinline__ uint32_t group_entry(const struct low_bit_matrix &m, size_t row,
+                                                       size_t group) {
+    const struct low_bit_layout &l = m.layout;
+    size_t groups = (l.columns + l.group - 1) / l.group;
+    uint32_t scale = 0, zero = 8;
+    if (row < l.rows && group < groups) {
+        scale = ((const uint16_t *)m.scales)[row * groups + group];
+        zero = l.has_zeros ? m.zeros[row * groups + group] : 8;
+    }
+    return (0xc300u | zero) << 16 | scale;
+}
+
 /* What prepare_fragments() is about, by value. */
 struct prepare_call {
     struct low_bit_matrix matrix;

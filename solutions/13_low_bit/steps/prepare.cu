@@ -25,54 +25,23 @@ enum status prepare_plain(const struct low_bit_matrix *matrix, void *prepared, d
 
 /* ---- Fragments: fragments.cuh draws the order ---- */
 
-static __device__ unsigned stored(const struct low_bit_matrix &m, size_t row, size_t column) {
-    const struct low_bit_layout &l = m.layout;
-    if (row >= l.rows || column >= l.columns) {
-        return 0;
-    }
-    const uint8_t *values = (const uint8_t *)m.values;
-    if (l.type == LOW_BIT_INT4) {
-        return values[row * ((l.columns + 1) / 2) + column / 2] >> (column % 2 * 4) & 15;
-    }
-    return values[row * l.columns + column];
-}
-
 /* A thread makes a word. */
 static __global__ void values_kernel(const struct prepare_call c, size_t words) {
     size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= words) {
-        return;
+    if (at < words) {
+        size_t tile = at / UNIT_WORDS / c.sizes.units, unit = at / UNIT_WORDS % c.sizes.units;
+        c.values[at] = unit_word(c.matrix, unit, (unsigned)(at % UNIT_WORDS),
+                                 [=](unsigned row) { return tile * TILE_ROWS + row; });
     }
-    bool is_int4 = c.matrix.layout.type == LOW_BIT_INT4;
-    size_t tile = at / UNIT_WORDS / c.sizes.units, unit = at / UNIT_WORDS % c.sizes.units;
-    unsigned in_unit = (unsigned)(at % UNIT_WORDS), parts = is_int4 ? 8 : 4, bits = is_int4 ? 4 : 8;
-    unsigned load = in_unit / 128, lane = in_unit % 128 / 4, word = in_unit % 4;
-    uint32_t made = 0;
-    for (unsigned part = 0; part < parts; part++) {
-        struct element_place p =
-            is_int4 ? place_of_int4(load, lane, word, part) : place_of_byte(load, lane, word, part);
-        made |= stored(c.matrix, tile * TILE_ROWS + p.row, unit * (is_int4 ? 128 : 64) + p.column)
-                << (part * bits);
-    }
-    c.values[at] = made;
 }
 
-/* A thread makes an entry: a group's scale, and -(128 + zero) as bf16, whose last bit counts 1. */
+/* A thread makes an entry. */
 static __global__ void groups_kernel(const struct prepare_call c, size_t entries) {
     size_t at = (size_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (at >= entries) {
-        return;
+    if (at < entries) {
+        size_t tile = at / TILE_ROWS / c.sizes.groups, group = at / TILE_ROWS % c.sizes.groups;
+        c.scales[at] = group_entry(c.matrix, tile * TILE_ROWS + at % TILE_ROWS, group);
     }
-    const struct low_bit_layout &l = c.matrix.layout;
-    size_t groups = (l.columns + l.group - 1) / l.group;
-    size_t row = at / TILE_ROWS / c.sizes.groups * TILE_ROWS + at % TILE_ROWS;
-    size_t group = at / TILE_ROWS % c.sizes.groups;
-    uint32_t scale = 0, zero = 8;
-    if (row < l.rows && group < groups) {
-        scale = ((const uint16_t *)c.matrix.scales)[row * groups + group];
-        zero = l.has_zeros ? c.matrix.zeros[row * groups + group] : 8;
-    }
-    c.scales[at] = (0xc300u | zero) << 16 | scale;
 }
 
 enum status prepare_fragments(const struct low_bit_matrix *matrix, void *prepared,

@@ -50,20 +50,22 @@ struct exchanged_residual {
         }
     }
 
-    template <typename E>
+    template <typename W>
     __device__ __forceinline__ void add(struct pipeline *pipe, const struct block_state *b,
-                                        bool second, const E *row, unsigned tag,
+                                        bool second, const typename W::embedding *row, unsigned tag,
                                         const struct one_arguments &a) const {
         unsigned kind = second ? ONE_DOWN : ONE_OUT, exchange = tag + (second ? 1 : 0);
         unsigned flag = second ? ONE_FLAG_AFTER_DOWN : ONE_FLAG_AFTER_OUT;
-        const struct share *share = &pipe->plan->shares[kind];
-        float early =
-            threadIdx.x < share->rows ? residual_at(share->first + threadIdx.x, row, a) : 0.0f;
-        multiply_all<E>(pipe, b, kind, kind, a.held_back, a);
-        for (unsigned base = 0; base < share->rows; base += ONE_THREADS) {
-            unsigned i = base + threadIdx.x, n = share->first + i;
-            bool there = i < share->rows;
-            float own = there ? product_of(b, b->sums, share, i) : 0.0f, sum = 0.0f;
+        const struct outputs out = W::own_outputs(pipe, kind, a);
+        float early = threadIdx.x < out.count ? residual_at(out.first + threadIdx.x, row, a) : 0.0f;
+        multiply_all<W>(pipe, b, kind, kind, a.held_back, a);
+        for (unsigned base = 0; base < out.count; base += ONE_THREADS) {
+            unsigned i = base + threadIdx.x, n = out.first + i;
+            bool there = i < out.count;
+            float own = 0.0f, sum = 0.0f;
+            if (there) {
+                own = W::product_of(pipe, b, kind, i, W::scales_of(pipe, b, kind, i, a));
+            }
             for (int k = 1; k < p.ranks && there; k++) {
                 int to = (p.rank + k) % p.ranks;
                 send_word(word(to, p.rank, exchange, n), own, exchange);
@@ -87,7 +89,7 @@ static __global__ void __launch_bounds__(ONE_THREADS, 1)
     if constexpr (ONE_HAS_CP_ASYNC) {
         extern __shared__ __align__(128) unsigned char shared[];
         __shared__ struct static_shared fixed;
-        run<E, GROUP>(shared, &fixed, a, residual);
+        run<plain_weights<E>, GROUP>(shared, &fixed, a, residual);
     }
 }
 
