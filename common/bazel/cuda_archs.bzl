@@ -27,6 +27,8 @@ ArchsInfo = provider(
     fields = {
         "options": "Options for nvcc.",
         "specific_options": "The same for files with instructions of compute_90a.",
+        "newest_options": "As options, where simt gets PTX for the newest of these GPUs alone.",
+        "newest_specific_options": "As specific_options, likewise.",
     },
 )
 
@@ -57,6 +59,9 @@ def _split(label, value):
         pairs.append((virtual, codes.split(",")))
     return pairs
 
+def _own(ctx, pairs):
+    return _specific(pairs) if ctx.attr.ptx_only else pairs
+
 def _archs_impl(ctx):
     pairs = _split(ctx.label, ctx.build_setting_value or ctx.attr.usual)
     if ctx.attr.ptx_only:
@@ -73,8 +78,13 @@ def _archs_impl(ctx):
     # The line table of machine code contains the whole PTX: more than half of the compressed size.
     if not ctx.attr.lines and not ctx.build_setting_value:
         options.append("-Xptxas=--suppress-debug-info")
-    specific = _specific(pairs) if ctx.attr.ptx_only else pairs
-    return [ArchsInfo(options = _gencode(pairs) + options, specific_options = _gencode(specific) + options)]
+    newest = pairs[-1:] if ctx.attr.ptx_only else pairs
+    return [ArchsInfo(
+        options = _gencode(pairs) + options,
+        specific_options = _gencode(_own(ctx, pairs)) + options,
+        newest_options = _gencode(newest) + options,
+        newest_specific_options = _gencode(_own(ctx, newest)) + options,
+    )]
 
 cuda_archs = rule(
     implementation = _archs_impl,

@@ -18,7 +18,10 @@ def _arguments(ctx, cc_toolchain, context):
     args = ctx.actions.args()
     args.add_all(_OPTIONS)
     archs = ctx.attr.archs[ArchsInfo]
-    args.add_all(archs.specific_options if ctx.attr.compute_90a else archs.options)
+    if ctx.attr.newest_simt_gpu:
+        args.add_all(archs.newest_specific_options if ctx.attr.compute_90a else archs.newest_options)
+    else:
+        args.add_all(archs.specific_options if ctx.attr.compute_90a else archs.options)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-Xcompiler", "-fPIC")
     if "-Werror" in ctx.fragments.cpp.copts:
@@ -132,6 +135,10 @@ _cuda_library = rule(
         "compute_90a": attr.bool(
             doc = "Whether the files use instructions of compute_90a (wgmma): simt gets PTX for it.",
         ),
+        "newest_simt_gpu": attr.bool(
+            doc = "Whether the files are for the newest of the GPUs that simt gets PTX for: no test of " +
+                  "--config=deep runs them on an older one.",
+        ),
         "_toolkit": attr.label(
             default = "@local_config_cuda//:toolkit.txt",
             allow_single_file = True,
@@ -151,7 +158,8 @@ def cuda_library(target_compatible_with = [], **kwargs):
       **kwargs: srcs (.cu, private .cuh and .h), hdrs, deps (any CcInfo), copts,
         defines (also for targets that depend on it), local_defines, includes, linkopts,
         alwayslink, compile (a program that starts the compiler: see confined.bzl), compute_90a
-        (whether the files use its instructions), and the attributes common to all rules.
+        (whether the files use its instructions), newest_simt_gpu (whether --config=deep needs no PTX for
+        older GPUs), and the attributes common to all rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
 

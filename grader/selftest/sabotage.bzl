@@ -38,6 +38,7 @@ def sabotage_programs():
     )
     cuda_library(
         name = "sabotage_sgemm",
+        newest_simt_gpu = True,
         testonly = True,
         srcs = ["sabotage_sgemm.cu"],
         hdrs = ["sabotage.h"],

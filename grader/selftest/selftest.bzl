@@ -143,6 +143,7 @@ def wrong_lab(name, lab, subject, variable, verdicts, cases = {}, usual = [], se
     cuda_library(
         name = subject,
         compute_90a = compute_90a,
+        newest_simt_gpu = True,
         testonly = True,
         srcs = [subject + ".cu"],
         hdrs = [

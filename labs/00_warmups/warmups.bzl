@@ -25,6 +25,7 @@ def warmups(name, check, srcs, subject):
             srcs = [source],
             compile = COMPILE,
             compute_90a = "wgmma" in source,
+            newest_simt_gpu = True,
             deps = [
                 "//common/cuda",
                 "//labs/00_warmups:contract",
