@@ -50,15 +50,10 @@ static __device__ __forceinline__ float silu(float x) {
     return __fdividef(x, 1.0f + fminf(__expf(-x), 1e30f));
 }
 
-/* 0.5 x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), to 5e-6, in the same way. */
+/* 0.5 x (1 + tanh y) = x / (1 + e^-2y), y = sqrt(2/pi) (x + 0.044715 x^3) */
 static __device__ __forceinline__ float gelu_tanh(float x) {
-    float a = magnitude(x, 1e18f);
-    float sum = fmaf(-1.978521126e-03f, a, 8.727906459e-03f);
-    sum = fmaf(sum, a, -4.739726532e-02f);
-    sum = fmaf(sum, a, -4.653585617e-01f);
-    sum = fmaf(sum, a, -1.148297018f);
-    sum = fmaf(sum, a, -1.000363423f);
-    return fmaf(-a, power_of_two(sum), fmaxf(x, 0.0f));
+    float inner = 0.79788456080286536f * fmaf(0.044715f * x * x, x, x);
+    return __fdividef(x, 1.0f + fminf(__expf(-2.0f * inner), 1e30f));
 }
 
 /* COUNT numbers at once, so that they share one branch. `activation`: of enum nn_activation, or

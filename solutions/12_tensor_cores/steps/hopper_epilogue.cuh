@@ -80,10 +80,18 @@ __device__ __forceinline__ float logistic(float t) {
     return reciprocal(1.0f + power_of_two(t));
 }
 
-/* COUNT numbers. */
+/* COUNT numbers. Beside wgmma each instruction counts, a special function hardly more than another
+   one: GELU (tanh) has seven here. By a power of two, as gelu() is, it had nine, and 8192 x 2304 x
+   768 took 7% longer (H100); its polynomial also has an error of 5e-6. */
 template <int COUNT> __device__ __forceinline__ void activate_quickly(float *x, int activation) {
     constexpr float LOG2E = 1.4426950408889634f;
-    if (activation == NN_SILU) {
+    constexpr float TANH = -2.0f * 0.79788456080286536f * LOG2E; /* -2 sqrt(2 / pi) log2(e) */
+    if (activation == NN_GELU_TANH) {
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            x[i] *= logistic(x[i] * fmaf(0.044715f * TANH, x[i] * x[i], TANH));
+        }
+    } else if (activation == NN_SILU) {
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             x[i] *= logistic(-LOG2E * x[i]);
