@@ -21,8 +21,9 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         [&](float *sums, int row, int column, unsigned, const struct residual_fills &) {
 #pragma unroll
             for (int atom = 0; atom < T::ATOMS; atom++) {
-                store_sums<typename T::E, T::BN, PLAIN>(f, sums + atom * (T::BN / 2),
-                                                        (size_t)row + atom * 64, (size_t)column);
+                store_sums<typename T::E, T::GROUP_COLUMNS, PLAIN>(
+                    f, sums + atom * (T::GROUP_COLUMNS / 2), (size_t)row + atom * 64,
+                    (size_t)column);
             }
         });
 #endif

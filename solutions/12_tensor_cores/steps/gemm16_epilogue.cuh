@@ -15,28 +15,34 @@ struct __align__(16) eight {
     unsigned x[4];
 };
 
+/* 2^x, to 2 units in the last place; 0 below 2^-126. */
+static __device__ __forceinline__ float power_of_two(float x) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+    return y;
+}
+
+/* The smaller one of |x| and limit; NaN remains. */
+static __device__ __forceinline__ float magnitude(float x, float limit) {
+    float y;
+    asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(fabsf(x)), "f"(limit));
+    return y;
+}
+
 /*
- * x * Phi(x), to 2e-6, or 3e-7 of x. Phi(x) - 1/2 is odd: x times a polynomial of x^2, fitted for
- * |x| <= 5 (minimax), exact at 5 and constant beyond. (erff() has two branches, and a warp usually
- * executes both; this is 19 operations.)
+ * x * Phi(x), to 5e-7. With a = |x| it is max(x, 0) - a Phi(-a), and the logarithm of Phi(-a) is
+ * nearly a parabola: so Phi(-a) is 2 to a polynomial of a (minimax in a Phi(-a); it falls for ever,
+ * so that large a need no case of their own). Nine operations, and of them one by the special
+ * function unit, whose results take it longest: a quotient is another one.
  */
 static __device__ __forceinline__ float gelu(float x) {
-    float inside = fminf(fmaxf(x, -5.0f), 5.0f);
-    float u = fmaf(inside * inside, 0.08f, -1.0f);
-    float sum = 5.143744638e-04f;
-    sum = fmaf(sum, u, -1.541906619e-03f);
-    sum = fmaf(sum, u, 1.962302718e-03f);
-    sum = fmaf(sum, u, -2.857781947e-03f);
-    sum = fmaf(sum, u, 6.188446656e-03f);
-    sum = fmaf(sum, u, -1.101588830e-02f);
-    sum = fmaf(sum, u, 1.649395563e-02f);
-    sum = fmaf(sum, u, -2.332345583e-02f);
-    sum = fmaf(sum, u, 3.142576665e-02f);
-    sum = fmaf(sum, u, -4.043456167e-02f);
-    sum = fmaf(sum, u, 5.152153224e-02f);
-    sum = fmaf(sum, u, -7.029660046e-02f);
-    sum = fmaf(sum, u, 1.413638145e-01f);
-    return fmaf(x, inside * sum, 0.5f * x);
+    float a = magnitude(x, 1e18f); /* an infinite x remains */
+    float sum = fmaf(-4.733093128e-04f, a, 7.084557459e-03f);
+    sum = fmaf(sum, a, -5.182738394e-02f);
+    sum = fmaf(sum, a, -4.599924374e-01f);
+    sum = fmaf(sum, a, -1.150787853f);
+    sum = fmaf(sum, a, -1.000037622f);
+    return fmaf(-a, power_of_two(sum), fmaxf(x, 0.0f));
 }
 
 /* x / (1 + e^-x). e^-x may be infinite: a quotient by 1e30 then stands for 0. */

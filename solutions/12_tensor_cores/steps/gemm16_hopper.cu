@@ -40,14 +40,16 @@ enum finish gemm16_finish_of(const struct gemm16_problem *p) {
 
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
     static const struct gemm16_hopper_tile forward[] = {
-        {128, 256, 1, 1, 0.699, {0.79, 1.54, 0, 3.10, 4.00, 0, 2.95, 4.50, 3.00}},
-        {256, 192, 2, 1, 0.517, {0.56, 1.06, 0, 0, 2.46, 0, 2.19, 3.95, 2.74}},
-        {128, 192, 1, 1, 0.515, {0.45, 1.00, 4.53, 4.50, 1.66, 3.37, 1.89, 3.51, 1.88}},
-        {128, 160, 1, 1, 0.454, {0.67, 0.90, 0, 3.70, 1.60, 0, 2.10, 2.90}},
-        {64, 192, 1, 1, 0.341, {0.56, 0.85, 2.67, 1.30, 1.45, 2.00, 1.58, 1.93, 1.20}},
-        {128, 192, 1, 1, 0.520, {0, 0, 0, 2.90, 0, 0, 0, 4.43}},
-        {256, 256, 2, 1, 0.690, {1.22, 1.75, 0, 3.10, 0, 0, 3.00}},
-        {128, 128, 1, 1, 0.400, {0.20, 0.80, 0, 2.20, 1.40, 0, 1.46, 2.60}},
+        {128, 256, 1, 1, 0.699, {0.79, 1.54, 0, 3.60, 5.01, 0, 2.95, 4.44, 4.03}},
+        {256, 192, 2, 1, 0.517, {0.66, 1.24, 0, 0, 2.46, 0, 2.19, 3.41, 2.55}},
+        {128, 192, 1, 1, 0.515, {0.45, 1.00, 4.53, 4.50, 1.66, 3.37, 1.89, 3.77, 2.57}},
+        {128, 160, 1, 1, 0.454, {0.67, 0.90, 0, 3.70, 1.60, 0, 2.10, 3.89}},
+        {64, 192, 1, 1, 0.341, {0.56, 0.85, 2.67, 1.30, 1.45, 2.00, 1.58, 2.77, 1.20}},
+        {128, 192, 1, 1, 0.520, {0, 0, 0, 2.90, 0, 0, 0, 3.27}},
+        {256, 256, 2, 1, 0.690, {1.22, 1.75, 0, 4.00, 5.58, 0, 3.00, 5.01}},
+        {128, 128, 1, 1, 0.400, {0.20, 0.80, 0, 2.20, 1.40, 0, 1.46, 3.10}},
+        {192, 192, 1, 1, 0.780, {2.32, 2.28, 0, 3.78, 3.67, 0, 4.20, 4.59}},
+        {128, 96, 1, 1, 0.365, {0, 0.56, 0, 2.30, 0, 0, 1.00, 1.67}},
     };
     static const struct gemm16_hopper_tile din[] = {
         {128, 192, 1, 1, 0.520, {0.65, 0, 0, 3.00}},
@@ -70,7 +72,7 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
 /* Time of a product in us: a launch, and the busiest cluster's tiles. Where tiles do not divide
    among clusters the others' idle time counts only in part, as those that work are faster
    meanwhile. Split-K by the workspace also writes and reads its partial sums. Fitted
-   to an H100's times of 18 forward products, plain, and 8 with most epilogues, and 16 of a backward
+   to an H100's times of 18 forward products, plain, 16 with most epilogues, and 16 of a backward
    pass, so that the tile chosen is as near as can be to the fastest. Set beside these, not
    measured: a gate, the rarer activations, fp32 added to fp32 in a forward product, a residual of
    din, fp32 results of dweight, and 128 x 256 with a bias or residual. */
@@ -85,7 +87,8 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
     double count = (double)(divide_up(p->M, t->rows) * divide_up(p->N, t->columns) * splits);
     double waves = count / fmax((double)(gpu->multiprocessors / t->blocks), 1.0);
     double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
-    bool far = t->blocks == 1 && t->columns == 192 && p->N > 1024 && !is_transposed(p);
+    bool far =
+        t->blocks == 1 && t->rows <= 128 && t->columns == 192 && p->N > 1024 && !is_transposed(p);
     double step = t->step * (far ? FAR : 1.0);
     double steps = (double)divide_up(divide_up(p->K, 64), splits * (size_t)t->split);
     double sums = splits > 1 ? (double)(splits * p->M * p->N) * sizeof(float) * 1e-6 : 0.0;

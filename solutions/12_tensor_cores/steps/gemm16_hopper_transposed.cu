@@ -9,7 +9,7 @@ namespace {
 
 /* din: weight is transposed; results of 16 bits. */
 template <typename E, int BN, int ATOMS, enum finish FINISH>
-using din_tile = hopper_tile<E, BN, ATOMS, true, ALONE, FINISH, false, true>;
+using din_tile = hopper_tile<E, BN, ATOMS, IN_TURN, ALONE, FINISH, false, true>;
 
 template <typename E, int BN, int ATOMS, typename LAUNCH>
 enum status launch_din(enum finish finish, LAUNCH launch) {
@@ -19,7 +19,7 @@ enum status launch_din(enum finish finish, LAUNCH launch) {
 
 /* dweight: both are transposed; results of fp32. */
 template <typename E, int BN, enum pair PAIR, int SPLIT, enum finish FINISH>
-using dweight_tile = hopper_tile<E, BN, 1, false, PAIR, FINISH, true, true, SPLIT>;
+using dweight_tile = hopper_tile<E, BN, 1, TOP_AND_BOTTOM, PAIR, FINISH, true, true, SPLIT>;
 
 template <typename E, int BN, enum pair PAIR, int SPLIT, typename LAUNCH>
 enum status launch_dweight(enum finish finish, LAUNCH launch) {
@@ -30,7 +30,8 @@ enum status launch_dweight(enum finish finish, LAUNCH launch) {
 
 /* Everything else. */
 template <typename E, bool IN_TRANSPOSED, bool WEIGHT_TRANSPOSED>
-using any_tile = hopper_tile<E, 192, 1, false, ALONE, FINISH_ANY, IN_TRANSPOSED, WEIGHT_TRANSPOSED>;
+using any_tile =
+    hopper_tile<E, 192, 1, TOP_AND_BOTTOM, ALONE, FINISH_ANY, IN_TRANSPOSED, WEIGHT_TRANSPOSED>;
 
 template <typename E, typename LAUNCH>
 enum status launch_any(const struct gemm16_problem *p, LAUNCH launch) {

@@ -12,7 +12,7 @@
  */
 #include "solutions/12_tensor_cores/steps/direct_launch.cuh"
 
-template <typename E> using tile_of = hopper_tile<E, 256, 1, false, ALONE>;
+template <typename E> using tile_of = hopper_tile<E, 256, 1, TOP_AND_BOTTOM, ALONE>;
 
 enum status gemm16_v7_specialised(const struct gemm16_problem *p, void *workspace,
                                   device_stream stream, struct error *error) {

@@ -13,8 +13,8 @@
  */
 #include "solutions/12_tensor_cores/steps/direct_launch.cuh"
 
-template <typename E> using cooperative = hopper_tile<E, 256, 1, false, ALONE>;
-template <typename E> using pingpong = hopper_tile<E, 128, 2, true, ALONE>;
+template <typename E> using cooperative = hopper_tile<E, 256, 1, TOP_AND_BOTTOM, ALONE>;
+template <typename E> using pingpong = hopper_tile<E, 128, 2, IN_TURN, ALONE>;
 
 enum status gemm16_v8_persistent(const struct gemm16_problem *p, void *workspace,
                                  device_stream stream, struct error *error) {

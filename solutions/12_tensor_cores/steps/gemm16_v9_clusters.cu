@@ -12,8 +12,8 @@
  */
 #include "solutions/12_tensor_cores/steps/direct_launch.cuh"
 
-template <typename E> using cooperative = hopper_tile<E, 256, 1, false, ALONG_M>;
-template <typename E> using pingpong = hopper_tile<E, 128, 2, true, ALONG_M>;
+template <typename E> using cooperative = hopper_tile<E, 256, 1, TOP_AND_BOTTOM, ALONG_M>;
+template <typename E> using pingpong = hopper_tile<E, 128, 2, IN_TURN, ALONG_M>;
 
 enum status gemm16_v9_clusters(const struct gemm16_problem *p, void *workspace,
                                device_stream stream, struct error *error) {

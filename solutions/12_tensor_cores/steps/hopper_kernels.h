@@ -46,6 +46,9 @@ typedef enum status gemm16_hopper_launch(const struct gemm16_problem *problem,
 /** No factor is transposed; either or both are. */
 gemm16_hopper_launch gemm16_hopper_plain, gemm16_hopper_transposed;
 
+/** Files of the former's tiles. */
+gemm16_hopper_launch gemm16_hopper_wide, gemm16_hopper_in_turn, gemm16_hopper_narrow;
+
 #ifdef __cplusplus
 }
 #endif

@@ -9,7 +9,7 @@
  * tile start before this one is done.
  *
  * In the ping-pong schedule each consumer warpgroup has tiles of its own: while one runs its
- * epilogue the other one multiplies. In the cooperative schedule both share a tile twice as large.
+ * epilogue the other one multiplies. In the cooperative schedule both share a larger tile.
  *
  * Two blocks may be a cluster whose tiles lie one below the other: the weights of a step are the
  * same for both, so each fetches half of them, and the TMA writes it to both (multicast). Or the
@@ -55,28 +55,35 @@ constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the ba
    have the same tile, and each a part of K. */
 enum pair { ALONE, ALONG_M, ALONG_K };
 
-/* ATOMS: 64-row wgmma instructions of a consumer warpgroup; PINGPONG: the ping-pong schedule, else
-   the cooperative one; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which factors are transposed; SPLIT:
-   blocks of a cluster ALONG_K.
+/* How the consumer warpgroups of a block work: in turn, each on a tile of its own, so that one
+   multiplies while the other one stores (the ping-pong schedule); or together, on the upper and the
+   lower half of a tile, or on its left and right one (the cooperative schedule). */
+enum schedule { IN_TURN, TOP_AND_BOTTOM, SIDE_BY_SIDE };
+
+/* ATOMS: 64-row wgmma instructions of a consumer warpgroup; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which
+   factors are transposed; SPLIT: blocks of a cluster ALONG_K.
 
    Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
-   of them, 128 bytes of each row, is a store tile (64 bytes where BN is no multiple of 64). PARTS:
-   of a warp; SLOTS: store tiles that a warp has. FILLS: stages that a tile's residual takes in the
-   ring, behind its steps, so that it is asked for when the steps' copies are, and no earlier. */
-template <typename E_, int BN_, int ATOMS_, bool PINGPONG_, enum pair PAIR_,
+   of them, 128 bytes of each row, is a store tile (64 bytes where GROUP_COLUMNS is no multiple of
+   64). PARTS: of a warp; SLOTS: store tiles that a warp has. FILLS: stages that a tile's residual
+   takes in the ring, behind its steps, so that it is asked for when the steps' copies are, and no
+   earlier. */
+template <typename E_, int BN_, int ATOMS_, enum schedule SCHEDULE_, enum pair PAIR_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
           bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
 struct hopper_tile {
     typedef E_ E;
     static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
     static constexpr int BN = BN_, ATOMS = ATOMS_;
-    static constexpr bool PINGPONG = PINGPONG_;
+    static constexpr enum schedule SCHEDULE = SCHEDULE_;
+    static constexpr bool PINGPONG = SCHEDULE == IN_TURN, HALVES = SCHEDULE == TOP_AND_BOTTOM;
+    static constexpr int GROUP_COLUMNS = SCHEDULE == SIDE_BY_SIDE ? BN / 2 : BN;
     static constexpr enum pair PAIR = PAIR_;
     static constexpr enum finish FINISH = FINISH_;
     static constexpr int SPLIT = SPLIT_, SHARERS = PAIR == ALONG_M ? 2 : 1; /* of a stage */
     static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
     static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
-    static constexpr int GROUP_ROWS = 64 * ATOMS, BM = PINGPONG ? GROUP_ROWS : 2 * GROUP_ROWS;
+    static constexpr int GROUP_ROWS = 64 * ATOMS, BM = HALVES ? 2 * GROUP_ROWS : GROUP_ROWS;
     /* The residual comes by the ring, or into the store tiles, if there is one. */
     static constexpr bool RING_RESIDUAL =
         FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR != ALONG_K);
@@ -87,15 +94,15 @@ struct hopper_tile {
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
-    static constexpr int STORE_COLUMNS = !FLOATS && !GATE && BN % 64 == 0 ? 64 : 32;
+    static constexpr int STORE_COLUMNS = !FLOATS && !GATE && GROUP_COLUMNS % 64 == 0 ? 64 : 32;
     static constexpr int EACH = GATE ? STORE_COLUMNS : STORE_COLUMNS / 2;
     static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * (FLOATS ? 4 : 2);
-    static constexpr int PARTS = ATOMS * BN / 2 / EACH;
-    static_assert(BN / 2 % EACH == 0, "whole parts");
+    static constexpr int PARTS = ATOMS * GROUP_COLUMNS / 2 / EACH;
+    static_assert(GROUP_COLUMNS / 2 % EACH == 0, "whole parts");
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
     /* One store tile where that leaves room for a stage more. */
     static constexpr bool DEEP =
-        ATOMS * BN == 384
+        ATOMS * GROUP_COLUMNS == 384
             ? FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || FINISH == FINISH_RESIDUAL
             : BN == 192 && !PINGPONG && RING_RESIDUAL && FLOATS;
     static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : DEEP ? 1 : 2;
@@ -103,7 +110,7 @@ struct hopper_tile {
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
-    static_assert(!WEIGHT_TRANSPOSED || BN % BK == 0, "whole boxes");
+    static_assert(!WEIGHT_TRANSPOSED || GROUP_COLUMNS % BK == 0, "whole boxes");
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
@@ -319,14 +326,14 @@ __device__ __forceinline__ void release_fills(const struct hopper_shared &shared
     }
 }
 
-/* The mainloop: sums = the warpgroup's rows of one tile; its rows of `in` lie `rows_at` bytes into
-   a stage. In the ping-pong schedule the other warpgroup may start when all steps of this tile have
-   arrived, not earlier: a barrier's parity tells a phase from the next one only. early() runs while
-   the first step is multiplied. */
+/* The mainloop: sums = the warpgroup's part of one tile; its rows of `in` lie `rows_at` bytes into
+   those of a stage, its columns of weight `columns_at`. In the ping-pong schedule the other
+   warpgroup may start when all steps of this tile have arrived, not earlier: a barrier's parity
+   tells a phase from the next one only. early() runs while the first step is multiplied. */
 template <typename T, typename EARLY>
-__device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsigned steps,
-                                              const struct hopper_shared &shared, unsigned rows_at,
-                                              unsigned next_in_order, EARLY early) {
+__device__ __forceinline__ void
+multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_shared &shared,
+              unsigned rows_at, unsigned columns_at, unsigned next_in_order, EARLY early) {
     /* Sixteen elements of K in a descriptor's units of 16 bytes: 32 bytes, or sixteen rows. */
     constexpr int IN_STEP = T::IN_TRANSPOSED ? 16 * 128 >> 4 : 2;
     constexpr int WEIGHT_STEP = T::WEIGHT_TRANSPOSED ? 16 * 128 >> 4 : 2;
@@ -335,15 +342,16 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
         mbarrier_wait(shared.full + r.stage * 8, r.parity);
         unsigned stage = shared.stages + r.stage * T::STAGE;
         uint64_t in = wgmma_descriptor<T::IN_TRANSPOSED>(stage + rows_at);
-        uint64_t weight = wgmma_descriptor<T::WEIGHT_TRANSPOSED>(stage + T::IN);
+        uint64_t weight = wgmma_descriptor<T::WEIGHT_TRANSPOSED>(stage + T::IN + columns_at);
         wgmma_fence();
 #pragma unroll
         for (int depth = 0; depth < BK / 16; depth++) {
 #pragma unroll
             for (int atom = 0; atom < T::ATOMS; atom++) {
-                wgmma<T::BN>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
-                    sums + atom * (T::BN / 2), in + atom * (64 * BK * 2 >> 4) + IN_STEP * depth,
-                    weight + WEIGHT_STEP * depth, step > 0 || depth > 0, typename T::E());
+                wgmma<T::GROUP_COLUMNS>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
+                    sums + atom * (T::GROUP_COLUMNS / 2),
+                    in + atom * (64 * BK * 2 >> 4) + IN_STEP * depth, weight + WEIGHT_STEP * depth,
+                    step > 0 || depth > 0, typename T::E());
             }
         }
         wgmma_commit();
@@ -362,13 +370,12 @@ __device__ __forceinline__ void multiply_tile(float *sums, struct ring &r, unsig
     }
     wgmma_wait<0>();
     release<T>(shared.empty + last * 8);
-    wgmma_keep_order<T::ATOMS * T::BN / 2>(sums);
+    wgmma_keep_order<T::ATOMS * T::GROUP_COLUMNS / 2>(sums);
 }
 
-/* A consumer warpgroup: mainloop and epilogue of its tiles (ping-pong), or of its half of all tiles
-   (cooperative). Of each tile early(first row, first column) runs while its first step is
-   multiplied, and epilogue(sums, first row, first column, tile, residual) behind the last
-   one. */
+/* A consumer warpgroup: mainloop and epilogue of its tiles (in turn), or of its half of all tiles.
+   Of each tile early(first row, first column) runs while its first step is multiplied, and
+   epilogue(sums, first row, first column, tile, residual) behind the last one. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
                                         const struct hopper_shared &shared, EARLY early,
@@ -376,19 +383,23 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     unsigned group = threadIdx.x / GROUP - 1, parity = group ^ 1; /* warpgroup 0 is first */
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
-    unsigned first_row = T::PINGPONG ? 0 : group * T::GROUP_ROWS, first = blockIdx.x / T::BLOCKS;
+    unsigned first_row = T::HALVES ? group * T::GROUP_ROWS : 0;
+    unsigned first_column = T::SCHEDULE == SIDE_BY_SIDE ? group * T::GROUP_COLUMNS : 0;
+    unsigned first = blockIdx.x / T::BLOCKS;
     struct ring r = {0, 0};
     advance<T>(r, own * (steps_of<T>(s, first).count + T::FILLS));
     for (unsigned tile = first + own * clusters; tile < tiles; tile += stride * clusters) {
-        float sums[T::ATOMS * T::BN / 2];
+        float sums[T::ATOMS * T::GROUP_COLUMNS / 2];
         int2 at = tile_origin<T>(s, tile);
         at.x += (int)first_row;
+        at.y += (int)first_column;
         if (T::PINGPONG) {
             mbarrier_wait(shared.order + group * 8, parity);
             parity ^= 1;
         }
         multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, first_row * BK * 2,
-                         shared.order + (group ^ 1) * 8, [&]() { early(at.x, at.y); });
+                         first_column * BK * 2, shared.order + (group ^ 1) * 8,
+                         [&]() { early(at.x, at.y); });
         const struct ring residual = r;
         const struct residual_fills fills = fills_at<T>(shared, residual);
         advance<T>(r, T::FILLS);
