@@ -15,13 +15,10 @@ static __device__ __forceinline__ unsigned cluster_rank() {
 }
 
 /* Barrier of all threads of the cluster's blocks (barrier.cluster): writes before it, to shared or
-   global memory, are visible to all of them after it. A warp arrives as a whole: on an H100, lanes
-   that came one after another, after a loop of unequal length, let blocks pass before the last of
-   their lanes had come. */
+   global memory, are visible to all of them after it. */
 static __device__ __forceinline__ void cluster_sync() {
-    __syncwarp();
-    asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                 "barrier.cluster.wait.acquire.aligned;" ::
+    asm volatile("barrier.cluster.arrive.release;\n"
+                 "barrier.cluster.wait.acquire;" ::
                      : "memory");
 }
 

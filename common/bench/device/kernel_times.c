@@ -185,18 +185,38 @@ static enum status list_nodes(cudaGraph_t graph, struct node_list *list, struct 
 
 /* ---- Running a node ---- */
 
+/* What a kernel relies on of how it was launched: that all its blocks run at once, and clusters.
+   (Which kernel it may overlap means nothing here, where each runs alone.) */
+static enum status attributes_of(cudaGraphNode_t node, cudaLaunchAttribute *attributes,
+                                 unsigned *count, struct error *error) {
+    cudaLaunchAttribute cooperative = {.id = cudaLaunchAttributeCooperative};
+    cudaLaunchAttribute cluster = {.id = cudaLaunchAttributeClusterDimension};
+    *count = 0;
+    TRY(check(cudaGraphKernelNodeGetAttribute(node, cooperative.id, &cooperative.val),
+              "a recorded kernel", error));
+    TRY(check(cudaGraphKernelNodeGetAttribute(node, cluster.id, &cluster.val), "a recorded kernel",
+              error));
+    if (cooperative.val.cooperative != 0) {
+        attributes[(*count)++] = cooperative;
+    }
+    if (cluster.val.clusterDim.x * cluster.val.clusterDim.y * cluster.val.clusterDim.z > 1) {
+        attributes[(*count)++] = cluster;
+    }
+    return STATUS_OK;
+}
+
 static enum status launch(cudaGraphNode_t node, device_stream stream, struct error *error) {
     struct cudaKernelNodeParams p;
-    cudaLaunchAttribute attribute = {.id = cudaLaunchAttributeCooperative};
+    cudaLaunchAttribute attributes[2];
+    unsigned count;
     TRY(check(cudaGraphKernelNodeGetParams(node, &p), "a recorded kernel", error));
-    TRY(check(cudaGraphKernelNodeGetAttribute(node, attribute.id, &attribute.val),
-              "a recorded kernel", error));
+    TRY(attributes_of(node, attributes, &count, error));
     const cudaLaunchConfig_t config = {.gridDim = p.gridDim,
                                        .blockDim = p.blockDim,
                                        .dynamicSmemBytes = p.sharedMemBytes,
                                        .stream = stream,
-                                       .attrs = &attribute,
-                                       .numAttrs = attribute.val.cooperative != 0};
+                                       .attrs = attributes,
+                                       .numAttrs = count};
     return check(cudaLaunchKernelExC(&config, p.func, p.kernelParams), "a recorded kernel", error);
 }
 

@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "common/bench/device/device_kernels.h"
+#include "common/bench/device/kernel_times_cluster.h"
 #include "common/testing/testing.h"
 
 enum { BYTES = 1 << 10, MOST = 16 };
@@ -99,6 +100,25 @@ C_TEST(kernel_times, larger_work_takes_longer) {
     EXPECT_INT_EQ(2, s.log.count);
     EXPECT_TRUE(s.log.ms[0] > s.log.ms[1]);
     device_free(large);
+    teardown(&s);
+}
+
+/* A kernel of clusters that is launched without them reads shared memory that is not there. */
+C_TEST(kernel_times, keep_clusters) {
+    struct setup s;
+    struct error error = {0};
+    struct device_properties gpu;
+    setup(&s);
+    ASSERT_OK(device_properties(&gpu, &error));
+    if (gpu.major < 9) {
+        teardown(&s);
+        TEST_SKIP("clusters need compute capability 9.0");
+    }
+    ASSERT_OK(kernel_times_begin(s.times, &error));
+    enum status called = write_cluster_blocks_of((unsigned *)(void *)s.memory, 4, s.stream, &error);
+    EXPECT_OK(kernel_times_end(s.times, called, note, &s.log, &error));
+    EXPECT_INT_EQ(1, s.log.count);
+    EXPECT_INT_EQ(4, byte_at(&s, 0));
     teardown(&s);
 }
 
