@@ -173,6 +173,7 @@ static struct decoder_size shape_of(bool modelled) {
 
 struct decoded {
     struct decoder_size size;
+    bool modelled;
     uint64_t seed;
     size_t each, rounds, tokens; /* tokens: of all rounds, and those before them */
     float *logits[REMOTE_SIDES]; /* (tokens, RANKS, V) */
@@ -259,11 +260,12 @@ static struct work work_of_tokens(const struct decoded *d) {
 }
 
 /* Keys and values are kept in bf16: sums in another order round a few of them to the neighbour, as
-   in lab 10. On two H100 right ones differed by 1.5e-4 of the largest. Partial sums that travel as
+   in lab 10. Right ones differed by 1.5e-4 and 7.8e-4 of the largest on two pairs of H100, in the
+   model for GPUs, and by 4e-7 on simt, whose model is small. There partial sums that travel as
    bf16, or operands that are rounded to it, are off by 1e-3 and more. */
 static void check_logits(const struct decoded *d, size_t token, int rank) {
     size_t at = (token * RANKS + (size_t)rank) * d->size.V;
-    double tolerance = 0.125 * nn_dtype_rounding(d->size.dtype);
+    double tolerance = (d->modelled ? 0.125 : 0.5) * nn_dtype_rounding(d->size.dtype);
     struct logits_difference off = logits_difference(d->logits[REMOTE_SUBJECT] + at,
                                                      d->logits[REMOTE_BASELINE] + at, d->size.V);
     if (!(off.worst <= tolerance * off.largest)) {
@@ -293,6 +295,7 @@ C_TEST(speedup, end_to_end) {
     }
     struct rng rng = grader_rng();
     struct decoded d = {.size = shape_of(gpu.modelled),
+                        .modelled = gpu.modelled,
                         .seed = grader_secret(&rng),
                         .each = gpu.modelled ? 2 : 8,
                         .rounds = gpu.modelled ? 1 : 4,
