@@ -3,7 +3,7 @@
  * @brief A token of the low-bit decoder: milliseconds, and the share of the memory's read
  * bandwidth.
  *
- *     decoder_bench [110m] [1.1b] [7b] [int8] [fp8] [int4] [int4g32]
+ *     decoder_bench [1.1b] [7b] [int8] [fp8] [int4] [int4g32]
  *
  * Weights are random bytes. On a GPU the shapes and types named, or all; a row has the kernel alone
  * and a whole step, which draws the token, after a short context and after a long one. Bytes of a
