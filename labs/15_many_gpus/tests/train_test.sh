@@ -131,12 +131,17 @@ ended() {
     sed -n 's/.* while \(.*\): the other.*/\1/p' err >>phases
 }
 
-# kill_rank N COMMAND: starts the run, and kills rank N as soon as the command succeeds.
+# kill_rank N COMMAND: starts the run, and kills rank N as soon as the command succeeds. Nothing is
+# started between that and the kill: a checkpoint is written in a few milliseconds.
 kill_rank() {
+    local ranks=()
     start "${two[@]}" -o killed --resume
-    while kill -0 "$pid" 2>/dev/null; do
-        if eval "$2" && [ "$(ranks_of | wc -l)" -eq 2 ]; then
-            ranks_of | sed -n "$(($1 + 1))p" | xargs -r kill -9 2>/dev/null
+    while [ ${#ranks[@]} -ne 2 ] && kill -0 "$pid" 2>/dev/null; do
+        mapfile -t ranks < <(ranks_of)
+    done
+    while [ ${#ranks[@]} -eq 2 ] && kill -0 "$pid" 2>/dev/null; do
+        if eval "$2"; then
+            kill -9 "${ranks[$1]}" 2>/dev/null
             break
         fi
     done
@@ -176,6 +181,12 @@ done
 for ((i = 0; i < kills; i++)); do
     [ -e killed/final ] && rm -rf killed
     kill_rank $((RANDOM % 2)) "sleep $((RANDOM % 4)).$((RANDOM % 10))"
+done
+# The run may have been killed behind a checkpoint all the same.
+for ((i = 0; i < 20; i++)); do
+    grep -q "writing a checkpoint" phases && break
+    rm -rf killed
+    kill_rank $((i % 2)) '[ -e killed/checkpoint-2.partial ] || [ -e killed/checkpoint-4.partial ]'
 done
 accepts "${two[@]}" -o killed --resume
 same killed
