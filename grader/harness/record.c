@@ -10,6 +10,7 @@
 #include "common/base/json_lines.h"
 #include "common/bench/bench.h"
 #include "common/testing/testing.h"
+#include "grader/harness/crash_handler.h"
 #include "grader/harness/starter.h"
 #include "grader/harness/summary.h"
 #include "grader/thresholds.h"
@@ -173,6 +174,7 @@ static const char *verdict_of(const struct test_outcome *outcome) {
 }
 
 static void on_test_end(const struct test_outcome *outcome) {
+    const char *before = crash_handler_phase("record of a test's result");
     cJSON *line = cJSON_CreateObject();
     add_head(line, outcome->name, verdict_of(outcome));
     add_speedup(line);
@@ -190,6 +192,7 @@ static void on_test_end(const struct test_outcome *outcome) {
     record.counts = false;
     record.why[0] = '\0';
     record.too_slow = false;
+    (void)crash_handler_phase(before);
 }
 
 static void observe(const struct test_outcome *outcome) {

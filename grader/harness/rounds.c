@@ -52,11 +52,16 @@ void rounds_add_calls(struct rounds *rounds, double called_ms, double waited_ms)
     rounds->waited_ms += waited_ms;
 }
 
+/* How many times slower the mean round's probes were than the best ones. */
+static double probes_slowdown(const struct rounds *rounds) {
+    return rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
+}
+
 double rounds_slowdown(const struct rounds *rounds) {
     if (rounds->count == 0) {
         return 1.0;
     }
-    double probes = rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
+    double probes = probes_slowdown(rounds);
     double ran_ms = rounds->called_ms - rounds->waited_ms;
     double calls = ran_ms < rounds->called_ms
                        ? rounds->called_ms / fmax(ran_ms, rounds->called_ms / ROUNDS_MOST_SLOWDOWN)
@@ -78,6 +83,28 @@ static bool undisturbed(const struct rounds *rounds) {
     return rounds_noise(rounds) < ROUNDS_NOISE_MOST && rounds_share(rounds) < 1.0;
 }
 
+/* Nothing is faster than its limit, so the probes were disturbed: the best of them may have been as
+   slow as the others. */
+static bool reached_beyond_limit(const struct rounds *rounds, double required) {
+    double share = rounds_share(rounds);
+    return share <= ROUNDS_IMPOSSIBLE_SHARE && share / probes_slowdown(rounds) >= required;
+}
+
+enum verdict rounds_verdict(const struct rounds *rounds, double required) {
+    double share = rounds_share(rounds), slowdown = rounds_slowdown(rounds);
+    if (share > ROUNDS_MOST_SHARE && !reached_beyond_limit(rounds, required)) {
+        return VERDICT_TOO_BUSY;
+    }
+    if (share >= required) {
+        return VERDICT_REACHED;
+    }
+    if (share * (1.0 + rounds_noise(rounds)) >= required) {
+        return VERDICT_IN_NOISE;
+    }
+    return slowdown >= ROUNDS_BUSY && share * slowdown >= required ? VERDICT_TOO_BUSY
+                                                                   : VERDICT_MISSED;
+}
+
 bool rounds_settled(const struct rounds *rounds, const struct steps *shares, double margin) {
     const double required[] = {shares->pass, shares->good, shares->gold};
     bool all = true, each = true;
@@ -91,20 +118,7 @@ bool rounds_settled(const struct rounds *rounds, const struct steps *shares, dou
         return true;
     }
     return rounds->count >= ROUNDS_MOST ||
-           (rounds->count >= ROUNDS_CLOSE && rounds->count >= 2 * rounds->improved);
-}
-
-enum verdict rounds_verdict(const struct rounds *rounds, double required) {
-    double share = rounds_share(rounds), slowdown = rounds_slowdown(rounds);
-    if (share > ROUNDS_MOST_SHARE) {
-        return VERDICT_TOO_BUSY;
-    }
-    if (share >= required) {
-        return VERDICT_REACHED;
-    }
-    if (share * (1.0 + rounds_noise(rounds)) >= required) {
-        return VERDICT_IN_NOISE;
-    }
-    return slowdown >= ROUNDS_BUSY && share * slowdown >= required ? VERDICT_TOO_BUSY
-                                                                   : VERDICT_MISSED;
+           (rounds->count >= ROUNDS_CLOSE && rounds->count >= 2 * rounds->improved &&
+            rounds_share(rounds) <= ROUNDS_MOST_SHARE &&
+            rounds_verdict(rounds, margin * shares->pass) != VERDICT_TOO_BUSY);
 }

@@ -50,7 +50,8 @@ enum verdict {
     VERDICT_TOO_BUSY, /**< neither passed nor failed, because nobody can tell beside so much other
                          work: missed, but reached if the limit were what most rounds' probes found,
                          or if calls had not waited for processors; or the share is above
-                         ROUNDS_MOST_SHARE */
+                         ROUNDS_MOST_SHARE, and would not pass if the best probe had been as slow as
+                         the others; or above ROUNDS_IMPOSSIBLE_SHARE */
     VERDICT_MISSED
 };
 
@@ -85,7 +86,9 @@ double rounds_noise(const struct rounds *rounds);
  * rounds; so is one after ROUNDS_CLEAR that is far from each step. Any other share may be one that
  * other work on the machine holds down: it is settled when the second half of the rounds, and of
  * ROUNDS_CLOSE at least, improved nothing. Nothing is settled early while the noise is as large as
- * it can be, or while the subject beats the limit: then the probes were disturbed.
+ * it can be, or while the subject beats the limit: then the probes were disturbed. What would be
+ * VERDICT_TOO_BUSY, or above ROUNDS_MOST_SHARE, is settled after ROUNDS_MOST rounds: other work may
+ * end.
  *
  * @param shares what passes, is good, is gold; 0: there is no such step
  * @param margin factor on them, 1.25 for solutions
@@ -105,6 +108,9 @@ double rounds_slowdown(const struct rounds *rounds);
 /** Nothing is faster than its limit: with a larger share the probes were disturbed, not the calls.
  */
 #define ROUNDS_MOST_SHARE 1.25
+
+/** Such a share is believed of nobody. */
+#define ROUNDS_IMPOSSIBLE_SHARE 2.0
 
 /** Slowdown from which on a miss may be the machine's fault. */
 #define ROUNDS_BUSY 1.2

@@ -9,8 +9,10 @@
 #include "grader/harness/record.h"
 #include "grader/thresholds.h"
 
-enum { PAUSE_US = 100000 };
-static const double MOST_SECONDS = 30.0; /* after which no round begins: beside much other work */
+enum { PAUSE_US = 100000, LONG_PAUSE_US = 2000000 };
+
+/* After which no round begins, beside much other work; and where that leaves no verdict. */
+static const double MOST_SECONDS = 30.0, MOST_SECONDS_BUSY = 120.0;
 
 /* A measure without a row is settled soon, and speedup_check() says that it has none. */
 static struct steps shares_of(const struct speedup *speedup) {
@@ -28,16 +30,34 @@ static double agreed_ms(double before_ms, double beside_ms) {
     return before_ms > 0.0 ? fmin(before_ms, beside_ms) : beside_ms;
 }
 
+static bool is_too_busy(const struct rounds *rounds, double required) {
+    return rounds_share(rounds) > ROUNDS_MOST_SHARE ||
+           rounds_verdict(rounds, required) == VERDICT_TOO_BUSY;
+}
+
+/* Waits between two rounds, longer and longer where the machine is too busy for a verdict.
+   @return false when it has waited long enough */
+static bool wait_for_quiet(const struct rounds *rounds, double required, double begun) {
+    double took = bench_now() - begun;
+    if (rounds->count < ROUNDS_LEAST) {
+        return true;
+    }
+    bool busy = rounds->count >= ROUNDS_CLOSE && is_too_busy(rounds, required);
+    if (took >= (busy ? MOST_SECONDS_BUSY : MOST_SECONDS)) {
+        return false;
+    }
+    int pause = PAUSE_US * (busy ? rounds->count : 1);
+    usleep((useconds_t)(pause < LONG_PAUSE_US ? pause : LONG_PAUSE_US));
+    return true;
+}
+
 void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_function *time_round,
                     void *argument) {
     const struct steps shares = shares_of(speedup);
-    const double end = bench_now() + MOST_SECONDS;
+    const double begun = bench_now(), required = shares.pass * speedup->margin;
     double beside_ms = INFINITY;
     while (!test_has_failed() && !rounds_settled(rounds, &shares, speedup->margin) &&
-           (rounds->count < ROUNDS_LEAST || bench_now() < end)) {
-        if (rounds->count >= ROUNDS_LEAST) {
-            usleep(PAUSE_US);
-        }
+           wait_for_quiet(rounds, required, begun)) {
         struct round_times times = time_round(argument, rounds->count);
         beside_ms = fmin(beside_ms, times.baseline_ms);
         rounds_add(rounds, times.ideal_ms, times.subject_ms);

@@ -28,7 +28,8 @@ typedef struct round_times round_function(void *argument, int number);
  * @brief Calls @p time_round until the verdict is settled or half a minute is over, and sets the
  *        times and the limit.
  *
- * Other work on the machine often ends soon: behind the first rounds there are pauses.
+ * Other work on the machine often ends soon: behind the first rounds there are pauses. Where it
+ * leaves no verdict these get longer, and the end is two minutes away.
  *
  * @param speedup lab, measure and margin are set; a row of the threshold table
  * The baseline is as fast as it was before the submission began or beside it, whichever is faster.

@@ -87,8 +87,26 @@ C_TEST(rounds, a_share_above_the_limit_is_no_verdict) {
     struct rounds rounds = {0};
     add_equal(&rounds, 4, 1.2, 1.0);
     EXPECT_INT_EQ(VERDICT_REACHED, rounds_verdict(&rounds, 0.6));
-    add_equal(&rounds, 4, 1.2, 0.9);
-    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.6));
+    for (int i = 0; i < 4; i++) {
+        rounds_add(&rounds, 4.0, 0.9); /* the best probe was 2.2 times faster than the mean one */
+    }
+    EXPECT_TRUE(rounds_share(&rounds) > ROUNDS_MOST_SHARE);
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.7));
+    add_equal(&rounds, 4, 1.2, 0.5);
+    EXPECT_TRUE(rounds_share(&rounds) > ROUNDS_IMPOSSIBLE_SHARE);
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, 0.2));
+}
+
+/* Passes even if the best probe was as slow as the mean one: 1.33 / 1.25 of the limit. */
+C_TEST(rounds, a_share_above_the_limit_passes_where_probes_agree) {
+    struct rounds rounds = {0};
+    for (int i = 0; i < 8; i++) {
+        rounds_add(&rounds, i % 2 == 0 ? 1.2 : 1.8, 0.9);
+    }
+    EXPECT_NEAR(1.2 / 0.9, rounds_share(&rounds), 1e-12);
+    EXPECT_INT_EQ(VERDICT_REACHED, rounds_verdict(&rounds, 0.75));
+    rounds_add_calls(&rounds, 100.0, 90.0); /* waiting makes a share smaller, never larger */
+    EXPECT_INT_EQ(VERDICT_REACHED, rounds_verdict(&rounds, 0.75));
 }
 
 /* Threads of a submission that keep the CPUs busy between its calls gain nothing. */
@@ -167,6 +185,23 @@ C_TEST(rounds, noise_settles_nothing_early) {
 
 C_TEST(rounds, nor_does_a_subject_beyond_the_limit) {
     EXPECT_INT_EQ(ROUNDS_CLOSE, until_settled(1.0, beyond_the_limit));
+}
+
+/* Other work ends late: until then nobody knows how fast the machine is. */
+static double far_beyond_the_limit(int round) {
+    (void)round;
+    return 0.75;
+}
+
+C_TEST(rounds, where_nothing_is_known_it_is_tried_until_the_end) {
+    EXPECT_INT_EQ(ROUNDS_MOST, until_settled(1.0, far_beyond_the_limit));
+    struct rounds rounds = {0};
+    while (!rounds_settled(&rounds, &SHARES, 1.0)) {
+        rounds_add(&rounds, 1.0, 6.0);
+        rounds_add_calls(&rounds, 6.0, 4.0);
+    }
+    EXPECT_INT_EQ(VERDICT_TOO_BUSY, rounds_verdict(&rounds, SHARES.pass));
+    EXPECT_INT_EQ(ROUNDS_MOST, rounds.count);
 }
 
 /* Both sides get better and better; the share stays just below a step. */

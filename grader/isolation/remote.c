@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/crash_handler.h"
 #include "grader/harness/summary.h"
 #include "grader/harness/watchdog.h"
 #include "grader/isolation/link.h"
@@ -57,6 +58,7 @@ static double patience_of(double wanted) {
 void grader_watch(const char *what, unsigned patience) {
     grade_summary_case(what, test_has_failed());
     snprintf(remote.what, sizeof remote.what, "%s", what);
+    (void)crash_handler_phase(what[0] != '\0' ? remote.what : "between two cases");
     remote.until = patience > 0 ? message_now() + patience_of(patience) : 0.0;
 }
 

@@ -135,25 +135,35 @@ C_TEST(remote, a_late_answer_is_an_answer) {
     grader_watch("", 0);
 }
 
-/* @return how many seconds the line says that it waited for a call that hangs */
-static double hang(const char *what, unsigned patience) {
+static const double ROUNDED = 0.05; /* of "%.2g" */
+
+/* A call that hangs must be ended after `wanted` seconds by its line, less what passed between
+   grader_watch() and the call. @return how many seconds all took */
+static double hang(const char *what, unsigned patience, double wanted) {
     static const char line[] = "your code did not come to an end within ";
     struct error error = {0};
     int number = 0;
     remote_close();
+    double begun = message_now();
     grader_watch(what, patience);
     EXPECT_STATUS(STATUS_INTERRUPTED, call("hang", &number, &error));
     grader_watch("", 0);
-    EXPECT_TRUE(strncmp(error.message, line, strlen(line)) == 0);
-    EXPECT_TRUE(strstr(error.message, what) != NULL);
-    return strtod(error.message + strlen(line), NULL);
+    double took = message_now() - begun;
+    EXPECT_STR_CONTAINS(line, error.message);
+    EXPECT_STR_CONTAINS(what, error.message);
+    const char *at = strstr(error.message, line);
+    double said = at != NULL ? strtod(at + strlen(line), NULL) : 0.0;
+    EXPECT_TRUE(said <= wanted + ROUNDED && said >= wanted - (took - said) - ROUNDED);
+    return took;
 }
 
+/* A machine that is busy with other things gives a worker up to ten times its seconds; starting and
+   ending it take some more there. */
+enum { MOST_BUSY = 10, MOST_ELSE = 60 };
+
 C_TEST(remote, what_hangs_is_ended_and_shortens_the_next_wait) {
-    double begun = message_now();
-    EXPECT_NEAR(1.75, hang("the first", 2), 0.25);
-    EXPECT_NEAR(0.75, hang("the second", 2), 0.25);
-    EXPECT_TRUE(message_now() - begun < 30.0);
+    EXPECT_TRUE(hang("the first", 2, 2.0) < MOST_BUSY * 2.0 + MOST_ELSE);
+    EXPECT_TRUE(hang("the second", 2, 1.0) < MOST_BUSY * 1.0 + MOST_ELSE);
     remote_close();
     EXPECT_INT_EQ(1, step());
 }
@@ -276,7 +286,7 @@ C_TEST(remote, time_is_what_the_grader_saw) {
     ASSERT_OK(remote_call_timed("take_time", &c, sizeof c, NULL, &ms, NULL));
     EXPECT_TRUE(ms >= 100.0 - REMOTE_MESSAGE_MS);
     c.number = 0;
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 5 || (i < 100 && short_ms >= 50.0); i++) {
         double this_ms = INFINITY;
         ASSERT_OK(remote_call_timed("take_time", &c, sizeof c, NULL, &this_ms, NULL));
         short_ms = i == 0 ? this_ms : fmin(short_ms, this_ms);

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "common/testing/testing.h"
+#include "grader/harness/crash_handler.h"
 #include "grader/harness/summary.h"
 #include "grader/isolation/plain_text.h"
 #include "grader/isolation/surroundings.h"
@@ -253,7 +254,12 @@ enum status side_start(struct side *side, enum remote_side which, double seconds
     if (side->lost[0] != '\0') {
         return error_set(error, STATUS_INTERRUPTED, "%s", side->lost);
     }
-    enum status status = side->sandbox != NULL ? STATUS_OK : start(side, which, seconds, &own);
+    if (side->sandbox != NULL) {
+        return STATUS_OK;
+    }
+    const char *before = crash_handler_phase("start of a worker");
+    enum status status = start(side, which, seconds, &own);
+    (void)crash_handler_phase(before);
     if (status == STATUS_OK) {
         return STATUS_OK;
     }
@@ -379,6 +385,7 @@ enum status side_alloc(struct side *side, void **memory, size_t bytes, struct er
 }
 
 void side_end(struct side *side, const char *whose) {
+    const char *before = crash_handler_phase("end of a worker");
     if (side->sandbox != NULL) {
         struct message none;
         char how[400];
@@ -405,4 +412,5 @@ void side_end(struct side *side, const char *whose) {
         close(side->arena_file);
     }
     *side = (struct side){0};
+    (void)crash_handler_phase(before);
 }

@@ -4,6 +4,7 @@
 # result.json that appears once, one line in `graded` for each time that it graded to the end, and in
 # `attempts` for each begin. tasks/ID/does holds its words:
 #   sleep S      takes S seconds (SECONDS without it)
+#   held         works until FOLDER/go is there
 #   code N       ends with N and leaves no result
 #   once WORD    does WORD (code75, kill) at the first attempt only
 # FOLDER/bad holds the name of a node that fails every task, as one without a compiler does.
@@ -20,6 +21,10 @@ seconds=${3:-0}
 END
 cat >>"$folder/kit/bin/grade_submission" <<'END'
 code=0
+work() { sleep "$seconds"; }
+held() { until [ -e "$output/go" ]; do sleep 0.1; done; }
+does=work
+output=$1
 echo "grading on ${SLURMD_NODENAME:-here}"
 exec 9>"$task/lock"
 flock -n 9 || exit 76
@@ -30,6 +35,7 @@ begins=$(wc -l <"$task/attempts")
 while read -r word value; do
     case "$word" in
     sleep) seconds=$value ;;
+    held) does=held ;;
     code) code=$value ;;
     once) [ "$begins" -eq 1 ] && case "$value" in
         code75) exit 75 ;;
@@ -38,7 +44,7 @@ while read -r word value; do
     esac
 done < <(cat "$task/does" 2>/dev/null)
 trap 'kill "$child"; exit 75' TERM
-sleep "$seconds" 9>&- &
+"$does" 9>&- &
 child=$!
 wait "$child" || exit 75
 [ "$code" -eq 0 ] || exit "$code"
