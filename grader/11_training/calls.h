@@ -58,12 +58,21 @@ struct training_loss_call {
     double loss, norm; /**< receive */
 };
 
-/** "training_weights": a tensor. */
-struct training_weights_call {
+/** "training_tensor": a tensor of the weights or of AdamW's first moments. */
+struct training_tensor_call {
     void *model;
+    enum train_state state;
     size_t index;  /**< in train_model_parameters() */
     size_t count;  /**< of its elements */
     float *values; /**< arena, (count) */
+};
+
+/** "training_copy": all weights, and the copy of 16 bits that matmuls read. */
+struct training_copy_call {
+    void *model;
+    size_t count;   /**< that there is room for; receives how many they are */
+    float *weights; /**< arena, (count) */
+    uint16_t *copy; /**< arena, (count) */
 };
 
 #endif

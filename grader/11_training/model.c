@@ -73,11 +73,16 @@ void training_job_free(struct training_job *job) {
     *job = (struct training_job){0};
 }
 
-void training_result_free(struct training_result *result) {
-    for (size_t i = 0; i < result->tensors && result->weights != NULL; i++) {
-        free(result->weights[i]);
+static void free_tensors(float **tensors, size_t count) {
+    for (size_t i = 0; i < count && tensors != NULL; i++) {
+        free(tensors[i]);
     }
-    free(result->weights);
+    free(tensors);
+}
+
+void training_result_free(struct training_result *result) {
+    free_tensors(result->weights, result->tensors);
+    free_tensors(result->moments, result->tensors);
     *result = (struct training_result){0};
 }
 
@@ -235,18 +240,31 @@ enum status training_job_steps(const struct training_job *job, void *model, uint
 }
 
 /* One tensor, copied out of the arena. */
-static enum status fetch(void *model, size_t index, size_t count, float **values,
-                         struct error *error) {
-    struct training_weights_call call = {.model = model, .index = index, .count = count};
+static enum status fetch(struct training_tensor_call *call, float **values, struct error *error) {
     void *room;
-    TRY(remote_alloc(&room, count * sizeof **values, error));
-    call.values = room;
-    TRY(remote_call("training_weights", &call, sizeof call, error));
-    *values = malloc(count * sizeof **values);
+    TRY(remote_alloc(&room, call->count * sizeof **values, error));
+    call->values = room;
+    TRY(remote_call("training_tensor", call, sizeof *call, error));
+    *values = malloc(call->count * sizeof **values);
     if (*values == NULL) {
         return out_of_memory(error);
     }
-    memcpy(*values, room, count * sizeof **values);
+    memcpy(*values, room, call->count * sizeof **values);
+    return STATUS_OK;
+}
+
+static enum status fetch_state(void *model, enum train_state state,
+                               const struct train_parameter *list, size_t count, float ***tensors,
+                               struct error *error) {
+    *tensors = calloc(count, sizeof **tensors);
+    if (*tensors == NULL) {
+        return out_of_memory(error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct training_tensor_call call = {
+            .model = model, .state = state, .index = i, .count = list[i].count};
+        TRY(fetch(&call, &(*tensors)[i], error));
+    }
     return STATUS_OK;
 }
 
@@ -256,17 +274,11 @@ static enum status fetch_all(const struct training_job *job, void *model,
                              struct error *error) {
     TRY(reference_model_create(own, &job->spec.config, error));
     const struct train_parameter *list = train_model_parameters(own->model, &result->tensors);
-    result->weights = calloc(result->tensors, sizeof *result->weights);
-    if (result->weights == NULL) {
-        return out_of_memory(error);
-    }
-    for (size_t i = 0; i < result->tensors; i++) {
-        TRY(fetch(model, i, list[i].count, &result->weights[i], error));
-    }
-    return STATUS_OK;
+    TRY(fetch_state(model, TRAIN_WEIGHTS, list, result->tensors, &result->weights, error));
+    return fetch_state(model, TRAIN_M, list, result->tensors, &result->moments, error);
 }
 
-static enum status fetch_weights(const struct training_job *job, void *model,
+static enum status fetch_tensors(const struct training_job *job, void *model,
                                  struct training_result *result, struct error *error) {
     struct reference_model own = {0};
     enum status status = fetch_all(job, model, &own, result, error);
@@ -274,14 +286,63 @@ static enum status fetch_weights(const struct training_job *job, void *model,
     return status;
 }
 
-enum status training_job_result(const struct training_job *job, void *model, bool weights,
+enum status training_job_result(const struct training_job *job, void *model, bool tensors,
                                 struct training_result *result, struct error *error) {
     struct training_loss_call call = {model, 0.0, 0.0};
     *result = (struct training_result){0};
     TRY(remote_call("training_loss", &call, sizeof call, error));
     result->loss = call.loss;
     result->norm = call.norm;
-    return weights ? fetch_weights(job, model, result, error) : STATUS_OK;
+    return tensors ? fetch_tensors(job, model, result, error) : STATUS_OK;
+}
+
+/* Most elements between two tensors. */
+enum { PADDING = 64 };
+
+static void compare_copy(const float *weights, const uint16_t *copy, size_t count, char *text,
+                         size_t size) {
+    for (size_t i = 0; i < count; i++) {
+        uint16_t rounded;
+        float got, want;
+        nn_dtype_store(&rounded, &weights[i], 1, NN_BF16);
+        nn_dtype_load(&want, &rounded, 1, NN_BF16);
+        nn_dtype_load(&got, &copy[i], 1, NN_BF16);
+        if (!(got == want)) {
+            snprintf(text, size, "copy of weight %zu in bf16: got %.9g, want %.9g", i, (double)got,
+                     (double)want);
+            return;
+        }
+    }
+}
+
+enum status training_job_check_copy(const struct training_job *job, void *model, char *text,
+                                    size_t size, struct error *error) {
+    struct reference_model own = {0};
+    struct training_copy_call call = {.model = model};
+    void *weights, *copy;
+    size_t tensors = 0, least = 0;
+    text[0] = '\0';
+    enum status status = reference_model_create(&own, &job->spec.config, error);
+    const struct train_parameter *list =
+        status == STATUS_OK ? train_model_parameters(own.model, &tensors) : NULL;
+    for (size_t i = 0; i < tensors; i++) {
+        least += list[i].count;
+    }
+    reference_model_free(&own);
+    TRY(status);
+    call.count = least + tensors * PADDING;
+    TRY(remote_alloc(&weights, call.count * sizeof *call.weights, error));
+    TRY(remote_alloc(&copy, call.count * sizeof *call.copy, error));
+    call.weights = weights;
+    call.copy = copy;
+    const size_t most = call.count;
+    TRY(remote_call("training_copy", &call, sizeof call, error));
+    if (call.count < least || call.count > most) {
+        snprintf(text, size, "a copy of %zu weights of %zu", call.count, least);
+        return STATUS_OK;
+    }
+    compare_copy(weights, copy, call.count, text, size);
+    return STATUS_OK;
 }
 
 /* ---- The verdict ---- */
@@ -302,14 +363,24 @@ static bool close_number(const char *what, double got, double want, double share
 }
 
 /*
- * Sums of squares: how far parameters moved, and how far they are from where they should be. Norms
- * and biases have sums of their own, since matrices have most of the parameters.
+ * Sums of squares: how far parameters moved, and how far they are from where they should be; the
+ * same of their moments. Norms and biases have sums of their own, since matrices have most of the
+ * parameters.
  */
 struct moves {
     double off, want;
+    double moments_off, moments_want;
 };
 
 enum { MATRICES, VECTORS, GROUPS };
+
+static void add_moments(size_t count, const float *got, const float *want, struct moves *moves) {
+    for (size_t j = 0; j < count; j++) {
+        double off = (double)got[j] - (double)want[j];
+        moves->moments_want += (double)want[j] * (double)want[j];
+        moves->moments_off += off * off;
+    }
+}
 
 static enum status add_tensor(const struct train_model *before_training,
                               const struct train_parameter *tensor, float *before, const float *got,
@@ -341,6 +412,10 @@ static enum status add_tensors(const struct training_job *job, struct reference_
                              &moves[list[i].decays ? MATRICES : VECTORS], error);
         free(before);
         TRY(status);
+        if (got->moments != NULL && want->moments != NULL) {
+            add_moments(list[i].count, got->moments[i], want->moments[i],
+                        &moves[list[i].decays ? MATRICES : VECTORS]);
+        }
     }
     return STATUS_OK;
 }
@@ -352,6 +427,30 @@ static bool add_moves(const struct training_job *job, const struct training_resu
     enum status status = add_tensors(job, &own, got, want, moves, error);
     reference_model_free(&own);
     return status == STATUS_OK;
+}
+
+/*
+ * How far two workers' moments may be apart in 16 bits, as a share of their norm. They differ by
+ * what the lab's functions round, as all else is the same. One step on simt: right ones 0.005%,
+ * operands as signed bytes beside a scale for each 32 0.65%, as an fp8 of 4 bits 3.9%. On a GPU it
+ * is several steps, whose weights drift apart.
+ */
+static const double MOMENTS_OFF_SIMT = 0.003, MOMENTS_OFF_GPU = 0.008;
+
+static bool close_moments(const struct moves moves[GROUPS], char *text, size_t size) {
+    static const char *const names[GROUPS] = {"matrices", "norms and biases"};
+    const double allowed = remote_has_device() ? MOMENTS_OFF_SIMT : MOMENTS_OFF_GPU;
+    for (int i = 0; i < GROUPS; i++) {
+        double off = sqrt(moves[i].moments_off), want = sqrt(moves[i].moments_want);
+        if (!(off <= allowed * want)) {
+            snprintf(text, size,
+                     "gradients are too coarse: AdamW's moments of %s are %.3g%% of their norm "
+                     "away from the baseline's, at most %.3g%%",
+                     names[i], 100.0 * off / want, 100.0 * allowed);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* A key's bias changes no result: its gradient is 0, and its step has any sign. */
@@ -377,7 +476,7 @@ static bool close_moves(const struct moves moves[GROUPS], enum nn_dtype dtype, c
 bool training_result_close(const struct training_job *job, const struct training_result *got,
                            const struct training_result *want, char *text, size_t size) {
     double share = share_of(job->spec.dtype);
-    struct moves moves[GROUPS] = {{0.0, 0.0}, {0.0, 0.0}};
+    struct moves moves[GROUPS] = {{.off = 0.0}, {.off = 0.0}};
     struct error error = {0};
     if (!close_number("the loss", got->loss, want->loss, share, text, size) ||
         !close_number("the gradient's norm", got->norm, want->norm, 10.0 * share, text, size)) {
@@ -390,5 +489,5 @@ bool training_result_close(const struct training_job *job, const struct training
         snprintf(text, size, "the grader is out of memory");
         return false;
     }
-    return close_moves(moves, job->spec.dtype, text, size);
+    return close_moves(moves, job->spec.dtype, text, size) && close_moments(moves, text, size);
 }

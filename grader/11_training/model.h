@@ -28,6 +28,7 @@ struct training_result {
     double loss, norm; /**< sum of the batches' mean losses; the last gradient's norm */
     size_t tensors;
     float **weights; /**< host, (tensors): all parameters after the last update; NULL: not asked */
+    float **moments; /**< likewise: AdamW's first moments, which are sums of gradients */
 };
 
 struct training_job {
@@ -68,10 +69,19 @@ MUST_CHECK enum status training_job_place(const struct training_job *job, bool w
 MUST_CHECK enum status training_job_steps(const struct training_job *job, void *model,
                                           uint64_t first, double *ms, struct error *error);
 
-/** Loss and norm of the worker's model since the last time; and, if asked for, its weights. */
+/** Loss and norm of the worker's model since the last time; and, if asked for, weights and moments.
+ */
 MUST_CHECK enum status training_job_result(const struct training_job *job, void *model,
-                                           bool weights, struct training_result *result,
+                                           bool tensors, struct training_result *result,
                                            struct error *error);
+
+/**
+ * @brief Checks that the copy which matmuls read is the weights, rounded to bf16, of a model in
+ * bf16: fewer bits there would show in later steps alone.
+ * @param text receives "", or what is wrong
+ */
+MUST_CHECK enum status training_job_check_copy(const struct training_job *job, void *model,
+                                               char *text, size_t size, struct error *error);
 
 /** Frees; a zero-initialised one is allowed. */
 void training_result_free(struct training_result *result);
@@ -81,7 +91,8 @@ void training_result_free(struct training_result *result);
  *
  * Losses and norms agree up to the storage's rounding. Parameters, where both results have them,
  * are compared by how far they moved, matrices together, norms and biases together: AdamW turns a
- * gradient near 0 into a step whose sign is that of its rounding error.
+ * gradient near 0 into a step whose sign is that of its rounding error. That step says little of
+ * how well the gradient was computed; the first moments do, and those of two workers are compared.
  */
 bool training_result_close(const struct training_job *job, const struct training_result *got,
                            const struct training_result *want, char *text, size_t size);

@@ -473,6 +473,15 @@ static double time_rest(struct training_race *race, int calls) {
     return best / (double)race->job.spec.steps;
 }
 
+static void check_copy(const struct training_race *race) {
+    struct error error = {0};
+    char text[400] = "";
+    remote_use(REMOTE_SUBJECT);
+    enum status status = training_job_check_copy(&race->job, race->models[REMOTE_SUBJECT], text,
+                                                 sizeof text, &error);
+    fail("training steps", status, &error, text);
+}
+
 /* Of a step: two norms a layer and the embeddings', attention of each layer, and AdamW once. */
 static struct least_time least_time_of_step(const struct training_race *race,
                                             const struct grader_gpu *gpu, double rest_ms) {
@@ -516,6 +525,9 @@ C_TEST(speedup, end_to_end) {
     speedup.rest_ms = time_rest(&race, gpu.modelled ? 1 : speedup_calls(CALLS) + 1);
     speedup.least = least_time_of_step(&race, &gpu, speedup.rest_ms);
     speedup_measure(&speedup, CALLS, time_training, &race);
+    if (!test_has_failed()) {
+        check_copy(&race);
+    }
     if (!test_has_failed()) { /* AdamW writes weights, copy and moments */
         check_bytes(&gpu, 14.0 * matrices_of(&spec.config.bert), speedup.subject_ms);
         speedup_check(&speedup, __FILE__, __LINE__);

@@ -52,11 +52,19 @@ static enum status create_engine(struct train_engine *engine, const struct train
                           : training_engine_create(engine, c->dtype, error);
 }
 
-/* The engine's own write(), and where the grader's next parameter lies. */
+/* The engine's own functions, where the grader's next parameter lies, and what the last update was
+   told to write: a worker has one model whose copy is looked at. */
 static struct {
     enum status (*write)(void *context, void *resident, const void *host, size_t bytes);
+    enum status (*adamw)(void *context, const struct train_adamw *adamw);
     const unsigned char *next; /* device */
+    struct train_adamw last;
 } own;
+
+static enum status noted_adamw(void *context, const struct train_adamw *adamw) {
+    own.last = *adamw;
+    return own.adamw(context, adamw);
+}
 
 static enum status write_given(void *context, void *resident, const void *host, size_t bytes) {
     TRY(own.write(context, resident, host, bytes));
@@ -85,6 +93,8 @@ static enum status create(void *arguments, struct error *error) {
     }
     c->model = trained;
     TRY(create_engine(&trained->engine, c, error));
+    own.adamw = c->without_own ? own.adamw : trained->engine.adamw;
+    trained->engine.adamw = c->without_own ? trained->engine.adamw : noted_adamw;
     TRY(train_model_create(&trained->model, &c->config, &trained->engine, error));
     return draw(trained, c, error);
 }
@@ -101,8 +111,8 @@ static enum status loss(void *arguments, struct error *error) {
     return train_model_take_loss(trained->model, &c->loss, &c->norm, error);
 }
 
-static enum status weights(void *arguments, struct error *error) {
-    const struct training_weights_call *c = arguments;
+static enum status tensor(void *arguments, struct error *error) {
+    const struct training_tensor_call *c = arguments;
     const struct trained *trained = c->model;
     size_t tensors;
     const struct train_parameter *list = train_model_parameters(trained->model, &tensors);
@@ -110,7 +120,20 @@ static enum status weights(void *arguments, struct error *error) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "tensor %zu has not %zu elements",
                          c->index, c->count);
     }
-    return train_model_read(trained->model, TRAIN_WEIGHTS, &list[c->index], c->values, error);
+    return train_model_read(trained->model, c->state, &list[c->index], c->values, error);
+}
+
+static enum status copy(void *arguments, struct error *error) {
+    struct training_copy_call *c = arguments;
+    const struct train_engine *e = &((const struct trained *)c->model)->engine;
+    if (c->count < own.last.count || own.last.copy == NULL) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "the last update wrote %s of %zu elements, not a copy of %zu at most",
+                         own.last.copy != NULL ? "a copy" : "no copy", own.last.count, c->count);
+    }
+    c->count = own.last.count;
+    TRY(e->read(e->context, c->weights, own.last.weights, c->count * sizeof *c->weights));
+    return e->read(e->context, c->copy, own.last.copy, c->count * sizeof *c->copy);
 }
 
 static const struct worker_entry entries[] = {
@@ -120,7 +143,8 @@ static const struct worker_entry entries[] = {
     {"training_create", sizeof(struct training_create_call), create},
     {"training_steps", sizeof(struct training_steps_call), steps},
     {"training_loss", sizeof(struct training_loss_call), loss},
-    {"training_weights", sizeof(struct training_weights_call), weights},
+    {"training_tensor", sizeof(struct training_tensor_call), tensor},
+    {"training_copy", sizeof(struct training_copy_call), copy},
     {0}};
 
 const struct worker worker = {entries, &worker_device};

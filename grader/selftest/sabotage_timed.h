@@ -26,6 +26,7 @@
     X(no_update)        /* of lab 11, see its file */                                       \
     X(no_attention)     /* ... */                                                           \
     X(no_parameters)    /* ... */                                                           \
+    X(coarse_copy)      /* ... */                                                           \
     X(pool)             /* of lab 02 */                                                     \
     X(managed)          /* ... */                                                           \
     X(pinned)           /* ... */                                                           \
