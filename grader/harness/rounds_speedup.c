@@ -42,11 +42,11 @@ static bool wait_for_quiet(const struct rounds *rounds, double required, double 
     if (rounds->count < ROUNDS_LEAST) {
         return true;
     }
-    bool busy = rounds->count >= ROUNDS_CLOSE && is_too_busy(rounds, required);
+    bool busy = is_too_busy(rounds, required);
     if (took >= (busy ? MOST_SECONDS_BUSY : MOST_SECONDS)) {
         return false;
     }
-    int pause = PAUSE_US * (busy ? rounds->count : 1);
+    int pause = PAUSE_US * (busy && rounds->count > ROUNDS_CLOSE ? rounds->count : 1);
     usleep((useconds_t)(pause < LONG_PAUSE_US ? pause : LONG_PAUSE_US));
     return true;
 }
