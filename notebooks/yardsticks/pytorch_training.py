@@ -109,7 +109,9 @@ class Bert(nn.Module):
         for layer in self.layers:
             x = layer(x)
         pooled = F.dropout(torch.tanh(self.pooler(x[:, 0])), DROPOUT, self.training)
-        return F.cross_entropy(self.classifier(pooled).float(), labels)
+        logits = self.classifier(pooled)
+        logits = logits if logits.dtype == torch.float64 else logits.float()
+        return F.cross_entropy(logits, labels)
 
 
 def adamw(model, device):

@@ -17,6 +17,8 @@ const struct training_step *training_ladder(size_t *count) {
          {layernorm_backward_v2_rows, attention_backward_v5_tensor, adamw_v3_one_pass}},
         {"v6_hopper",
          {layernorm_backward_v2_rows, attention_backward_v6_hopper, adamw_v3_one_pass}},
+        {"v7_five_products",
+         {layernorm_backward_v2_rows, attention_backward_v7_five_products, adamw_v3_one_pass}},
     };
     *count = sizeof steps / sizeof *steps;
     return steps;
@@ -29,7 +31,7 @@ enum status layernorm_backward(const struct layernorm_backward_problem *problem,
 
 enum status attention_backward(const struct attention_backward_problem *problem, void *scratch,
                                device_stream stream, struct error *error) {
-    return attention_backward_v6_hopper(problem, scratch, stream, error);
+    return attention_backward_v7_five_products(problem, scratch, stream, error);
 }
 
 enum status adamw(const struct adamw_problem *problem, device_stream stream, struct error *error) {

@@ -21,9 +21,9 @@
  * bf16 is converted to fp32 in shared memory. GPUs with less shared memory use smaller tiles, or
  * v1.
  */
-#include "solutions/11_training/steps/tile_coordinates.cuh"
+#include "solutions/11_training/steps/flash_tile.cuh"
 
-enum { THREADS = 256, EDGE = 16 }; /* threads are EDGE x EDGE */
+enum { THREADS = 256 };
 
 /* delta and lse of a row and head: 2^shift lanes, a vector each. */
 template <typename E>
@@ -76,20 +76,6 @@ enum status attention_query_stats(const struct attention_backward_problem *p, vo
                               : launch_query_stats<__nv_bfloat16>(p, scratch, stream, error);
 }
 
-/* Sizes: channels, own rows and other rows of a tile. */
-template <int HS_, int OWN_, int OTHER_> struct flash_tile {
-    static constexpr int HS = HS_, OWN = OWN_, OTHER = OTHER_;
-    static constexpr int OWNS = OWN / EDGE, OTHERS = OTHER / EDGE, CHANNELS = HS / EDGE;
-    static constexpr int PITCH = HS + 4;    /* eight rows' vectors lie in different banks */
-    static constexpr int P_PITCH = OWN + 4; /* p and ds: a row for each other row */
-    struct shared {
-        float own_x[OWN][PITCH], own_y[OWN][PITCH];
-        float other_x[OTHER][PITCH], other_y[OTHER][PITCH];
-        float p[OTHER][P_PITCH], ds[OTHER][P_PITCH];
-        float lse[OWN > OTHER ? OWN : OTHER], delta[OWN > OTHER ? OWN : OTHER]; /* of queries */
-    };
-};
-
 /* Loads rows first .. of a head as fp32; rows and channels beyond the end become 0. */
 template <int ROWS, typename TILE, typename E>
 static __device__ __forceinline__ void load_tile(float (*to)[TILE::PITCH], const E *from,
@@ -123,125 +109,6 @@ load_stats(typename TILE::shared &tile, const struct attention_backward_problem 
     }
 }
 
-/* sums[j][i] = own row lane + 16 i . other row group + 16 j, where thread = 16 group + lane */
-template <typename TILE>
-static __device__ __forceinline__ void dot_rows(float (&sums)[TILE::OTHERS][TILE::OWNS],
-                                                const float (*own)[TILE::PITCH],
-                                                const float (*other)[TILE::PITCH]) {
-    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
-#pragma unroll
-    for (int i = 0; i < TILE::OTHERS * TILE::OWNS; i++) {
-        sums[i / TILE::OWNS][i % TILE::OWNS] = 0.0f;
-    }
-#pragma unroll 4
-    for (int c = 0; c < TILE::HS; c += 4) {
-        float4 a[TILE::OWNS];
-#pragma unroll
-        for (int i = 0; i < TILE::OWNS; i++) {
-            a[i] = *(const float4 *)&own[lane + EDGE * i][c];
-        }
-#pragma unroll
-        for (int j = 0; j < TILE::OTHERS; j++) {
-            float4 b = *(const float4 *)&other[group + EDGE * j][c];
-#pragma unroll
-            for (int i = 0; i < TILE::OWNS; i++) {
-                sums[j][i] += a[i].x * b.x + a[i].y * b.y + a[i].z * b.z + a[i].w * b.w;
-            }
-        }
-    }
-}
-
-/* Computes p and ds of a tile, into shared memory; other: its first row. */
-template <typename TILE, bool KEYS_OWN>
-static __device__ __forceinline__ void compute_p_ds(typename TILE::shared &tile,
-                                                    const struct attention_backward_problem &p,
-                                                    const struct tile_coordinates &s, int other) {
-    float scores[TILE::OTHERS][TILE::OWNS], dp[TILE::OTHERS][TILE::OWNS];
-    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
-    dot_rows<TILE>(scores, tile.own_x, tile.other_x);
-    dot_rows<TILE>(dp, tile.own_y, tile.other_y);
-#pragma unroll
-    for (int j = 0; j < TILE::OTHERS; j++) {
-#pragma unroll
-        for (int i = 0; i < TILE::OWNS; i++) {
-            int o = lane + EDGE * i, t = group + EDGE * j, query = KEYS_OWN ? t : o;
-            float weight = exp2_approx(scores[j][i] * (p.scale * LOG2_E) - tile.lse[query]);
-            weight = is_visible<KEYS_OWN>(s.first + o, other + t, s.T, p.causal) ? weight : 0.0f;
-            tile.p[t][o] = weight;
-            tile.ds[t][o] = weight * (dp[j][i] - tile.delta[query]);
-        }
-    }
-}
-
-/* COUNT contiguous floats. */
-template <int COUNT>
-static __device__ __forceinline__ void load_floats(float (&x)[COUNT], const float *from) {
-    if constexpr (COUNT == 2) {
-        float2 two = *(const float2 *)from;
-        x[0] = two.x;
-        x[1] = two.y;
-    } else {
-        static_assert(COUNT == 4, "two or four own rows a thread");
-        float4 four = *(const float4 *)from;
-        x[0] = four.x;
-        x[1] = four.y;
-        x[2] = four.z;
-        x[3] = four.w;
-    }
-}
-
-/* sums of the thread's own rows OWNS group .. and channels 4 lane .., and 64 further on:
-   += weights^T * rows */
-template <typename TILE>
-static __device__ __forceinline__ void add_products(float (&sums)[TILE::OWNS][TILE::CHANNELS],
-                                                    const float (*weights)[TILE::P_PITCH],
-                                                    const float (*rows)[TILE::PITCH]) {
-    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
-#pragma unroll 4
-    for (int t = 0; t < TILE::OTHER; t++) {
-        float weight[TILE::OWNS];
-        load_floats(weight, &weights[t][TILE::OWNS * group]);
-#pragma unroll
-        for (int c = 0; c < TILE::CHANNELS; c += 4) {
-            float x[4];
-            load_floats(x, &rows[t][4 * lane + EDGE * c]);
-#pragma unroll
-            for (int i = 0; i < 4 * TILE::OWNS; i++) {
-                sums[i / 4][c + i % 4] += weight[i / 4] * x[i % 4];
-            }
-        }
-    }
-}
-
-static __device__ __forceinline__ void store_four(float *to, const float *x, float factor) {
-    *(float4 *)to = make_float4(x[0] * factor, x[1] * factor, x[2] * factor, x[3] * factor);
-}
-
-static __device__ __forceinline__ void store_four(__nv_bfloat16 *to, const float *x, float factor) {
-    const __nv_bfloat16 type = __nv_bfloat16();
-    *(uint2 *)to = make_uint2(pack(x[0] * factor, x[1] * factor, type),
-                              pack(x[2] * factor, x[3] * factor, type));
-}
-
-/* The thread's sums, times a factor, to rows of a gradient. */
-template <typename TILE, typename E>
-static __device__ __forceinline__ void
-store_sums(E *to, size_t stride, const float (&sums)[TILE::OWNS][TILE::CHANNELS], float factor,
-           const struct tile_coordinates &s, int channels) {
-    int lane = threadIdx.x % EDGE, group = threadIdx.x / EDGE;
-#pragma unroll
-    for (int i = 0; i < TILE::OWNS; i++) {
-        int row = s.first + TILE::OWNS * group + i;
-#pragma unroll
-        for (int c = 0; c < TILE::CHANNELS; c += 4) {
-            int channel = 4 * lane + EDGE * c;
-            if (row < s.T && channel < channels) {
-                store_four(to + (s.start + row) * stride + channel, sums[i] + c, factor);
-            }
-        }
-    }
-}
-
 template <typename E, typename TILE, bool KEYS_OWN>
 static __global__ void __launch_bounds__(THREADS, 2)
     flash_backward(const struct attention_backward_problem p, const struct query_stats stats) {
@@ -258,7 +125,7 @@ static __global__ void __launch_bounds__(THREADS, 2)
     if (!KEYS_OWN) {
         load_stats<TILE::OWN, TILE>(tile, p, stats, s, s.head, s.first);
     }
-    float first[TILE::OWNS][TILE::CHANNELS] = {}, second[TILE::OWNS][TILE::CHANNELS] = {};
+    float first[TILE::SUM_ROWS][TILE::CHANNELS] = {}, second[TILE::SUM_ROWS][TILE::CHANNELS] = {};
     for (unsigned head = s.other; head < s.other_end; head++) {
         const struct operands<E> others = other_operands<KEYS_OWN, E>(p, s, head);
         for (int t = s.tile; t < s.tile_end; t++) {
@@ -317,9 +184,9 @@ static enum status launch(const struct attention_backward_problem *p, void *scra
 template <typename E>
 static enum status launch_sizes(const struct attention_backward_problem *p, void *scratch, bool all,
                                 device_stream stream, struct error *error) {
-    typedef flash_tile<64, 64, 64> large;
-    typedef flash_tile<64, 32, 32> small;
-    typedef flash_tile<128, 32, 32> wide;
+    typedef flash_tile<64, 64, 64, THREADS, EDGE> large;
+    typedef flash_tile<64, 32, 32, THREADS, EDGE> small;
+    typedef flash_tile<128, 32, 32, THREADS, EDGE> wide;
     size_t room = gpu_limits().shared_bytes;
     if (p->HS <= 64 && sizeof(large::shared) <= room) {
         return launch<E, large>(p, scratch, all, stream, error);

@@ -6,6 +6,7 @@
 #define WARPBOOK_SOLUTIONS_11_TRAINING_STEPS_HOPPER_BACKWARD_COPIES_CUH_
 
 #include "solutions/11_training/steps/hopper_backward_block.cuh"
+#include "solutions/11_training/steps/semaphore.cuh"
 
 /* The TMA's descriptions of all rows of q, dout, k and v. */
 struct backward_maps {
@@ -138,17 +139,6 @@ static __device__ __forceinline__ void produce(const struct backward_maps &maps,
     });
 }
 
-static __device__ __forceinline__ void wait_for_turn(const unsigned *added, unsigned turn) {
-    unsigned now;
-    do {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(now) : "l"(added) : "memory");
-    } while (now != turn);
-}
-
-static __device__ __forceinline__ void pass_turn(unsigned *added) {
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(added) : "memory");
-}
-
 /* Orders this thread's accesses to global memory and those of its bulk copies. */
 static __device__ __forceinline__ void fence_proxy_async_global() {
     asm volatile("fence.proxy.async.global;" ::: "memory");
@@ -169,7 +159,7 @@ static __device__ __forceinline__ void add_to_dq(const struct backward_block<TIL
             if (turn == 0) {
                 bulk_store(to, from, BYTES);
             } else {
-                wait_for_turn(s.added + row / PADDED_TILE, turn);
+                semaphore_wait(s.added + row / PADDED_TILE, turn);
                 fence_proxy_async_global();
                 bulk_add(to, from, BYTES);
             }
@@ -177,7 +167,7 @@ static __device__ __forceinline__ void add_to_dq(const struct backward_block<TIL
             mbarrier_arrive(shared_address(&block.b.dq_empty));
             tma_store_wait();
             fence_proxy_async_global();
-            pass_turn(s.added + row / PADDED_TILE);
+            semaphore_release(s.added + row / PADDED_TILE);
         });
     });
 }

@@ -50,8 +50,13 @@ MUST_CHECK enum status
 attention_backward_v6_hopper(const struct attention_backward_problem *problem, void *scratch,
                              device_stream stream, struct error *error);
 
+/** v7: in fp32, with heads of up to 64 channels, one kernel of five products. */
+MUST_CHECK enum status
+attention_backward_v7_five_products(const struct attention_backward_problem *problem, void *scratch,
+                                    device_stream stream, struct error *error);
+
 /**
- * @brief The same on a part of the GPU.
+ * @brief v6 on a part of the GPU.
  * @param most_blocks blocks of the launch at most; 0: as many as the GPU has multiprocessors
  */
 MUST_CHECK enum status attention_backward_hopper(const struct attention_backward_problem *problem,

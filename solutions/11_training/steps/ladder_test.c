@@ -15,10 +15,10 @@
 
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
-enum { STEPS = 6 };
+enum { STEPS = 7 };
 
-static const char *const names[STEPS] = {"v1_plain", "v2_rows",   "v3_one_pass",
-                                         "v4_flash", "v5_tensor", "v6_hopper"};
+static const char *const names[STEPS] = {"v1_plain",  "v2_rows",   "v3_one_pass",     "v4_flash",
+                                         "v5_tensor", "v6_hopper", "v7_five_products"};
 
 static const struct training_functions *functions_of(size_t step) {
     size_t count;
@@ -178,14 +178,16 @@ static enum status check_attention_case(void *problem, char *text, size_t size,
     return attention_gradient_check(problem, text, size, error);
 }
 
-/* Steps v5 and v6 pass fp32 on to the one before, v6 also other heads, and on simt, whose code has
-   no wgmma, everything: few rows show that. */
-enum { FEW_ROWS = 6, TENSOR_STEP = STEPS - 2 };
+/* v5 and v6 pass fp32 on to the step before, v6 also other heads, and on simt, whose code has no
+   wgmma, everything; v7 passes on bf16 and large heads: few rows show that. */
+enum { FEW_ROWS = 6, TENSOR_STEP = 4, HOPPER_STEP = 5, FIVE_PRODUCTS_STEP = 6 };
 
 static bool only_passes_on(size_t step, const struct attention_gradient_case *c, bool on_gpu) {
-    bool wgmma = on_gpu && (c->spec.HS == 64 || c->spec.HS == 128);
-    bool passes = step >= TENSOR_STEP && c->spec.dtype == NN_F32;
-    return (passes || (step == STEPS - 1 && !wgmma)) && c->rows > FEW_ROWS;
+    bool fp32 = c->spec.dtype == NN_F32;
+    bool wgmma = on_gpu && !fp32 && (c->spec.HS == 64 || c->spec.HS == 128);
+    bool passes_on = (step == TENSOR_STEP && fp32) || (step == HOPPER_STEP && !wgmma) ||
+                     (step == FIVE_PRODUCTS_STEP && (!fp32 || c->spec.HS > 64));
+    return passes_on && c->rows > FEW_ROWS;
 }
 
 static void check_attention(const struct attention_gradient_spec *spec, bool on_gpu) {

@@ -59,6 +59,7 @@ query_stats_in(const struct attention_backward_problem &p, void *scratch) {
 
 /* A block's tile: OWN rows of a head of a sequence, and the heads and tiles of other rows. */
 struct tile_coordinates {
+    unsigned sequence;
     size_t start;              /* the sequence's first row */
     int T;                     /* its length */
     int first;                 /* the block's first row; at or beyond T: nothing to do */
@@ -67,15 +68,16 @@ struct tile_coordinates {
     int tile, tile_end;        /* tiles of each of them */
 };
 
-/* blockIdx.x is (sequence, head, tile), tiles innermost. The blocks with the most work come first:
-   of causal sequences the first keys, and the last queries. */
+/* The block's number is (sequence, head, tile), tiles innermost. The blocks with the most work come
+   first: of causal sequences the first keys, and the last queries. */
 template <bool KEYS_OWN, int OWN, int OTHER>
 static __device__ __forceinline__ struct tile_coordinates
-locate_tile(const struct attention_backward_problem &p) {
+locate_tile(const struct attention_backward_problem &p, unsigned block = blockIdx.x) {
     unsigned heads = (unsigned)(KEYS_OWN ? p.KVH : p.NH), group = (unsigned)(p.NH / p.KVH);
     unsigned tiles = (unsigned)((p.longest + OWN - 1) / OWN);
-    unsigned tile = blockIdx.x % tiles, rest = blockIdx.x / tiles, b = rest / heads;
+    unsigned tile = block % tiles, rest = block / tiles, b = rest / heads;
     struct tile_coordinates s;
+    s.sequence = b;
     s.start = (size_t)p.starts[b];
     s.T = p.starts[b + 1] - p.starts[b];
     s.head = rest % heads;
