@@ -2,7 +2,8 @@
 
 A plain Llama2 of random weights: torch.nn.functional's linear layers, RMSNorm and attention, q, k
 and v in one product, gate and up in one. Compiled means torch.compile of a layer and of the
-classifier; decoding is a CUDA graph of one token in either case ("graph"), and as Python calls it
+classifier, with --autotune by "max-autotune-no-cudagraphs"; a compiled prompt is timed as Python
+calls it and as a CUDA graph; decoding is a CUDA graph of one token ("graph"), or as Python calls it
 ("eager"). --weights: int8 by row, as published scripts multiply it (converted, then a linear layer,
 times the scales), or int4 in groups of 128 by PyTorch's own kernel (tinygemm).
 """
@@ -85,7 +86,7 @@ def finish(x, norm, classifier):
 class Model:
     """Weights, a cache of `context` rows, and the two ways through it."""
 
-    def __init__(self, shape, dtype, context, compiled, weights=None):
+    def __init__(self, shape, dtype, context, compiled, weights=None, mode=None):
         _, C, hidden, L, NH, KVH, V, _, _ = shape
         HS = C // NH
         self.heads, self.context = (NH, KVH), context
@@ -108,8 +109,8 @@ class Model:
         turns = 10000.0 ** (-torch.arange(0, HS, 2, device="cuda").float() / HS)
         angles = torch.arange(context, device="cuda").float()[:, None] * turns
         self.cosines, self.sines = angles.cos()[:, None], angles.sin()[:, None]
-        self.layer = torch.compile(layer, dynamic=False) if compiled else layer
-        self.finish = torch.compile(finish, dynamic=False) if compiled else finish
+        self.layer = torch.compile(layer, dynamic=False, mode=mode) if compiled else layer
+        self.finish = torch.compile(finish, dynamic=False, mode=mode) if compiled else finish
         self.bytes = sum(bytes_of(t) for w in self.layers for t in w.values())
         self.bytes += bytes_of(self.classifier)
 
@@ -145,17 +146,27 @@ def decode(clock, shape, dtype, context, compiled, weights):
     return records
 
 
-def prefill(clock, shape, dtype, compiled):
-    """Returns the record of a prompt."""
+def prefill(clock, shape, dtype, compiled, autotune):
+    """Returns records of a prompt: as Python calls it, and if it is compiled, as a CUDA graph."""
     count = PROMPTS[shape[0]]
-    model = Model(shape, dtype, count, compiled)
+    mode = "max-autotune-no-cudagraphs" if autotune else None
+    model = Model(shape, dtype, count, compiled, mode=mode)
     tokens = torch.randint(shape[6], (count,), device="cuda")
     position = torch.arange(count, device="cuda")
-    times = clock.milliseconds(lambda: model.forward(tokens, position, True))
-    median = times[len(times) // 2]
-    return yardstick.record("10_llama2_decoder", "compile" if compiled else "eager", "prefill",
-                            f"{shape[0]} prompt {count}", NAMES[dtype], times,
-                            figure="tokens_per_second", value=1e3 * count / median)
+
+    def run():
+        return model.forward(tokens, position, True)
+
+    name = "max-autotune" if autotune else "compile"
+    ways = ((name, run), (name + " + graph", yardstick.graphed(run))) if compiled else (("eager", run),)
+    records = []
+    for stage, call in ways:
+        times = clock.milliseconds(call)
+        median = times[len(times) // 2]
+        records.append(yardstick.record("10_llama2_decoder", stage, "prefill",
+                                        f"{shape[0]} prompt {count}", NAMES[dtype], times,
+                                        figure="tokens_per_second", value=1e3 * count / median))
+    return records
 
 
 def add_flags(parser):
@@ -165,6 +176,7 @@ def add_flags(parser):
     parser.add_argument("--weights", choices=("int8", "int4"), help="decode with such matrices only")
     parser.add_argument("--short-only", action="store_true", help="leave long contexts out")
     parser.add_argument("--prefill-only", action="store_true", help="leave decoding out")
+    parser.add_argument("--autotune", action="store_true", help="compile prompts with max-autotune")
 
 
 def main():
@@ -184,7 +196,7 @@ def main():
                     if options.decode_only or options.weights:
                         continue
                     torch._dynamo.reset()
-                    records.append(prefill(clock, shape, dtype, compiled))
+                    records += prefill(clock, shape, dtype, compiled, options.autotune)
     yardstick.report(records, options.output)
 
 

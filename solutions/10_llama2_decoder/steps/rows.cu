@@ -134,6 +134,78 @@ struct rotation {
     double log2_theta;
 };
 
+/* Where a head of a row goes: queries stay, keys go to the cache. */
+template <typename E>
+static __device__ __forceinline__ E *rotated_to(E *row, E *key, unsigned head,
+                                                const struct rotation &t) {
+    return head < t.NH ? row + head * t.HS : key + (head - t.NH) * t.HS;
+}
+
+/* COUNT pairs of a head: those of two vectors. x (2 COUNT): interleaved pairs are neighbours, else
+   COUNT apart. */
+template <int COUNT>
+static __device__ __forceinline__ void rotate_pairs(float *x, const float2 *angles,
+                                                    bool interleaved) {
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        float a = interleaved ? x[2 * i] : x[i], b = interleaved ? x[2 * i + 1] : x[i + COUNT];
+        float first = a * angles[i].x - b * angles[i].y, second = a * angles[i].y + b * angles[i].x;
+        (interleaved ? x[2 * i] : x[i]) = first;
+        (interleaved ? x[2 * i + 1] : x[i + COUNT]) = second;
+    }
+}
+
+/* 16 bytes at a time: a thread has the same pairs of several heads, and their angles in registers.
+   HS is a multiple of two vectors, and THREADS of a head's pairs of vectors. */
+template <typename E, bool INTERLEAVED>
+static __device__ __forceinline__ void
+rotate_vectors(E *row, E *key, E *value, const float2 *angles, const struct rotation &t) {
+    constexpr unsigned COUNT = VECTOR_ELEMENTS<E>;
+    unsigned each = (unsigned)t.HS / (2 * COUNT), j = threadIdx.x % each;
+    unsigned first = INTERLEAVED ? j * 2 * COUNT : j * COUNT;
+    unsigned second = INTERLEAVED ? first + COUNT : first + (unsigned)t.HS / 2;
+    float2 own[COUNT];
+#pragma unroll
+    for (unsigned i = 0; i < COUNT; i++) {
+        own[i] = angles[j * COUNT + i];
+    }
+    for (unsigned head = threadIdx.x / each; head < t.NH + t.KVH; head += THREADS / each) {
+        const E *from = row + head * t.HS;
+        E *to = rotated_to(row, key, head, t);
+        float x[2 * COUNT];
+        unpack(*(const uint4 *)(from + first), x, E());
+        unpack(*(const uint4 *)(from + second), x + COUNT, E());
+        rotate_pairs<COUNT>(x, own, INTERLEAVED);
+        *(uint4 *)(to + first) = pack(x, E());
+        *(uint4 *)(to + second) = pack(x + COUNT, E());
+    }
+    const uint4 *from = (const uint4 *)(row + (t.NH + t.KVH) * t.HS);
+    for (unsigned i = threadIdx.x; i < t.KVH * t.HS / COUNT; i += THREADS) {
+        ((uint4 *)value)[i] = from[i];
+    }
+}
+
+/* The same, one pair at a time. */
+template <typename E>
+static __device__ __forceinline__ void
+rotate_elements(E *row, E *key, E *value, const float2 *angles, const struct rotation &t) {
+    unsigned pairs = (unsigned)t.HS / 2, heads = (unsigned)(t.NH + t.KVH);
+    for (unsigned p = threadIdx.x; p < heads * pairs; p += THREADS) {
+        unsigned head = p / pairs, i = p % pairs;
+        unsigned first = t.layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
+        unsigned second = t.layout == NN_ROPE_INTERLEAVED ? first + 1 : i + pairs;
+        const E *from = row + head * t.HS;
+        float a = to_float(from[first]), b = to_float(from[second]);
+        E *to = rotated_to(row, key, head, t);
+        to[first] = from_float<E>(a * angles[i].x - b * angles[i].y);
+        to[second] = from_float<E>(a * angles[i].y + b * angles[i].x);
+    }
+    const E *from = row + (t.NH + t.KVH) * t.HS;
+    for (size_t c = threadIdx.x; c < t.KVH * t.HS; c += THREADS) {
+        value[c] = from[c];
+    }
+}
+
 /*
  * Rotates a row's queries in place, and its keys into the cache; copies its values there.
  * Grid: a block a token. Angles are computed in double, because late positions are many rotations.
@@ -144,29 +216,22 @@ static __global__ void __launch_bounds__(THREADS)
     rows_rotate(E *qkv, E *keys, E *values, const struct rotation t) {
     __shared__ float2 angles[128]; /* (HS / 2), HS up to KV_MAX_HS */
     dependent_launch_begin();
-    unsigned pairs = (unsigned)t.HS / 2, heads = (unsigned)(t.NH + t.KVH);
     size_t position = t.position + blockIdx.x, width = t.KVH * t.HS;
-    for (unsigned i = threadIdx.x; i < pairs; i += THREADS) {
+    for (unsigned i = threadIdx.x; i < t.HS / 2; i += THREADS) {
         double frequency = exp2(-2.0 * i / (double)t.HS * t.log2_theta), sine, cosine;
         sincos((double)position * frequency, &sine, &cosine);
         angles[i] = make_float2((float)cosine, (float)sine);
     }
     __syncthreads();
+    constexpr unsigned BOTH = 2 * VECTOR_ELEMENTS<E>; /* elements of two vectors */
     E *row = qkv + blockIdx.x * (t.NH * t.HS + 2 * width);
-    for (unsigned p = threadIdx.x; p < heads * pairs; p += THREADS) {
-        unsigned head = p / pairs, i = p % pairs;
-        unsigned first = t.layout == NN_ROPE_INTERLEAVED ? 2 * i : i;
-        unsigned second = t.layout == NN_ROPE_INTERLEAVED ? first + 1 : i + pairs;
-        E *from = row + head * t.HS;
-        float a = to_float(from[first]), b = to_float(from[second]);
-        E *to = head < t.NH ? from : keys + position * width + (head - t.NH) * t.HS;
-        float2 angle = angles[i];
-        to[first] = from_float<E>(a * angle.x - b * angle.y);
-        to[second] = from_float<E>(a * angle.y + b * angle.x);
-    }
-    const E *value = row + (t.NH + t.KVH) * t.HS;
-    for (size_t c = threadIdx.x; c < width; c += THREADS) {
-        values[position * width + c] = value[c];
+    E *key = keys + position * width, *value = values + position * width;
+    if (t.HS % BOTH != 0 || THREADS % (t.HS / BOTH) != 0) {
+        rotate_elements(row, key, value, angles, t);
+    } else if (t.layout == NN_ROPE_INTERLEAVED) {
+        rotate_vectors<E, true>(row, key, value, angles, t);
+    } else {
+        rotate_vectors<E, false>(row, key, value, angles, t);
     }
 }
 

@@ -9,7 +9,7 @@ enum status gemm16_hopper_in_turn(const struct gemm16_problem *p, const struct g
                                   device_stream stream, struct error *error) {
     switch (tile) {
     case 1:
-        return launch_tile<192, 2, IN_TURN, ALONG_M, (MOST | GATE) & ~RESIDUAL>(
+        return launch_tile<192, 2, IN_TURN, ALONG_M, (MOST | GATE | FLOAT_RESIDUAL) & ~RESIDUAL>(
             p, gpu, splits, band, workspace, stream, error);
     case 2:
         return launch_tile<192, 2, IN_TURN, ALONE, ALL>(p, gpu, splits, band, workspace, stream,

@@ -15,7 +15,8 @@ constexpr unsigned RESIDUAL = 1u << FINISH_RESIDUAL, GELU = 1u << FINISH_GELU;
 constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | RESIDUAL;
 constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | GELU | 1u << FINISH_FLOAT;
 constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
-constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | 1u << FINISH_FLOAT_RESIDUAL;
+constexpr unsigned FLOAT_RESIDUAL = 1u << FINISH_FLOAT_RESIDUAL;
+constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | FLOAT_RESIDUAL;
 
 /* The kernel of a tile for `finish`, one of WHICH. */
 template <typename E, int BN, int ATOMS, enum schedule SCHEDULE, enum pair PAIR, unsigned WHICH,
