@@ -57,6 +57,8 @@ struct gemm16_problem {
     const void *weight;        /**< (N, K); transposed: (K, N) */
     bool in_is_transposed;     /**< element (m, k) lies at in[k * M + m] */
     bool weight_is_transposed; /**< element (n, k) lies at weight[k * N + n] */
+    bool weight_is_constant;   /**< no kernel of the stream that may still run writes weight: it
+                                    may be read before they are complete */
     const void *bias;          /**< (N); NULL: none */
     bool bias_is_float;        /**< bias is fp32, whatever dtype is */
     bool gate;                 /**< SiLU gate; then neither f nor residual, and an even N */

@@ -21,6 +21,7 @@
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_HOPPER_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_HOPPER_TILE_CUH_
 
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/07_attention/steps/fragments.cuh"
 #include "solutions/07_attention/steps/warpgroup.cuh"
 
@@ -82,6 +83,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, TILE::BLOCKS)
     hopper_attention(const struct attention_problem problem, const LIST list, bool aligned,
                      float *lse) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    dependent_launch_begin();
     typedef typename TILE::E E;
     extern __shared__ __align__(1024) unsigned char panel_bytes[];
     E *q = (E *)panel_bytes, *k = q + TILE::TILE, *v = k + TILE::K_TILES * TILE::TILE;
@@ -189,8 +191,14 @@ static enum status launch_hopper_blocks(const struct attention_problem *p, float
     if (allowed != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
-    hopper_attention<TILE, MASKED, LIST>
-        <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, list, out_aligned(p), lse);
+    static const unsigned multiprocessors = (unsigned)gpu_limits().multiprocessors;
+    if (blocks < multiprocessors) { /* a graph of short kernels is slower with early launches */
+        hopper_attention<TILE, MASKED, LIST>
+            <<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(*p, list, out_aligned(p), lse);
+    } else {
+        launch_dependent<hopper_attention<TILE, MASKED, LIST>>(
+            blocks, TILE::THREADS, TILE::BYTES, stream, *p, list, out_aligned(p), lse);
+    }
     return device_launched("hopper_attention", error);
 }
 

@@ -20,6 +20,7 @@
 #ifndef WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_SPECIALISED_TILE_CUH_
 #define WARPBOOK_SOLUTIONS_07_ATTENTION_STEPS_SPECIALISED_TILE_CUH_
 
+#include "common/cuda/dependent_launch.cuh"
 #include "common/device/tensor_map.h"
 #include "solutions/07_attention/steps/specialised_consumer.cuh"
 #include "solutions/07_attention/steps/specialised_producer.cuh"
@@ -31,6 +32,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 1)
                           const __grid_constant__ LIST list, const struct work_order order,
                           bool aligned, float *lse) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    launch_dependent_grids();
     typedef typename TILE::E E;
     extern __shared__ unsigned char tile_bytes[];
     __shared__ struct attention_barriers<TILE> barriers;
@@ -42,6 +44,7 @@ static __global__ void __launch_bounds__(TILE::THREADS, 1)
         init_barriers<TILE>(barriers);
     }
     __syncthreads();
+    wait_on_dependent_grids();
     if (threadIdx.x < TILE::GROUPS * TILE::GROUP) {
         warpgroup_reg_alloc<TILE::CONSUMER_REGISTERS>();
         consume<TILE>(block, aligned, lse);
@@ -88,8 +91,8 @@ static enum status launch_items(const struct attention_problem *p, float *lse,
         return error_set(error, STATUS_DEVICE, "attention: %s", cudaGetErrorString(allowed));
     }
     unsigned blocks = order.items < most_blocks ? order.items : most_blocks;
-    specialised_attention<TILE, LIST><<<blocks, TILE::THREADS, TILE::BYTES, stream>>>(
-        maps, *p, list, order, out_aligned(p), lse);
+    launch_dependent<specialised_attention<TILE, LIST>>(blocks, TILE::THREADS, TILE::BYTES, stream,
+                                                        maps, *p, list, order, out_aligned(p), lse);
     return device_launched("specialised_attention", error);
 }
 

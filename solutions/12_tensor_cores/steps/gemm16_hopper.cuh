@@ -4,12 +4,12 @@
  *        hopper_epilogue.cuh, and split-K.
  *
  * With split-K the sums of each part of K go to the workspace as fp32, and a second kernel adds
- * them (gemm16_split_k.cu); it is set up while this one still runs.
+ * them (gemm16_split_k.cu). Blocks are set up while the kernel before still runs
+ * (common/cuda/dependent_launch.cuh), and the next kernel's while these do.
  */
 #ifndef WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_HOPPER_CUH_
 #define WARPBOOK_SOLUTIONS_12_TENSOR_CORES_STEPS_GEMM16_HOPPER_CUH_
 
-#include "common/cuda/dependent_launch.cuh"
 #include "solutions/12_tensor_cores/steps/hopper_epilogue.cuh"
 
 namespace {
@@ -19,6 +19,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     gemm16_wgmma(const __grid_constant__ struct hopper_maps maps, const struct hopper_sizes s,
                  const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
+    launch_dependent_grids();
     if constexpr (T::FINISH == FINISH_ANY) {
         run_tiles<T>(
             maps, s, [](int, int) {},
@@ -57,7 +58,6 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
                 epilogue.store(sums, row, row + split * (int)s.split_rows, column, fills);
             });
-        launch_dependent_grids();
         tma_store_wait();
     }
 #endif
@@ -95,8 +95,8 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
         }
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));
-    gemm16_wgmma<T>
-        <<<persistent_blocks<T>(s, gpu->multiprocessors), THREADS, T::BYTES, stream>>>(maps, s, f);
+    launch_dependent<gemm16_wgmma<T>>(persistent_blocks<T>(s, gpu->multiprocessors), THREADS,
+                                      T::BYTES, stream, maps, s, f);
     TRY(device_launched("gemm16_wgmma", error));
     return s.splits == 1 ? STATUS_OK
                          : gemm16_split_k_reduce(p, (const float *)workspace, s.splits,

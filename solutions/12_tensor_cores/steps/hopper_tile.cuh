@@ -28,6 +28,7 @@
 #include <cuda_runtime.h>
 #include <stdint.h>
 
+#include "common/cuda/dependent_launch.cuh"
 #include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 #include "solutions/12_tensor_cores/steps/hopper_kernels.h"
@@ -134,6 +135,7 @@ struct hopper_sizes {
         split_steps;     /* of K, and the steps of each but the last; tiles of split 0 first */
     unsigned band;       /* tiles of M whose clusters run side by side */
     unsigned split_rows; /* rows of the partial sums of a split, those of whole tiles */
+    bool weight_is_constant;
 };
 
 /* The TMA's descriptions of the matrices; out and residual: where the TMA moves these. */
@@ -237,22 +239,49 @@ __device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map,
     }
 }
 
-/* Starts the copies of some steps of a tile, as stages become empty; then those of its residual. */
+/* Starts the copies of a step's weights into an empty stage. */
 template <typename T>
-__device__ __forceinline__ void produce_steps(const struct hopper_maps &maps,
-                                              const struct hopper_sizes &s,
-                                              const struct hopper_shared &shared, struct ring &r,
-                                              unsigned tile, const struct steps &steps) {
+__device__ __forceinline__ void produce_weights(const struct hopper_maps &maps,
+                                                const struct hopper_shared &shared, unsigned stage,
+                                                int column, int k) {
+    unsigned to = shared.stages + stage * T::STAGE + T::IN, barrier = shared.full + stage * 8;
+    mbarrier_arrive_expect_tx(barrier, T::STAGE);
+    copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to, &maps.weight, column, k,
+                                                                 rank_of_block<T>(), barrier);
+}
+
+/* The same of all stages, of the block's first tile. @return how many steps have their weights */
+template <typename T>
+__device__ __forceinline__ unsigned produce_early(const struct hopper_maps &maps,
+                                                  const struct hopper_sizes &s,
+                                                  const struct hopper_shared &shared) {
+    unsigned tile = blockIdx.x / T::BLOCKS;
+    const struct steps steps = steps_of<T>(s, tile);
+    unsigned count = min(steps.count, (unsigned)T::STAGES);
+    int column = tile_origin<T>(s, tile).y;
+    for (unsigned step = 0; step < count; step++) {
+        produce_weights<T>(maps, shared, step, column, (int)((steps.first + step) * BK));
+    }
+    return count;
+}
+
+/* Starts the copies of a tile's steps, as stages become empty, the first `with_weights` without
+   their weights, which are on their way; then those of its residual. */
+template <typename T>
+__device__ __forceinline__ void
+produce_steps(const struct hopper_maps &maps, const struct hopper_sizes &s,
+              const struct hopper_shared &shared, struct ring &r, unsigned tile,
+              const struct steps &steps, unsigned with_weights) {
     int2 at = tile_origin<T>(s, tile);
     unsigned rank = rank_of_block<T>();
     for (unsigned step = 0; step < steps.count; step++) {
         unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
         int k = (int)((steps.first + step) * BK);
-        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-        mbarrier_arrive_expect_tx(barrier, T::STAGE);
+        if (step >= with_weights) {
+            mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+            produce_weights<T>(maps, shared, r.stage, at.y, k);
+        }
         copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier);
-        copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(to + T::IN, &maps.weight, at.y,
-                                                                     k, rank, barrier);
         advance<T>(r);
     }
     for (int fill = 0; fill < T::FILLS; fill++) {
@@ -268,15 +297,16 @@ __device__ __forceinline__ void produce_steps(const struct hopper_maps &maps,
     }
 }
 
-/* The producer, one thread: all copies of the block. */
+/* The producer, one thread: all copies of the block. @param with_weights by produce_early() */
 template <typename T>
 __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
-                                        const struct hopper_shared &shared) {
+                                        const struct hopper_shared &shared, unsigned with_weights) {
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-        produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile));
+        produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile), with_weights);
+        with_weights = 0;
     }
 }
 
@@ -411,7 +441,9 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
     }
 }
 
-/* A block's work, in all threads. ALONG_K the epilogue has two barriers of the cluster. */
+/* A block's work, in all threads. If the launch is an early one, the barriers are set up while the
+   kernel before still runs, and constant weights are copied into all stages. ALONG_K the epilogue
+   has two barriers of the cluster. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
                                           const struct hopper_sizes &s, EARLY early,
@@ -436,10 +468,13 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
     } else {
         cluster_sync();
     }
+    unsigned with_weights =
+        threadIdx.x == 0 && s.weight_is_constant ? produce_early<T>(maps, s, shared) : 0;
+    wait_on_dependent_grids();
     if (threadIdx.x < GROUP) {
         warpgroup_reg_dealloc<40>(); /* 40 + 2 * 232 = 3 * 168, which the block has */
         if (threadIdx.x == 0) {
-            produce<T>(maps, s, shared);
+            produce<T>(maps, s, shared, with_weights);
         }
         if constexpr (T::PAIR == ALONG_K) { /* those of the epilogue */
             cluster_sync();
@@ -496,6 +531,7 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     s.split_steps = (unsigned)divide_up(s.steps, splits);
     s.splits = (unsigned)divide_up(s.steps, s.split_steps);
     s.band = band;
+    s.weight_is_constant = p->weight_is_constant;
     s.split_rows = s.tiles_m * T::BM * (T::PAIR == ALONG_M ? 2 : 1);
     return s;
 }

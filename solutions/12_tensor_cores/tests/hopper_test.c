@@ -22,18 +22,20 @@ static bool is_hopper(void) {
 }
 
 /* `tile` is one of gemm16_hopper_tiles(), or FEW + a shape of gemm16_bulk_shapes(), then SPLITS are
-   blocks of a cluster. */
+   blocks of a cluster. Where there is a bias weights are called constant: both ways are tried. */
 enum { FEW = 100 };
 
 static enum status run(const struct gemm16_data *data, int tile, size_t splits,
                        struct error *error) {
     struct device_properties found;
+    struct gemm16_problem problem = data->problem;
+    problem.weight_is_constant = data->c.bias;
     if (tile >= FEW) {
-        return gemm16_bulk(&data->problem, tile - FEW, (unsigned)splits, NULL, error);
+        return gemm16_bulk(&problem, tile - FEW, (unsigned)splits, NULL, error);
     }
     TRY(device_properties(&found, error));
     const struct gemm16_gpu gpu = {found.code / 10, MULTIPROCESSORS, found.shared_bytes};
-    return gemm16_hopper(&data->problem, &gpu, tile, splits, data->workspace, NULL, error);
+    return gemm16_hopper(&problem, &gpu, tile, splits, data->workspace, NULL, error);
 }
 
 static void check(const struct gemm16_case *c, int tile, size_t splits) {
