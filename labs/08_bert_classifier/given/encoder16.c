@@ -4,9 +4,13 @@
  *
  * A layer: q, k and v in one product; attention; output, with bias and residual in the product's
  * epilogue; LayerNorm; up, with bias and GELU; down, with bias and residual; LayerNorm. Buffers
- * between launches are 16 bits wide, except the sums that a LayerNorm reads: rounding them would
- * add an error to that of each sublayer's result; as fp32 they cost 4 bytes more an element,
- * written and read, mostly in the L2 cache.
+ * between launches are 16 bits wide, also the sums that a LayerNorm reads: bias and residual are
+ * added in fp32 and rounded once. (PyTorch rounds the product, too, before it adds the residual.)
+ * As fp32 the sums cost 4 bytes more an element, and an epilogue that lab 12's fastest tiles do not
+ * have.
+ *
+ * Weights are written before the copy of a batch's numbers, which all of its kernels come after: so
+ * products may read them while the kernel before still runs (dependent_launch.cuh).
  *
  * The classifier reads one row a sequence, so the last layer computes only those after attention.
  *
@@ -41,7 +45,6 @@ struct layer16 {
 struct encoder16 {
     struct encoder_model model;
     enum nn_dtype dtype;
-    enum nn_dtype sums; /* type of a LayerNorm's input */
     gemm16_function *product;
     size_t max_tokens;
     device_stream stream;
@@ -53,7 +56,7 @@ struct encoder16 {
     void *x;        /* (rows, C): the hidden state */
     void *qkv;      /* (rows, 3, C) */
     void *attended; /* (rows, C): attention's result */
-    void *sum;      /* (rows, C), of type sums: a LayerNorm's input */
+    void *sum;      /* (rows, C): a LayerNorm's input */
     void *inner;    /* (rows, hidden) */
     void *first_x;  /* (B, C): rows of x and of attended that the last layer keeps */
     void *first_attended;
@@ -148,7 +151,7 @@ static enum status make_buffers(struct encoder16 *e, struct error *error) {
     TRY(make_buffer(&e->x, rows, C, 2, error));
     TRY(make_buffer(&e->qkv, rows, 3 * C, 2, error));
     TRY(make_buffer(&e->attended, rows, C, 2, error));
-    TRY(make_buffer(&e->sum, rows, C, nn_dtype_bytes(e->sums), error));
+    TRY(make_buffer(&e->sum, rows, C, 2, error));
     TRY(make_buffer(&e->inner, rows, e->model.hidden, 2, error));
     TRY(make_buffer(&e->first_x, rows, C, 2, error));
     TRY(make_buffer(&e->first_attended, rows, C, 2, error));
@@ -195,7 +198,6 @@ enum status encoder16_create_with(struct encoder16 **encoder, const struct encod
     }
     *e = (struct encoder16){.model = *model,
                             .dtype = dtype,
-                            .sums = NN_F32,
                             .product = product,
                             .max_tokens = max_tokens,
                             .stream = stream};
@@ -258,19 +260,19 @@ static struct batch16 place_numbers(const struct encoder16 *e, const struct enco
 struct extra {
     const void *residual;
     bool activate;
-    enum nn_dtype out_dtype;
 };
 
 static enum status multiply(const struct encoder16 *e, void *out, const void *in,
                             const struct linear16 *linear, size_t rows, size_t N, size_t K,
                             struct extra extra, struct error *error) {
     const struct gemm16_problem problem = {.dtype = e->dtype,
-                                           .out_dtype = extra.out_dtype,
+                                           .out_dtype = e->dtype,
                                            .M = rows,
                                            .N = N,
                                            .K = K,
                                            .in = in,
                                            .weight = linear->weight,
+                                           .weight_is_constant = true,
                                            .bias = linear->bias,
                                            .activate = extra.activate,
                                            .f = e->model.activation,
@@ -315,19 +317,20 @@ static enum status run_after_attention(const struct encoder16 *e, size_t l, void
     size_t C = e->model.C, hidden = e->model.hidden;
     const struct layer16 *layer = &e->layers[l];
     const struct encoder_layer *norms = &e->model.layers[l];
-    const struct extra residual = {x, false, e->sums}, activation = {NULL, true, e->dtype};
+    const struct extra residual = {x, false}, activation = {NULL, true};
     TRY(multiply(e, e->sum, attended, &layer->out, rows, C, C, residual, error));
-    TRY(encoder16_norm(x, e->dtype, e->sum, e->sums, &norms->attention, rows, C, e->stream, error));
+    TRY(encoder16_norm(x, e->dtype, e->sum, e->dtype, &norms->attention, rows, C, e->stream,
+                       error));
     TRY(multiply(e, e->inner, x, &layer->up, rows, hidden, C, activation, error));
     TRY(multiply(e, e->sum, e->inner, &layer->down, rows, C, hidden, residual, error));
-    return encoder16_norm(to.out, to.dtype, e->sum, e->sums, &norms->feed_forward, rows, C,
+    return encoder16_norm(to.out, to.dtype, e->sum, e->dtype, &norms->feed_forward, rows, C,
                           e->stream, error);
 }
 
 static enum status run_layer(const struct encoder16 *e, const struct batch16 *b, size_t l,
                              struct error *error) {
     size_t C = e->model.C, rows = b->host->rows;
-    const struct extra none = {NULL, false, e->dtype};
+    const struct extra none = {NULL, false};
     float *hidden = b->host->hidden;
     bool last = l + 1 == e->model.L;
     TRY(multiply(e, e->qkv, e->x, &e->layers[l].qkv, rows, 3 * C, C, none, error));
@@ -338,8 +341,11 @@ static enum status run_layer(const struct encoder16 *e, const struct batch16 *b,
     }
     size_t B = b->host->B;
     const struct target to = {b->host->first, NN_F32};
-    TRY(encoder16_gather(e->first_x, e->x, b->starts, B, C, 2, e->stream, error));
-    TRY(encoder16_gather(e->first_attended, e->attended, b->starts, B, C, 2, e->stream, error));
+    if (B == 1) { /* the first row is where it should be */
+        return run_after_attention(e, l, e->x, e->attended, B, to, error);
+    }
+    const struct encoder16_rows firsts[] = {{e->first_x, e->x}, {e->first_attended, e->attended}};
+    TRY(encoder16_gather(firsts, 2, b->starts, B, C, 2, e->stream, error));
     return run_after_attention(e, l, e->first_x, e->first_attended, B, to, error);
 }
 
@@ -360,9 +366,10 @@ static enum status run_batch(const struct encoder16 *e, const struct encoder_bat
     for (size_t l = 0; l < e->model.L; l++) {
         TRY(run_layer(e, &b, l, error));
     }
-    return batch->hidden == NULL ? STATUS_OK
-                                 : encoder16_gather(batch->first, batch->hidden, b.starts, batch->B,
-                                                    e->model.C, 4, e->stream, error);
+    const struct encoder16_rows first = {batch->first, batch->hidden};
+    return batch->hidden == NULL
+               ? STATUS_OK
+               : encoder16_gather(&first, 1, b.starts, batch->B, e->model.C, 4, e->stream, error);
 }
 
 /* What the launches of a batch depend on, beside the encoder. */

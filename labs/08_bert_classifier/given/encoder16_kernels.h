@@ -40,7 +40,7 @@ MUST_CHECK enum status encoder16_embed(void *out, const struct encoder16_tokens 
 
 /**
  * @brief out (rows, C) = LayerNorm(in), in fp32 whatever the types.
- * @param type     of in
+ * @param type     of in: 16 bits
  * @param out_type of out: 16 bits, or NN_F32
  * @param norm     device pointers, fp32
  */
@@ -48,10 +48,16 @@ MUST_CHECK enum status encoder16_norm(void *out, enum nn_dtype out_type, const v
                                       enum nn_dtype type, const struct nn_norm *norm, size_t rows,
                                       size_t C, device_stream stream, struct error *error);
 
-/** out[b] = in[starts[b]]: rows of C elements. @param starts device, (B) @param element bytes */
-MUST_CHECK enum status encoder16_gather(void *out, const void *in, const int32_t *starts, size_t B,
-                                        size_t C, size_t element, device_stream stream,
-                                        struct error *error);
+/** Rows to gather, and where to; device. */
+struct encoder16_rows {
+    void *out;      /**< (B, C) */
+    const void *in; /**< (rows, C) */
+};
+
+/** out[b] = in[starts[b]] of one or two matrices. @param starts device, (B) @param element bytes */
+MUST_CHECK enum status encoder16_gather(const struct encoder16_rows *matrices, unsigned count,
+                                        const int32_t *starts, size_t B, size_t C, size_t element,
+                                        device_stream stream, struct error *error);
 
 #ifdef __cplusplus
 }
