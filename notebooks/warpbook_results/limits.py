@@ -139,7 +139,7 @@ def attention(B, T):
 def bert_forward(B, T):
     """The 16-bit encoder of lab 08, without the last layer's rows that nobody reads."""
     rows = B * T
-    norm = Operation("LayerNorm", "encoder16_norm", bytes=(F32 + BF16) * rows * C)
+    norm = Operation("LayerNorm", "encoder16_norm", bytes=2 * BF16 * rows * C)
     operations = [
         Operation("embedding", "encoder16_norm", bytes=(3 * F32 + BF16) * rows * C),
     ]
@@ -147,17 +147,16 @@ def bert_forward(B, T):
         last = layer == LAYERS - 1
         kept = B if last else rows
         operations += [product("q, k, v", rows, 3 * C, C), attention(B, T)]
-        if last:
-            operations += [Operation("first rows", "encoder16_gather", "encoder16_gather",
-                                     4 * BF16 * B * C)]
+        if last and B > 1:
+            operations += [Operation("first rows", "encoder16_gather", bytes=4 * BF16 * B * C)]
         operations += [
-            product("attention's output", kept, C, C, F32, BF16),
+            product("attention's output", kept, C, C, BF16, BF16),
             norm if not last else Operation("LayerNorm", "encoder16_norm",
-                                            bytes=(F32 + BF16) * B * C),
+                                            bytes=2 * BF16 * B * C),
             product("up", kept, HIDDEN, C),
-            product("down", kept, C, HIDDEN, F32, BF16),
+            product("down", kept, C, HIDDEN, BF16, BF16),
             norm if not last else Operation("LayerNorm", "encoder16_norm",
-                                            bytes=2 * F32 * B * C),
+                                            bytes=(BF16 + F32) * B * C),
         ]
     operations += [Operation("the head", "few_rows", "few_rows")]
     return operations
@@ -246,6 +245,7 @@ def table(rows, device):
 SOURCES = {
     "bert_forward_bf16_16x512": ("BERT-base forward, bf16, 16 texts of 512", lambda: bert_forward(16, 512)),
     "bert_forward_bf16_16x128": ("BERT-base forward, bf16, 16 texts of 128", lambda: bert_forward(16, 128)),
+    "bert_forward_bf16_1x128": ("BERT-base forward, bf16, one text of 128", lambda: bert_forward(1, 128)),
     "bert_step_bf16_16x512": ("BERT-base, a training step, bf16, 16 texts of 512", lambda: bert_step(16, 512)),
     "bert_step_bf16_16x128": ("BERT-base, a training step, bf16, 16 texts of 128", lambda: bert_step(16, 128)),
 }
