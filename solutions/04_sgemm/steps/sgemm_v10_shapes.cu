@@ -299,16 +299,20 @@ enum status sgemm_v10_shapes(const struct sgemm_problem *problem, void *workspac
     return sgemm_v10_run(problem, sgemm_v10_choose(problem, &gpu), workspace, stream, error);
 }
 
-enum status sgemm_a_transposed(const struct sgemm_problem *problem, void *workspace,
-                               device_stream stream, struct error *error) {
-    struct sgemm_gpu gpu;
-    bool vector = problem->form == SGEMM_B_PLAIN && aligned16(problem->A, problem->M) &&
-                  aligned16(problem->B, problem->N);
-    if (!vector) {
+enum status sgemm_v10_run_a_transposed(const struct sgemm_problem *problem, struct sgemm_plan plan,
+                                       void *workspace, device_stream stream, struct error *error) {
+    if (problem->form != SGEMM_B_PLAIN || !aligned16(problem->A, problem->M) ||
+        !aligned16(problem->B, problem->N)) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
                          "sgemm_a_transposed: rows of A and of plain B begin 16-byte aligned");
     }
+    return run(problem, V10_A_TRANSPOSED, plan, true, workspace, stream, error);
+}
+
+enum status sgemm_a_transposed(const struct sgemm_problem *problem, void *workspace,
+                               device_stream stream, struct error *error) {
+    struct sgemm_gpu gpu;
     TRY(sgemm_v10_gpu(&gpu, error));
-    return run(problem, V10_A_TRANSPOSED, choose_tile(problem, &gpu), true, workspace, stream,
-               error);
+    return sgemm_v10_run_a_transposed(problem, choose_tile(problem, &gpu), workspace, stream,
+                                      error);
 }
