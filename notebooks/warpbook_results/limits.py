@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 BF16, F32 = 2, 4
 PRODUCT = r"gemm16_(?!reduce)"
 REDUCED = r"gemm16_reduce"
-OTHER = r"(?!gemm16|sum_columns|encoder16)"  # kernels whose names differ by GPU and size
+OTHER = r"(?!gemm16|sum_columns|encoder16|tile_kernel)"  # kernels whose names differ by GPU and size
 
 
 class Misfit(Exception):
@@ -28,11 +28,12 @@ class Device:
     name: str
     bytes_a_second: float
     bf16_flops: float
+    fp32_flops: float
 
 
 DEVICES = {
-    "h100": Device("NVIDIA H100 80GB HBM3", 3.35e12, 989.4e12),
-    "h200": Device("NVIDIA H200", 4.81e12, 989.4e12),
+    "h100": Device("NVIDIA H100 80GB HBM3", 3.35e12, 989.4e12, 66.9e12),
+    "h200": Device("NVIDIA H200", 4.81e12, 989.4e12, 66.9e12),
 }
 
 
@@ -40,7 +41,8 @@ DEVICES = {
 class Operation:
     """A first launch whose name fits `first`, and those behind it that fit `more`.
 
-    bytes: what is read and written where nothing is kept in a cache. flops: of tensor cores.
+    bytes: what is read and written where nothing is kept in a cache. flops: of tensor cores in 16
+    bits, or of FMAs in fp32.
     """
 
     label: str
@@ -48,6 +50,7 @@ class Operation:
     more: str = "$^"
     bytes: float = 0.0
     flops: float = 0.0
+    fp32: bool = False
 
 
 @dataclass
@@ -59,11 +62,15 @@ class Row:
     ms: float = 0.0
     bytes: float = 0.0
     flops: float = 0.0
+    fp32: bool = False
     kernels: list = field(default_factory=list)
+
+    def flops_seconds(self, device):
+        return self.flops / (device.fp32_flops if self.fp32 else device.bf16_flops)
 
     def needed_ms(self, device):
         """The longer of both times: bytes and FLOPs can overlap."""
-        return 1e3 * max(self.bytes / device.bytes_a_second, self.flops / device.bf16_flops)
+        return 1e3 * max(self.bytes / device.bytes_a_second, self.flops_seconds(device))
 
 
 # ---- Lists of launches ----
@@ -97,7 +104,7 @@ def assign(launches, operations, source):
     names = [short_name(name) for name, _ in launches]
     rows, at = {}, 0
     for operation in operations:
-        row = rows.setdefault(operation.label, Row(operation.label))
+        row = rows.setdefault(operation.label, Row(operation.label, fp32=operation.fp32))
         if at >= len(launches) or not re.match(operation.first, names[at]):
             found = names[at] if at < len(launches) else "the end"
             raise Misfit(f"{source}: launch {at + 1} should be {operation.label}, and is {found}")
@@ -162,18 +169,35 @@ def bert_forward(B, T):
     return operations
 
 
-def both_gradients(label, M, N, K, add=0):
-    """dweight (N, K), fp32, is read and written; din (M, K), with what is added."""
-    return [
-        product(f"{label}: dW", N, K, M, F32, F32),
-        product(f"{label}: din", M, K, N, BF16, add),
-    ]
+@dataclass(frozen=True)
+class Products:
+    """The products and elements of a training step, in one type."""
+
+    element: int  # bytes
+
+    def product(self, label, M, N, K, out=None, residual=0):
+        if self.element == BF16:
+            return product(label, M, N, K, out or BF16, residual)
+        return Operation(label, "tile_kernel", "add_splits|reduce_splits",
+                         F32 * (M * K + N * K) + (F32 + residual) * M * N, 2.0 * M * N * K, True)
+
+    def both_gradients(self, label, M, N, K, add=0):
+        """dweight (N, K), fp32, is read and written; din (M, K), with what is added."""
+        return [
+            self.product(f"{label}: dW", N, K, M, F32, F32),
+            self.product(f"{label}: din", M, K, N, residual=add),
+        ]
+
+    def attention(self, label, B, T, tensors, products):
+        """Tensors of an element a channel, once each; products of T x T a head."""
+        return Operation(label, OTHER, OTHER, self.element * tensors * B * T * C,
+                         2.0 * products * B * T * T * C, self.element == F32)
 
 
-def bert_step(B, T):
-    """A training step of lab 11 in bf16: a classifier with dropout, AdamW."""
-    rows = B * T
-    row_bytes = BF16 * rows * C
+def bert_step(B, T, element=BF16):
+    """A training step of lab 11: a classifier with dropout, AdamW."""
+    rows, kind = B * T, Products(element)
+    row_bytes, parameter_bytes = element * rows * C, 30 if element == BF16 else 28
     norm = Operation("dropout, residual, LayerNorm", "norm_in", bytes=4 * row_bytes)
     back_norm = Operation("LayerNorm's gradient", "layernorm_rows", "layernorm_columns",
                           3 * row_bytes)
@@ -181,17 +205,17 @@ def bert_step(B, T):
     operations = [
         Operation("copy of the batch", "copy to the device", "copy to the device", 4 * 8 * rows),
         Operation("embedding", "move_rows", "move_rows|norm_in|each",
-                  (3 * F32 + 5 * BF16) * rows * C),
+                  (3 * F32 + 5 * element) * rows * C),
     ]
     for _ in range(LAYERS):
         operations += [
-            product("q, k, v", rows, 3 * C, C),
-            attention(B, T),
-            product("attention's output", rows, C, C),
+            kind.product("q, k, v", rows, 3 * C, C),
+            kind.attention("attention", B, T, 4, 2),
+            kind.product("attention's output", rows, C, C),
             norm,
-            product("up", rows, HIDDEN, C),
-            Operation("GELU", "each", bytes=2 * BF16 * rows * HIDDEN),
-            product("down", rows, C, HIDDEN),
+            kind.product("up", rows, HIDDEN, C),
+            Operation("GELU", "each", bytes=2 * element * rows * HIDDEN),
+            kind.product("down", rows, C, HIDDEN),
             norm,
         ]
     operations += [Operation("the head, forward and backward", ".", "(?!layernorm_rows)")]
@@ -199,23 +223,22 @@ def bert_step(B, T):
         operations += [
             back_norm,
             dropped,
-            *both_gradients("down", rows, C, HIDDEN),
+            *kind.both_gradients("down", rows, C, HIDDEN),
             Operation("GELU's gradient, bias", "sum_columns", "add_partials",
-                      3 * BF16 * rows * HIDDEN),
-            *both_gradients("up", rows, HIDDEN, C, BF16),
+                      3 * element * rows * HIDDEN),
+            *kind.both_gradients("up", rows, HIDDEN, C, element),
             back_norm,
             dropped,
-            *both_gradients("attention's output", rows, C, C),
-            Operation("attention's gradient", OTHER, OTHER,
-                      BF16 * 8 * B * T * C, 10.0 * B * T * T * C),
-            Operation("bias of q, k, v", "sum_columns", "add_partials", BF16 * rows * 3 * C),
-            *both_gradients("q, k, v", rows, 3 * C, C, BF16),
+            *kind.both_gradients("attention's output", rows, C, C),
+            kind.attention("attention's gradient", B, T, 8, 5),
+            Operation("bias of q, k, v", "sum_columns", "add_partials", element * rows * 3 * C),
+            *kind.both_gradients("q, k, v", rows, 3 * C, C, element),
         ]
     operations += [
         Operation("embedding's gradient", "each", "layernorm_|sum_pieces|add_pieces",
-                  (4 * BF16 + 4 * F32) * rows * C),
+                  (4 * element + 4 * F32) * rows * C),
         Operation("clipping", "sum_squares", "combine_squares", F32 * PARAMETERS),
-        Operation("AdamW", "adamw", bytes=30 * PARAMETERS),
+        Operation("AdamW", "adamw", bytes=parameter_bytes * PARAMETERS),
         Operation("zeros for the gradients", "fill", bytes=F32 * PARAMETERS),
     ]
     return operations
@@ -231,7 +254,7 @@ def table(rows, device):
     lines = ["| work | kernels | launches | ms | needed ms | by | share |", "|---|---|---:|---:|---:|---|---:|"]
     for row in sorted(rows, key=lambda r: -r.ms):
         least = row.needed_ms(device)
-        by = "FLOPs" if row.flops / device.bf16_flops > row.bytes / device.bytes_a_second else "bytes"
+        by = "FLOPs" if row.flops_seconds(device) > row.bytes / device.bytes_a_second else "bytes"
         kernels = ", ".join(f"`{name}`" for name in row.kernels[:3]) + (" ..." if len(row.kernels) > 3 else "")
         share = f"{100 * least / row.ms:.0f}%" if least > 0 else "–"
         lines.append(f"| {row.label} | {kernels} | {row.launches} | {row.ms:.3f} | "
@@ -248,6 +271,7 @@ SOURCES = {
                                  lambda: bert_forward(16, 128)),
     "bert_step_bf16_16x512": ("BERT-base, a training step, bf16, 16 texts of 512", lambda: bert_step(16, 512)),
     "bert_step_bf16_16x128": ("BERT-base, a training step, bf16, 16 texts of 128", lambda: bert_step(16, 128)),
+    "bert_step_fp32_16x512": ("BERT-base, a training step, fp32, 16 texts of 512", lambda: bert_step(16, 512, F32)),
 }
 
 HEAD = """\
@@ -260,9 +284,9 @@ they say, or when a launch belongs to no operation.
 - **ms**: the launches of all layers, each timed by itself, without the one before still running. Their sum is more
   than the time of the whole, which is in the handouts.
 - **needed ms**: the longer of two times. Bytes: each operand read once and each result written once, at the speed that
-  the memory has by its clock and width. FLOPs: those of the tensor cores at their dense peak in 16 bits. What is
-  in the L2 cache is read faster than that, so a share may be above 100%; no kernel reaches the peak of the tensor
-  cores, whose clock falls under that load.
+  the memory has by its clock and width. FLOPs: those of the tensor cores at their dense peak in 16 bits, in fp32 of
+  the FMA units (66.9 TFLOP/s). What is in the L2 cache is read faster than that, so a share may be above 100%; no
+  kernel reaches the peak of the tensor cores, whose clock falls under that load.
 - Operations without a number have no need of their own that is worth counting.
 """
 
@@ -279,8 +303,9 @@ def section(path):
     title, operations = sources()[path.stem]
     device = DEVICES[path.parent.parent.name]
     rows = assign(read_csv(path), operations(), path.name)
+    peak = device.fp32_flops if any(row.fp32 for row in rows) else device.bf16_flops
     return [f"## {title}", "", f"{device.name}, measured ([{path.name}](results/{path.parent.parent.name}/launches/"
-            f"{path.name})); {1e-12 * device.bytes_a_second:.2f} TB/s, {1e-12 * device.bf16_flops:.0f} TFLOP/s.", "",
+            f"{path.name})); {1e-12 * device.bytes_a_second:.2f} TB/s, {1e-12 * peak:.0f} TFLOP/s.", "",
             *table(rows, device), ""]
 
 

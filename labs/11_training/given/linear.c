@@ -4,9 +4,11 @@
  *        lab 04's sgemm(), bf16 by gemm16().
  *
  * din = dout * weight, and dweight += dout^T * in. gemm16() takes both operands transposed or not.
- * sgemm() does so with its right one alone: in fp32 dweight needs a transposed copy of dout. A
- * bias's gradient is the sums of dout's columns.
+ * sgemm() does so with its right one alone: in fp32 sgemm_a_transposed() computes dweight, which
+ * wants rows of whole vectors; else dout is copied transposed. A bias's gradient is the sums of
+ * dout's columns.
  */
+#include "labs/04_sgemm/given/sgemm_a_transposed.h"
 #include "labs/11_training/given/internal.h"
 
 /* Lab 06 wants zeros at the beginning of its memory; the others' lies behind them. */
@@ -76,15 +78,21 @@ struct linear_gradient {
 /* A gradient's scratch memory. */
 struct linear_scratch {
     float *sums;       /* partial sums of dout's columns */
-    float *transposed; /* dout (N, M), fp32 */
+    float *transposed; /* dout (N, M), fp32; where sgemm_a_transposed() does not take dout */
 };
+
+/* Whether rows of dout and of in begin 16-byte aligned. */
+static bool has_whole_vectors(const struct linear_gradient *g) {
+    return ((uintptr_t)g->dout | (uintptr_t)g->in) % 16 == 0 && g->N % 4 == 0 && g->K % 4 == 0;
+}
 
 static enum status place_scratch(struct training *t, const struct linear_gradient *g,
                                  struct linear_scratch *scratch) {
     struct scratch_layout layout = {.count = 0};
     size_t floats = g->dbias != NULL ? given_column_partials(g->M) * g->N : 0;
+    bool copies = t->type == NN_F32 && !has_whole_vectors(g);
     size_t sums = scratch_add(&layout, floats * sizeof(float));
-    size_t transposed = scratch_add(&layout, t->type == NN_F32 ? g->M * g->N * sizeof(float) : 0);
+    size_t transposed = scratch_add(&layout, copies ? g->M * g->N * sizeof(float) : 0);
     TRY(scratch_reserve(t, &layout));
     *scratch =
         (struct linear_scratch){scratch_at(t, &layout, sums), scratch_at(t, &layout, transposed)};
@@ -114,16 +122,21 @@ static enum status input_gradient_f32(struct training *t, const struct linear_gr
 static enum status weight_gradient_f32(struct training *t, const struct linear_gradient *g,
                                        float *transposed) {
     const struct given_call call = training_call(t);
+    struct sgemm_problem problem = {.M = g->N,
+                                    .N = g->K,
+                                    .K = g->M,
+                                    .form = SGEMM_B_PLAIN,
+                                    .alpha = 1.0f,
+                                    .beta = 1.0f,
+                                    .A = g->dout,
+                                    .B = g->in,
+                                    .C = g->dweight};
+    if (has_whole_vectors(g)) {
+        return sgemm_a_transposed(&problem, behind_zeros(t), t->stream, &t->failed);
+    }
     TRY(given_transpose(&call, transposed, g->dout, g->M, g->N));
-    return product(t, &(struct sgemm_problem){.M = g->N,
-                                              .N = g->K,
-                                              .K = g->M,
-                                              .form = SGEMM_B_PLAIN,
-                                              .alpha = 1.0f,
-                                              .beta = 1.0f,
-                                              .A = transposed,
-                                              .B = g->in,
-                                              .C = g->dweight});
+    problem.A = transposed;
+    return product(t, &problem);
 }
 
 /* dweight += dout^T * in. Sums are fp32: dweight is its own residual. */

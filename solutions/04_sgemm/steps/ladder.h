@@ -54,6 +54,11 @@ struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *problem,
 MUST_CHECK enum status sgemm_v10_run(const struct sgemm_problem *problem, struct sgemm_plan plan,
                                      void *workspace, device_stream stream, struct error *error);
 
+/** @brief As sgemm_a_transposed() with a plan of the caller's, not of the last shape. */
+MUST_CHECK enum status sgemm_v10_run_a_transposed(const struct sgemm_problem *problem,
+                                                  struct sgemm_plan plan, void *workspace,
+                                                  device_stream stream, struct error *error);
+
 /**
  * @brief Checks the sizes, and counts the blocks that cover C with tiles.
  * @param rows, columns of the tile of one block

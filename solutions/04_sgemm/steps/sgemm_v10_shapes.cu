@@ -31,12 +31,14 @@
  * stages of 8 (0.91x); half the main loop's code, for the instruction cache
  * (more such register conflicts).
  */
+#include "labs/04_sgemm/given/sgemm_a_transposed.h"
 #include "solutions/04_sgemm/steps/ladder.h"
 #include "solutions/04_sgemm/steps/v10_few_rows.cuh"
 #include "solutions/04_sgemm/steps/v10_tile.cuh"
 
-typedef cudaError_t tile_launcher(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
-                                  bool vector, cudaStream_t stream);
+/* @param form the problem's, or V10_A_TRANSPOSED */
+typedef cudaError_t tile_launcher(const struct sgemm_problem *p, int form, unsigned blocks,
+                                  unsigned splits, bool vector, cudaStream_t stream);
 
 /* More than 48 KiB of shared memory must be asked for. */
 template <class T, int FORM, bool VECTOR>
@@ -55,9 +57,12 @@ static cudaError_t launch_as(const struct sgemm_problem *p, unsigned blocks, uns
 }
 
 template <class T>
-static cudaError_t launch_tile(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
-                               bool vector, cudaStream_t stream) {
-    if (p->form == SGEMM_B_PLAIN) {
+static cudaError_t launch_tile(const struct sgemm_problem *p, int form, unsigned blocks,
+                               unsigned splits, bool vector, cudaStream_t stream) {
+    if (form == V10_A_TRANSPOSED) {
+        return launch_as<T, V10_A_TRANSPOSED, true>(p, blocks, splits, stream);
+    }
+    if (form == SGEMM_B_PLAIN) {
         return vector ? launch_as<T, SGEMM_B_PLAIN, true>(p, blocks, splits, stream)
                       : launch_as<T, SGEMM_B_PLAIN, false>(p, blocks, splits, stream);
     }
@@ -65,10 +70,10 @@ static cudaError_t launch_tile(const struct sgemm_problem *p, unsigned blocks, u
                   : launch_as<T, SGEMM_B_TRANSPOSED, false>(p, blocks, splits, stream);
 }
 
-static cudaError_t launch_few_rows(const struct sgemm_problem *p, unsigned blocks, unsigned splits,
-                                   bool vector, cudaStream_t stream) {
+static cudaError_t launch_few_rows(const struct sgemm_problem *p, int form, unsigned blocks,
+                                   unsigned splits, bool vector, cudaStream_t stream) {
     (void)splits;
-    if (p->form == SGEMM_B_PLAIN) {
+    if (form == SGEMM_B_PLAIN) {
         int warps = p->N < FEW_WIDE ? FEW_WARPS : FEW_WARPS_WIDE;
         few_rows_plain<<<blocks, 32 * warps, 0, stream>>>(*p);
     } else if (vector) {
@@ -182,11 +187,9 @@ static double cost(const struct sgemm_problem *p, struct sgemm_plan plan,
     return cycles;
 }
 
-struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, const struct sgemm_gpu *gpu) {
+/* The tile shape and split of the least cost. */
+static struct sgemm_plan choose_tile(const struct sgemm_problem *p, const struct sgemm_gpu *gpu) {
     struct sgemm_plan best = {FEW, 1};
-    if (p->M <= few_rows[p->form]) {
-        return best;
-    }
     double least = 0;
     for (int shape = 0; shape < FEW; shape++) {
         for (int splits = 1; splits <= MOST_SPLITS; splits++) {
@@ -199,6 +202,10 @@ struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, const struct s
         }
     }
     return best;
+}
+
+struct sgemm_plan sgemm_v10_choose(const struct sgemm_problem *p, const struct sgemm_gpu *gpu) {
+    return p->M <= few_rows[p->form] ? (struct sgemm_plan){FEW, 1} : choose_tile(p, gpu);
 }
 
 static __global__ void add_splits(struct sgemm_problem p, const float *sums, int splits) {
@@ -215,7 +222,7 @@ static __global__ void add_splits(struct sgemm_problem p, const float *sums, int
 
 /* Each split of K stores its partial sums to the workspace; add_splits() is the
  * epilogue. */
-static cudaError_t launch_split(const struct sgemm_problem *p, struct sgemm_plan plan,
+static cudaError_t launch_split(const struct sgemm_problem *p, int form, struct sgemm_plan plan,
                                 unsigned blocks, bool vector, float *workspace,
                                 cudaStream_t stream) {
     struct sgemm_problem split = *p;
@@ -223,7 +230,7 @@ static cudaError_t launch_split(const struct sgemm_problem *p, struct sgemm_plan
     split.beta = 0;
     split.C = workspace;
     cudaError_t code =
-        shapes[plan.shape].launch(&split, blocks * plan.splits, plan.splits, vector, stream);
+        shapes[plan.shape].launch(&split, form, blocks * plan.splits, plan.splits, vector, stream);
     if (code == cudaSuccess) {
         size_t count = (p->M * p->N + 255) / 256;
         unsigned adders = (unsigned)(count < 1024 ? count : 1024);
@@ -233,29 +240,33 @@ static cudaError_t launch_split(const struct sgemm_problem *p, struct sgemm_plan
     return code;
 }
 
-enum status sgemm_v10_run(const struct sgemm_problem *problem, struct sgemm_plan plan,
-                          void *workspace, device_stream stream, struct error *error) {
+static enum status run(const struct sgemm_problem *problem, int form, struct sgemm_plan plan,
+                       bool vector, void *workspace, device_stream stream, struct error *error) {
     const struct shape *shape = &shapes[plan.shape];
     size_t columns = shape->columns;
     if (plan.shape == FEW) {
-        columns = problem->form == SGEMM_B_PLAIN ? (size_t)FEW_COLUMNS : (size_t)FEW_COLUMNS_T;
+        columns = form == SGEMM_B_PLAIN ? (size_t)FEW_COLUMNS : (size_t)FEW_COLUMNS_T;
     }
     unsigned blocks;
     enum status status = sgemm_count_blocks(problem, shape->rows, columns, &blocks, error);
     if (status != STATUS_OK || blocks == 0) {
         return status;
     }
-    bool plain = problem->form == SGEMM_B_PLAIN;
-    bool vector =
-        aligned16(problem->A, problem->K) && aligned16(problem->B, plain ? problem->N : problem->K);
-    cudaError_t code =
-        plan.splits == 1 ? shape->launch(problem, blocks, 1, vector, stream)
-                         : launch_split(problem, plan, blocks, vector, (float *)workspace, stream);
+    cudaError_t code = plan.splits == 1 ? shape->launch(problem, form, blocks, 1, vector, stream)
+                                        : launch_split(problem, form, plan, blocks, vector,
+                                                       (float *)workspace, stream);
     if (code != cudaSuccess) {
         return error_set(error, STATUS_DEVICE, "sgemm: launching %s: %s", shape->name,
                          cudaGetErrorString(cudaGetLastError()));
     }
     return STATUS_OK;
+}
+
+enum status sgemm_v10_run(const struct sgemm_problem *problem, struct sgemm_plan plan,
+                          void *workspace, device_stream stream, struct error *error) {
+    size_t pitch = problem->form == SGEMM_B_PLAIN ? problem->N : problem->K;
+    bool vector = aligned16(problem->A, problem->K) && aligned16(problem->B, pitch);
+    return run(problem, problem->form, plan, vector, workspace, stream, error);
 }
 
 static cudaError_t ask_gpu(struct sgemm_gpu *gpu) {
@@ -286,4 +297,22 @@ enum status sgemm_v10_shapes(const struct sgemm_problem *problem, void *workspac
     struct sgemm_gpu gpu;
     TRY(sgemm_v10_gpu(&gpu, error));
     return sgemm_v10_run(problem, sgemm_v10_choose(problem, &gpu), workspace, stream, error);
+}
+
+enum status sgemm_v10_run_a_transposed(const struct sgemm_problem *problem, struct sgemm_plan plan,
+                                       void *workspace, device_stream stream, struct error *error) {
+    if (problem->form != SGEMM_B_PLAIN || !aligned16(problem->A, problem->M) ||
+        !aligned16(problem->B, problem->N)) {
+        return error_set(error, STATUS_INVALID_ARGUMENT,
+                         "sgemm_a_transposed: rows of A and of plain B begin 16-byte aligned");
+    }
+    return run(problem, V10_A_TRANSPOSED, plan, true, workspace, stream, error);
+}
+
+enum status sgemm_a_transposed(const struct sgemm_problem *problem, void *workspace,
+                               device_stream stream, struct error *error) {
+    struct sgemm_gpu gpu;
+    TRY(sgemm_v10_gpu(&gpu, error));
+    return sgemm_v10_run_a_transposed(problem, choose_tile(problem, &gpu), workspace, stream,
+                                      error);
 }

@@ -78,14 +78,32 @@ static __device__ __forceinline__ struct place find_block_tile(const struct sgem
     return at;
 }
 
+/* A form beside those of enum sgemm_form: A is (K, M), B is (K, N), as for a
+   gradient of weights. Both are copied as they lie, 16 bytes at a time. */
+enum { V10_A_TRANSPOSED = 2 };
+
+/* Whether B is (K, N). */
+static __host__ __device__ constexpr bool b_is_plain(int form) {
+    return form != SGEMM_B_TRANSPOSED;
+}
+
 /* A thread's copies. A is copied through registers, which hold its values until
- * they are stored. */
+ * they are stored; but not as (K, M). */
 template <class T> struct copies {
     const float *a[T::COUNT_A], *b[T::COUNT_B];
-    unsigned k; /* values of K already copied; with B as (K, N) its pointers
-                   advance instead */
+    unsigned k; /* values of K already copied; with B as (K, N), or A as (K, M), its
+                   pointers advance instead */
     float4 next[T::COUNT_A];
 };
+
+/* Which of a stage's (BK, BM) the thread's i-th four of A is, as (K, M). */
+template <class T> static __device__ __forceinline__ unsigned a_depth(int i) {
+    return (threadIdx.x + i * T::THREADS) / (T::BM / 4);
+}
+
+template <class T> static __device__ __forceinline__ unsigned a_column(int i) {
+    return (threadIdx.x + i * T::THREADS) % (T::BM / 4) * 4;
+}
 
 /* Finds this thread's first stage. Rows beyond the last one repeat it, columns
    of B as (K, N) the last four: the epilogue does not store their results. */
@@ -94,30 +112,40 @@ static __device__ __forceinline__ void
 start_copies(struct copies<T> &c, const struct sgemm_problem &p, const struct place &at) {
     size_t row = threadIdx.x / V10_CHUNKS, k = at.k + threadIdx.x % V10_CHUNKS * 4;
     size_t depth = at.k + threadIdx.x / (T::BN / 4), n = at.n + threadIdx.x % (T::BN / 4) * 4;
-    if (VECTOR && FORM == SGEMM_B_PLAIN) {
+    if (VECTOR && b_is_plain(FORM)) {
         n = min(n, p.N - 4);
     }
     c.k = 0;
 #pragma unroll
     for (int i = 0; i < T::COUNT_A; i++) {
-        c.a[i] = p.A + min(at.m + row + i * T::STEP, p.M - 1) * p.K + k;
+        if constexpr (FORM == V10_A_TRANSPOSED) {
+            size_t m = min(at.m + a_column<T>(i), p.M - 4);
+            c.a[i] = p.A + (at.k + a_depth<T>(i)) * p.M + m;
+        } else {
+            c.a[i] = p.A + min(at.m + row + i * T::STEP, p.M - 1) * p.K + k;
+        }
     }
 #pragma unroll
     for (int i = 0; i < T::COUNT_B; i++) {
-        c.b[i] =
-            p.B + (FORM == SGEMM_B_TRANSPOSED ? min(at.n + row + i * T::STEP, p.N - 1) * p.K + k
-                                              : (depth + i * T::STEP_PLAIN) * p.N + n);
+        c.b[i] = p.B + (!b_is_plain(FORM) ? min(at.n + row + i * T::STEP, p.N - 1) * p.K + k
+                                          : (depth + i * T::STEP_PLAIN) * p.N + n);
     }
 }
 
 /* Advances to the next stage. */
 template <class T, int FORM>
-static __device__ __forceinline__ void advance(struct copies<T> &c, size_t N) {
+static __device__ __forceinline__ void advance(struct copies<T> &c, const struct sgemm_problem &p) {
     c.k += V10_BK;
-    if (FORM == SGEMM_B_PLAIN) {
+    if (b_is_plain(FORM)) {
 #pragma unroll
         for (int i = 0; i < T::COUNT_B; i++) {
-            c.b[i] += V10_BK * N;
+            c.b[i] += V10_BK * p.N;
+        }
+    }
+    if (FORM == V10_A_TRANSPOSED) {
+#pragma unroll
+        for (int i = 0; i < T::COUNT_A; i++) {
+            c.a[i] += V10_BK * p.M;
         }
     }
 }
@@ -137,8 +165,11 @@ static __device__ __forceinline__ float4 load4(const float *from, int count) {
 }
 
 /* Loads a stage of A. left: its values of K that exist, the others are 0. */
-template <class T, bool VECTOR>
+template <class T, int FORM, bool VECTOR>
 static __device__ __forceinline__ void fetch_a(struct copies<T> &c, int left) {
+    if constexpr (FORM == V10_A_TRANSPOSED) {
+        return;
+    }
     int count = left - (int)(threadIdx.x % V10_CHUNKS) * 4;
     if (left >= V10_BK) {
 #pragma unroll
@@ -153,10 +184,20 @@ static __device__ __forceinline__ void fetch_a(struct copies<T> &c, int left) {
     }
 }
 
-/* Stores the i-th four of it, transposed: (BK, BM). */
-template <class T, class EPILOGUE>
+/* Stores the i-th four of it, transposed: (BK, BM). As (K, M) it has not been
+   loaded: a copy to the same place starts. */
+template <class T, int FORM, class EPILOGUE>
 static __device__ __forceinline__ void put_a(const typename EPILOGUE::problem &p,
-                                             const struct copies<T> &c, float *stage, int i) {
+                                             const struct copies<T> &c, float *stage, int i,
+                                             int left) {
+    if constexpr (FORM == V10_A_TRANSPOSED) {
+        unsigned depth = a_depth<T>(i);
+        float *to = stage + depth / 4 * T::CHUNK_A + depth % 4 * T::BM + a_column<T>(i);
+        if (T::COUNT_A * T::THREADS == T::BM * V10_CHUNKS || depth < V10_BK) {
+            cp_async<16>(to, c.a[i], (int)depth < left);
+        }
+        return;
+    }
     unsigned chunk = threadIdx.x % V10_CHUNKS, row = threadIdx.x / V10_CHUNKS;
     if (T::BM % T::STEP == 0 || row + i * T::STEP < T::BM) {
         float *to = stage + chunk * T::CHUNK_A + row + i * T::STEP;
@@ -176,11 +217,11 @@ static __device__ __forceinline__ void copy_b(const struct copies<T> &c, float *
     unsigned chunk = threadIdx.x % V10_CHUNKS, row = threadIdx.x / V10_CHUNKS;
     unsigned depth = threadIdx.x / (T::BN / 4) + i * T::STEP_PLAIN;
     unsigned column = threadIdx.x % (T::BN / 4) * 4;
-    const float *from = FORM == SGEMM_B_PLAIN ? c.b[i] : c.b[i] + c.k;
+    const float *from = b_is_plain(FORM) ? c.b[i] : c.b[i] + c.k;
     float *transposed = stage + chunk * T::CHUNK_B + row + i * T::STEP;
-    if (FORM == SGEMM_B_PLAIN && VECTOR) {
+    if (b_is_plain(FORM) && VECTOR) {
         cp_async<16>(stage + depth * T::BN + column, from, (int)depth < left);
-    } else if (FORM == SGEMM_B_PLAIN) {
+    } else if (b_is_plain(FORM)) {
 #pragma unroll
         for (int j = 0; j < 4; j++) {
             cp_async<4>(stage + depth * T::BN + column + j, from + j,
@@ -217,7 +258,7 @@ static __device__ __forceinline__ void copy_share(const typename EPILOGUE::probl
     for (int j = 0; j < T::COUNT_A; j++) {
         int due = 12 + j * 2 / T::COUNT_A * (TRANSPOSED ? 2 : 3);
         if (t == due / T::SLICES * T::SLICES) {
-            put_a<T, EPILOGUE>(p, c, stage, j);
+            put_a<T, FORM, EPILOGUE>(p, c, stage, j, left);
         }
     }
 }

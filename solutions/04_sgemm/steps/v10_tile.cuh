@@ -128,24 +128,24 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
     float *stage = shared, *next = shared;
 #pragma unroll
     for (int i = 0; i < V10_STAGES - 1; i++) {
-        fetch_a<T, VECTOR>(c, left);
+        fetch_a<T, FORM, VECTOR>(c, left);
 #pragma unroll
         for (int j = 0; j < T::COUNT_A; j++) {
-            put_a<T, EPILOGUE>(p, c, next, j);
+            put_a<T, FORM, EPILOGUE>(p, c, next, j, left);
         }
 #pragma unroll
         for (int j = 0; j < T::COUNT_B; j++) {
             copy_b<T, FORM, VECTOR>(c, next + V10_CHUNKS * T::CHUNK_A, j, left, p.N - at.n);
         }
         cp_async_commit();
-        advance<T, FORM>(c, p.N);
+        advance<T, FORM>(c, p);
         left -= V10_BK;
         next += T::STAGE;
     }
     while (left > (1 - V10_STAGES) * V10_BK) {
         /* Before the barrier, so that the compiler does not move it to the first
          * use of the values. */
-        fetch_a<T, VECTOR>(c, left);
+        fetch_a<T, FORM, VECTOR>(c, left);
         cp_async_wait<V10_STAGES - 2>();
         __syncthreads();
         read_stage<T, FORM>(a[0], b[0], stage, s, 0);
@@ -158,7 +158,7 @@ static __global__ void __launch_bounds__(T::THREADS, 256 / T::THREADS)
             multiply<T>(sum, a[i % 2], b[i % 2]);
         }
         cp_async_commit();
-        advance<T, FORM>(c, p.N);
+        advance<T, FORM>(c, p);
         left -= V10_BK;
         stage = stage == shared + 2 * T::STAGE ? shared : stage + T::STAGE;
         next = next == shared + 2 * T::STAGE ? shared : next + T::STAGE;

@@ -109,6 +109,24 @@ C_TEST(hopper_on_simt, v7_takes_item_after_item) {
     check_list(list, COUNT(list), on_two_blocks);
 }
 
+static enum status on_one_block(const struct attention_problem *p, device_stream stream,
+                                struct error *error) {
+    return attention_specialised(p, NULL, 1, stream, error);
+}
+
+/* Four warpgroups, which one block takes where 256 queries are one item instead of two: all of them
+   have queries, the last has few, the last one has none; keys that end inside a tile. */
+C_TEST(hopper_on_simt, v7_has_four_warpgroups) {
+    static const int32_t lengths[] = {0, 240, 480};
+    static const struct attention_spec list[] = {
+        {.B = 1, .T = 256, .S = 64, .NH = 1, .KVH = 1, .HS = 64},
+        {.B = 1, .T = 194, .S = 600, .NH = 2, .KVH = 1, .HS = 64},
+        {.B = 2, .T = 448, .S = 65, .NH = 1, .KVH = 1, .HS = 64, .loudness = 300.0f},
+        {.B = 2, .NH = 1, .KVH = 1, .HS = 64, .starts = lengths},
+    };
+    check_list(list, COUNT(list), on_one_block);
+}
+
 /* ---- Sequences that lie side by side ---- */
 
 enum { STRANGERS = 3 };

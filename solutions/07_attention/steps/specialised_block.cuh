@@ -14,14 +14,15 @@
 #endif
 
 /* Sizes of the kernel for heads of HS_ channels; in elements. Three consumer warpgroups where the
-   registers allow it: sums of 64 rows by 128 channels leave room for two. */
-template <typename E_, int HS_> struct specialised_tile {
+   registers allow it: sums of 64 rows by 128 channels leave room for two. Four have registers for
+   scores of 64 keys. */
+template <typename E_, int HS_, int GROUPS_ = HS_ == 64 ? 3 : 2> struct specialised_tile {
     typedef E_ E;
-    static constexpr int HS = HS_, KEYS = 128;
-    static constexpr int GROUPS = HS == 64 ? 3 : 2, GROUP = 128, THREADS = (GROUPS + 1) * GROUP;
-    /* Of a thread, in multiples of 8: together those of a launch, 4 * 128 or 3 * 168. */
-    static constexpr int CONSUMER_REGISTERS = GROUPS == 3 ? 160 : 232;
-    static constexpr int PRODUCER_REGISTERS = GROUPS == 3 ? 32 : 40;
+    static constexpr int HS = HS_, GROUPS = GROUPS_, KEYS = GROUPS == 4 ? 64 : 128;
+    static constexpr int GROUP = 128, THREADS = (GROUPS + 1) * GROUP;
+    /* Of a thread, in multiples of 8: together those of a launch, 5 * 96, 4 * 128 or 3 * 168. */
+    static constexpr int CONSUMER_REGISTERS = GROUPS == 4 ? 112 : GROUPS == 3 ? 160 : 232;
+    static constexpr int PRODUCER_REGISTERS = GROUPS == 2 ? 40 : 32;
     static constexpr int GROUP_QUERIES = 64, QUERIES = GROUPS * GROUP_QUERIES;
     static constexpr int M_TILES = 1, KEY_TILES = KEYS / 8, CHANNEL_TILES = HS / 8;
     static constexpr int PANELS = HS / 64; /* of 64 channels */
@@ -30,7 +31,7 @@ template <typename E_, int HS_> struct specialised_tile {
     static constexpr int Q = GROUP_QUERIES * HS, Q_STAGES = 2; /* of a warpgroup */
     static constexpr int TILE = KEYS * HS;                     /* of K or of V */
     static constexpr int FIT = (int)((226 * 1024 / sizeof(E) - GROUPS * Q_STAGES * Q) / (2 * TILE));
-    static constexpr int STAGES = FIT < 4 ? FIT : 4; /* of each */
+    static constexpr int MOST = 512 / KEYS, STAGES = FIT < MOST ? FIT : MOST; /* of each */
     static constexpr int ELEMENTS = GROUPS * Q_STAGES * Q + 2 * STAGES * TILE;
     static constexpr size_t BYTES = ELEMENTS * sizeof(E) + 1024; /* 1024: to align */
 };
