@@ -5,6 +5,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "common/base/cpu.h"
@@ -17,6 +18,7 @@ struct worker {
     pthread_t thread;
     float *buffer;
     double end;
+    double ran;          /* processor time of its last run, without waiting for the others */
     volatile float sink; /* keeps the compiler from removing the work */
 };
 
@@ -31,12 +33,20 @@ struct cpu_probe {
     pthread_mutex_t gate; /* locked while threads are being started */
     bool go;              /* under the gate; false: the threads return at once */
     pthread_barrier_t together;
+    double took;   /* by the last run */
     enum job job;  /* of the next run; written between two barriers */
     size_t amount; /* of one thread and one loop: rounds or bytes */
     int loops;     /* parallel loops of the next run */
     atomic_int arrived, meetings;
     struct worker workers[];
 };
+
+/* Of this thread, in seconds. */
+static double processor_time(void) {
+    struct timespec ran;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+    return (double)ran.tv_sec + 1e-9 * (double)ran.tv_nsec;
+}
 
 /* Between two loops of a run: waits awake for some microseconds, as OpenMP's threads do. */
 static void meet(struct cpu_probe *probe) {
@@ -61,12 +71,15 @@ static void read_part(struct worker *worker) {
             worker->sink = cpu_probe_sum(probe->lanes, worker->buffer + at / sizeof(float), bytes);
             at = (at + bytes) % probe->part;
         }
+        double before = processor_time();
         meet(probe);
+        worker->ran -= processor_time() - before;
     }
 }
 
 static void work(struct worker *worker) {
     const struct cpu_probe *probe = worker->probe;
+    worker->ran = -processor_time();
     if (probe->job == JOB_FILL) {
         for (size_t i = 0; i < probe->part / sizeof(float); i++) {
             worker->buffer[i] = 1.0f;
@@ -76,6 +89,7 @@ static void work(struct worker *worker) {
     } else {
         read_part(worker);
     }
+    worker->ran += processor_time();
     worker->end = bench_now();
 }
 
@@ -106,7 +120,8 @@ static double run(struct cpu_probe *probe, enum job job, size_t amount) {
     for (int i = 0; i < probe->threads; i++) {
         end = probe->workers[i].end > end ? probe->workers[i].end : end;
     }
-    return end - start;
+    probe->took = end - start;
+    return probe->took;
 }
 
 /*
@@ -227,6 +242,14 @@ double cpu_probe_arithmetic(struct cpu_probe *probe, double flops) {
     double of_round = cpu_probe_round_flops(probe->lanes) * probe->threads;
     size_t rounds = (size_t)(flops / of_round) + 1;
     return of_round * (double)rounds / run(probe, JOB_ARITHMETIC, rounds);
+}
+
+double cpu_probe_stretch(const struct cpu_probe *probe) {
+    double ran = 0.0;
+    for (int i = 0; i < probe->threads; i++) {
+        ran = probe->workers[i].ran > ran ? probe->workers[i].ran : ran;
+    }
+    return ran > 0.0 && ran < probe->took ? probe->took / ran : 1.0;
 }
 
 double cpu_probe_read(struct cpu_probe *probe, size_t bytes, int loops) {

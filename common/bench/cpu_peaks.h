@@ -64,6 +64,12 @@ double cpu_probe_arithmetic(struct cpu_probe *probe, double flops);
 double cpu_probe_read(struct cpu_probe *probe, size_t bytes, int loops);
 
 /**
+ * @return how many times longer the last run took than the slowest of its threads was on a
+ * processor for its own part: 1 on an idle machine, more where other work took the processors away
+ */
+double cpu_probe_stretch(const struct cpu_probe *probe);
+
+/**
  * @brief Both peaks of @p threads threads, each the best of several runs of some milliseconds.
  *
  * Takes a few tenths of a second, and memory of at least 64 MiB a thread: four times the last-level

@@ -3,6 +3,7 @@
 #include <dirent.h>
 #include <math.h>
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -120,6 +121,30 @@ C_TEST(cpu_peaks, reads_round_and_round) {
         EXPECT_TRUE(cpu_probe_read(probe, bytes[i], 1) > 0.0);
         EXPECT_TRUE(cpu_probe_read(probe, bytes[i], 7) > 0.0);
     }
+    cpu_probe_free(probe);
+}
+
+/* Threads that share one processor wait for it half of the time; each has its own part to do. */
+C_TEST(cpu_peaks, tells_how_long_its_threads_waited) {
+    const struct cpu_probe_options options = {.threads = 2, .buffer_bytes = 1 << 20};
+    struct cpu_probe *probe;
+    struct error error;
+    cpu_set_t before, one;
+    ASSERT_TRUE(sched_getaffinity(0, sizeof before, &before) == 0);
+    CPU_ZERO(&one);
+    for (int cpu = 0; CPU_COUNT(&one) == 0; cpu++) {
+        if (CPU_ISSET(cpu, &before)) {
+            CPU_SET(cpu, &one);
+        }
+    }
+    ASSERT_TRUE(sched_setaffinity(0, sizeof one, &one) == 0);
+    enum status status = cpu_probe_create(&probe, &options, &error);
+    EXPECT_TRUE(sched_setaffinity(0, sizeof before, &before) == 0);
+    ASSERT_OK(status);
+    EXPECT_TRUE(cpu_probe_arithmetic(probe, 4e8) > 0.0);
+    EXPECT_TRUE(cpu_probe_stretch(probe) > 1.5);
+    EXPECT_TRUE(cpu_probe_read(probe, 1 << 24, 7) > 0.0);
+    EXPECT_TRUE(cpu_probe_stretch(probe) > 1.5);
     cpu_probe_free(probe);
 }
 

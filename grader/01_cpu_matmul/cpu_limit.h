@@ -35,8 +35,9 @@ void cpu_limit_free(struct cpu_limit *limit);
 /**
  * @brief Runs the probes @p times times, each run with as many FLOPs, bytes and loops as the work
  *        has.
+ * @param ran_ms receives the same by the time that the probes were on a processor
  * @return least milliseconds of the work: the roofline of the fastest runs, of either probe
  */
-double cpu_limit_ms(struct cpu_limit *limit, int times);
+double cpu_limit_ms(struct cpu_limit *limit, int times, double *ran_ms);
 
 #endif

@@ -36,7 +36,7 @@ struct kernel_case {
     float *got;
     struct remote_matmul sides[REMOTE_SIDES];
     struct cpu_limit limit;
-    double before_ms;          /* by the limit's probes, before there is a worker */
+    double before_ms, ran_ms;  /* by the limit's probes, before there is a worker */
     double baseline_before_ms; /* before there is the subject's */
 };
 
@@ -120,7 +120,7 @@ static enum status kernel_create(struct kernel_case *k, struct error *error) {
     const struct cpu_work work = {matmul_flops(SHAPE), matmul_bytes(SHAPE), .loops = 1};
     double ignored;
     TRY(cpu_limit_create(&k->limit, graded_threads(), work, error));
-    k->before_ms = cpu_limit_ms(&k->limit, PROBES);
+    k->before_ms = cpu_limit_ms(&k->limit, PROBES, &k->ran_ms);
     TRY(matmul_data_allocate(&k->data, SHAPE, 0, error));
     remote_use(REMOTE_BASELINE);
     TRY(remote_matmul_create(&k->sides[REMOTE_BASELINE], SHAPE, 0, error));
@@ -133,7 +133,7 @@ static struct round_times kernel_round(void *argument, int number) {
     struct kernel_case *k = argument;
     struct round_times times = {.baseline_ms = INFINITY};
     double ignored;
-    times.ideal_ms = cpu_limit_ms(&k->limit, PROBES);
+    times.ideal_ms = cpu_limit_ms(&k->limit, PROBES, &times.ran_ms);
     if (number < BASELINE_ROUNDS) {
         times.baseline_ms = time_calls(k, REMOTE_BASELINE, 1, &ignored);
     }
@@ -174,6 +174,7 @@ C_TEST(speedup, kernel) {
     enum status status = kernel_create(&k, &error);
     if (status == STATUS_OK) {
         rounds.before_ms = k.before_ms;
+        rounds.ran_ms = k.ran_ms;
         rounds.baseline_before_ms = k.baseline_before_ms;
         rounds_measure(&rounds, &speedup, kernel_round, &k);
     } else {
@@ -196,7 +197,7 @@ struct decoders {
     struct rng rng; /* of the tokens */
     int32_t tokens[DECODE_TOKENS];
     struct cpu_limit limit;
-    double before_ms;          /* by the limit's probes, before there is a worker */
+    double before_ms, ran_ms;  /* by the limit's probes, before there is a worker */
     double baseline_before_ms; /* before there is the subject's */
 };
 
@@ -260,7 +261,7 @@ static enum status decoders_create(struct decoders *d, struct error *error) {
     double ignored;
     *d = (struct decoders){.V = config.V, .rng = grader_text_rng(&rng)};
     TRY(cpu_limit_create(&d->limit, graded_threads(), token_work(&config), error));
-    d->before_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
+    d->before_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS, &d->ran_ms);
     for (int i = 0; i < REMOTE_SIDES; i++) {
         enum remote_side side = order[i];
         remote_use(side);
@@ -284,7 +285,7 @@ static struct round_times decode_round(void *argument, int number) {
     double ignored;
     (void)number;
     draw_tokens(d);
-    times.ideal_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS);
+    times.ideal_ms = cpu_limit_ms(&d->limit, DECODE_TOKENS, &times.ran_ms);
     times.baseline_ms = time_decode(d, REMOTE_BASELINE, &ignored);
     remote_use(REMOTE_SUBJECT);
     times.waited_ms = -remote_waited_ms();
@@ -304,6 +305,7 @@ C_TEST(speedup, end_to_end) {
     enum status status = decoders_create(&d, &error);
     if (status == STATUS_OK) {
         rounds.before_ms = d.before_ms;
+        rounds.ran_ms = d.ran_ms;
         rounds.baseline_before_ms = d.baseline_before_ms;
         rounds_measure(&rounds, &speedup, decode_round, &d);
     } else {

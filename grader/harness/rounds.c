@@ -9,9 +9,19 @@ static double least(const struct rounds *rounds, const double ms[2]) {
     return rounds->count == 0 ? INFINITY : rounds->count == 1 ? ms[0] : fmin(ms[0], ms[1]);
 }
 
-double rounds_ideal_ms(const struct rounds *rounds) {
+static double by_clock(const struct rounds *rounds) {
     double ideal_ms = least(rounds, rounds->ideal_ms);
     return rounds->before_ms > 0.0 ? fmin(rounds->before_ms, ideal_ms) : ideal_ms;
+}
+
+bool rounds_probes_waited(const struct rounds *rounds) {
+    return rounds->ran_ms > 0.0 && by_clock(rounds) > ROUNDS_MOST_SHARE * rounds_subject_ms(rounds);
+}
+
+/* Nothing is faster than its limit. Time on a processor is no more than time by the clock, so the
+   share is smaller by it, never larger. */
+double rounds_ideal_ms(const struct rounds *rounds) {
+    return rounds_probes_waited(rounds) ? fmin(by_clock(rounds), rounds->ran_ms) : by_clock(rounds);
 }
 
 double rounds_subject_ms(const struct rounds *rounds) {
@@ -47,21 +57,20 @@ double rounds_noise(const struct rounds *rounds) {
     return noise < ROUNDS_NOISE_MOST ? noise : ROUNDS_NOISE_MOST; /* also where it is NaN */
 }
 
+void rounds_add_ran(struct rounds *rounds, double ran_ms) {
+    rounds->ran_ms = rounds->ran_ms > 0.0 ? fmin(rounds->ran_ms, ran_ms) : ran_ms;
+}
+
 void rounds_add_calls(struct rounds *rounds, double called_ms, double waited_ms) {
     rounds->called_ms += called_ms;
     rounds->waited_ms += waited_ms;
-}
-
-/* How many times slower the mean round's probes were than the best ones. */
-static double probes_slowdown(const struct rounds *rounds) {
-    return rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
 }
 
 double rounds_slowdown(const struct rounds *rounds) {
     if (rounds->count == 0) {
         return 1.0;
     }
-    double probes = probes_slowdown(rounds);
+    double probes = rounds->ideal_sum_ms / rounds->count / rounds_ideal_ms(rounds);
     double ran_ms = rounds->called_ms - rounds->waited_ms;
     double calls = ran_ms < rounds->called_ms
                        ? rounds->called_ms / fmax(ran_ms, rounds->called_ms / ROUNDS_MOST_SLOWDOWN)
@@ -83,16 +92,9 @@ static bool undisturbed(const struct rounds *rounds) {
     return rounds_noise(rounds) < ROUNDS_NOISE_MOST && rounds_share(rounds) < 1.0;
 }
 
-/* Nothing is faster than its limit, so the probes were disturbed: the best of them may have been as
-   slow as the others. */
-static bool reached_beyond_limit(const struct rounds *rounds, double required) {
-    double share = rounds_share(rounds);
-    return share <= ROUNDS_IMPOSSIBLE_SHARE && share / probes_slowdown(rounds) >= required;
-}
-
 enum verdict rounds_verdict(const struct rounds *rounds, double required) {
     double share = rounds_share(rounds), slowdown = rounds_slowdown(rounds);
-    if (share > ROUNDS_MOST_SHARE && !reached_beyond_limit(rounds, required)) {
+    if (share > ROUNDS_MOST_SHARE) {
         return VERDICT_TOO_BUSY;
     }
     if (share >= required) {

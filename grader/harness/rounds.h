@@ -32,6 +32,8 @@ enum {
 struct rounds {
     double before_ms; /**< the limit, by probes before the subject was there to disturb them; 0:
                          none */
+    double ran_ms; /**< the limit by the time that probes were on a processor, least of all; 0: not
+                      known. Counts where the subject is faster than ROUNDS_MOST_SHARE allows */
     double baseline_before_ms; /**< the baseline, likewise; 0: not timed */
     int count;
     double ideal_ms[2], subject_ms[2]; /**< fastest of the even and of the odd rounds */
@@ -50,8 +52,7 @@ enum verdict {
     VERDICT_TOO_BUSY, /**< neither passed nor failed, because nobody can tell beside so much other
                          work: missed, but reached if the limit were what most rounds' probes found,
                          or if calls had not waited for processors; or the share is above
-                         ROUNDS_MOST_SHARE, and would not pass if the best probe had been as slow as
-                         the others; or above ROUNDS_IMPOSSIBLE_SHARE */
+                         ROUNDS_MOST_SHARE */
     VERDICT_MISSED
 };
 
@@ -62,9 +63,17 @@ enum verdict {
  */
 void rounds_add(struct rounds *rounds, double ideal_ms, double subject_ms);
 
-/** @return the least of all rounds, the limit's also of before_ms; infinite before the first. */
+/** Adds a round's limit by the time that its probes were on a processor. */
+void rounds_add_ran(struct rounds *rounds, double ran_ms);
+
+/** @return the least of all rounds, the limit's also of before_ms, or ran_ms where the probes
+ * waited for processors and the subject did not; infinite before the first. */
 double rounds_ideal_ms(const struct rounds *rounds);
 double rounds_subject_ms(const struct rounds *rounds);
+
+/** @return whether ran_ms counts: the subject is faster than ROUNDS_MOST_SHARE allows by the clock.
+ */
+bool rounds_probes_waited(const struct rounds *rounds);
 
 /** @return rounds_ideal_ms() / rounds_subject_ms(): 1 is the limit; 0 before the first round. */
 double rounds_share(const struct rounds *rounds);
@@ -108,9 +117,6 @@ double rounds_slowdown(const struct rounds *rounds);
 /** Nothing is faster than its limit: with a larger share the probes were disturbed, not the calls.
  */
 #define ROUNDS_MOST_SHARE 1.25
-
-/** Such a share is believed of nobody. */
-#define ROUNDS_IMPOSSIBLE_SHARE 2.0
 
 /** Slowdown from which on a miss may be the machine's fault. */
 #define ROUNDS_BUSY 1.2

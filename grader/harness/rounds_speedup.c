@@ -62,6 +62,9 @@ void rounds_measure(struct rounds *rounds, struct speedup *speedup, round_functi
         beside_ms = fmin(beside_ms, times.baseline_ms);
         rounds_add(rounds, times.ideal_ms, times.subject_ms);
         rounds_add_calls(rounds, times.called_ms, times.waited_ms);
+        if (times.ran_ms > 0.0) {
+            rounds_add_ran(rounds, times.ran_ms);
+        }
     }
     speedup->baseline_ms = agreed_ms(rounds->baseline_before_ms, beside_ms);
     speedup->subject_ms = rounds_subject_ms(rounds);
@@ -92,6 +95,10 @@ void rounds_check(const struct rounds *rounds, const struct speedup *speedup, co
     printf("%s %s: %d rounds, %.1f%% of the limit, noise %.1f%%, slowed %.2f times by others\n",
            speedup->lab, speedup->measure, rounds->count, 100.0 * rounds_share(rounds),
            100.0 * rounds_noise(rounds), rounds_slowdown(rounds));
+    if (rounds_probes_waited(rounds)) {
+        printf("note: the probes of the limit waited for processors: their time on a processor "
+               "counts\n");
+    }
     if (verdict == VERDICT_TOO_BUSY) {
         grade_record_speedup(speedup, ratio, false);
         refuse(rounds, speedup, required, file, line);

@@ -18,6 +18,7 @@ struct round_times {
     double baseline_ms; /**< infinite: not timed in this round */
     double subject_ms;
     double called_ms; /**< all of the subject's calls together */
+    double ran_ms;    /**< ideal_ms by the time that the probes were on a processor; 0: not known */
     double waited_ms; /**< what they waited for a processor: remote_waited_ms() */
 };
 

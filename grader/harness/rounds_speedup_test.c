@@ -33,10 +33,10 @@ static double required(void) {
 }
 
 C_TEST(rounds_speedup, the_fastest_of_each_side_is_the_result) {
-    const struct round_times times[] = {{1.2, INFINITY, 1.5, 0, 0},
-                                        {1.0, 40.0, 1.4, 0, 0},
-                                        {1.1, 30.0, 1.3, 0, 0},
-                                        {1.3, INFINITY, 1.6, 0, 0}};
+    const struct round_times times[] = {{1.2, INFINITY, 1.5, 0, 0, 0},
+                                        {1.0, 40.0, 1.4, 0, 0, 0},
+                                        {1.1, 30.0, 1.3, 0, 0, 0},
+                                        {1.3, INFINITY, 1.6, 0, 0, 0}};
     struct script script = {times, 4, 0};
     struct speedup speedup = kernel_of_lab_01();
     struct rounds rounds = {0};
@@ -50,7 +50,7 @@ C_TEST(rounds_speedup, the_fastest_of_each_side_is_the_result) {
 
 C_TEST(rounds_speedup, more_rounds_follow_where_the_verdict_is_close) {
     const double ms = 1.0 / (0.98 * required());
-    const struct round_times times[] = {{1.0, 40.0, ms, 0, 0}};
+    const struct round_times times[] = {{1.0, 40.0, ms, 0, 0, 0}};
     struct script script = {times, 1, 0};
     struct speedup speedup = kernel_of_lab_01();
     struct rounds rounds = {0};
@@ -76,11 +76,11 @@ C_TEST(rounds_speedup, one_cpu_has_shares_of_its_own) {
 /* Even and odd rounds are 8% apart, and the share misses by 4%. */
 C_TEST(rounds_speedup, a_miss_by_less_than_the_noise_passes) {
     const double ms = 1.04 / required();
-    const struct round_times times[] = {{1.0, 40.0, ms, 0, 0},
-                                        {1.0, 40.0, 1.08 * ms, 0, 0},
-                                        {1.0, 40.0, ms, 0, 0},
-                                        {1.0, 40.0, 1.08 * ms, 0, 0},
-                                        {1.0, 40.0, 1.08 * ms, 0, 0}};
+    const struct round_times times[] = {{1.0, 40.0, ms, 0, 0, 0},
+                                        {1.0, 40.0, 1.08 * ms, 0, 0, 0},
+                                        {1.0, 40.0, ms, 0, 0, 0},
+                                        {1.0, 40.0, 1.08 * ms, 0, 0, 0},
+                                        {1.0, 40.0, 1.08 * ms, 0, 0, 0}};
     struct script script = {times, 5, 0};
     struct speedup speedup = kernel_of_lab_01();
     struct rounds rounds = {0};
