@@ -306,22 +306,24 @@ static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsi
 }
 
 /* The warp's keys of earlier tokens, from its pipeline, two stages at a time where registers
- * suffice. */
+ * suffice. @param held_back prefetches to hold back at the end, at most one less where there are
+ * two stages at a time */
 template <typename E, int GROUP>
 static __device__ __forceinline__ void
 attend_keys(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP], struct pipeline *pipe,
-            const struct lane_queries<E, GROUP> &q, unsigned lanes, const struct one_arguments &p) {
+            const struct lane_queries<E, GROUP> &q, unsigned lanes, unsigned held_back,
+            const struct one_arguments &p) {
     constexpr int STAGES = GROUP < 4 && !ONE_KEYS_HAVE_SCALES ? 2 : 1;
     const struct warp_slices *own = warp_slices_of(pipe->plan, ONE_KEYS);
     unsigned count = own->count, tail = own->slice;
     for (unsigned i = 0; i < count; i += STAGES) {
         struct lane_keys<STAGES * ONE_KEY_ROUNDS> k;
         read_keys<0>(&k, pipeline_wait(pipe), lanes, i + 1 < count ? ~0u : tail);
-        pipeline_release(pipe, false, p);
+        pipeline_release(pipe, i + held_back >= count, p);
         if (STAGES > 1 && i + 1 < count) {
             read_keys<(STAGES - 1) * ONE_KEY_ROUNDS>(&k, pipeline_wait(pipe), lanes,
                                                      i + 2 < count ? ~0u : tail);
-            pipeline_release(pipe, false, p);
+            pipeline_release(pipe, i + held_back >= count, p);
         } else if (STAGES > 1) {
             read_keys<(STAGES - 1) * ONE_KEY_ROUNDS>(&k, 0, lanes, 0);
         }
@@ -470,11 +472,14 @@ static __host__ __device__ __forceinline__ size_t one_attention_floats(size_t gr
     return (group + 2) * HS + ONE_WARPS * group * one_partial_floats((unsigned)HS);
 }
 
-/* Attention over a short context is a chain of round trips with few bytes, so its blocks issue all
- * prefetches before it. */
+/* Blocks with attention to do issue all prefetches before it: over a short context it is a chain of
+ * round trips with few bytes, and over a long one their keys are on the way when the query arrives.
+ * Behind a split's keys come exchanges with the other splits and of the heads, and prefetches are
+ * held back for these. On an H100 4,000 tokens of 7B cost 1.00 times their bytes instead of 1.10
+ * by both, 1.08 by the first alone. */
 static __device__ __forceinline__ unsigned
 held_back_before_attention(const struct split_item &item, const struct one_arguments &p) {
-    return item.active && item.splits == 1 ? 0 : p.held_back;
+    return item.active ? 0 : p.held_back;
 }
 
 /* Attention of layer l, where the block has a split of it. @param scratch shared memory: queries,
@@ -507,7 +512,7 @@ static __device__ __forceinline__ void attend(struct pipeline *pipe, unsigned l,
         state[g].max = ONE_NO_SCORE;
     }
     struct lane_queries<E, GROUP> q = lane_queries_of<E, GROUP>(scratch, lanes, p.HS);
-    attend_keys<E, GROUP>(state, pipe, q, lanes, p);
+    attend_keys<E, GROUP>(state, pipe, q, lanes, item->splits > 1 ? p.held_back : 0, p);
     if (item->has_newest) {
         attend_newest<E, GROUP>(state, q, (const uint4 *)here, lanes);
     }

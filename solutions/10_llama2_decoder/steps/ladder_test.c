@@ -203,6 +203,12 @@ ONE_KERNEL_TEST(one_kernel_pipelines_of_keys, 200,
                 {8, 4, 64, 8, 1, 5, 320, NN_F16, NN_ROPE_HALVES, false},
                 {8, 2, 128, 8, 1, 5, 320, NN_BF16, NN_ROPE_INTERLEAVED, false})
 
+/* Prefetches held back behind the keys of a split: layers of more than the pipelines hold. */
+ONE_KERNEL_TEST(one_kernel_held_back_behind_keys, 160,
+                LIST(FEED(160, 0), STEP_AT(160), DRAW_AT(&drawing, 161)),
+                {4, 2, 128, 8, 1, 5, 170, NN_F32, NN_ROPE_HALVES, false},
+                {8, 4, 128, 16, 1, 5, 170, NN_BF16, NN_ROPE_HALVES, false})
+
 /* Rows of whole slices and of others, of more slices than a block has warps, and inputs of more
    values than its threads read at a time. */
 ONE_KERNEL_TEST(one_kernel_long_rows, 4, LIST(FEED(2, 0), DRAW_AT(&drawing, 2)),
