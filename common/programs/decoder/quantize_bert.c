@@ -15,7 +15,8 @@
 /* What a tensor of the new file is made of. */
 struct entry {
     const struct safetensors_tensor *from;
-    enum { COPY, WORDS, SCALES, ZEROS } part;
+    bool copied; /* as it is; else a part */
+    enum quantize_part part;
 };
 
 struct writing {
@@ -76,7 +77,7 @@ static enum status add_copy(struct writing *w, const struct safetensors_tensor *
     if (t.name == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a name");
     }
-    w->entries[w->count] = (struct entry){from, COPY};
+    w->entries[w->count] = (struct entry){.from = from, .copied = true};
     w->tensors[w->count++] = t;
     return STATUS_OK;
 }
@@ -89,28 +90,24 @@ static enum status add_tensor(struct writing *w, const struct safetensors_tensor
     size_t groups = low_bit_groups(&l), bits = w->config->bits;
     w->most = t->count > w->most ? t->count : w->most;
     w->matrices++;
-    TRY(add(w, &(struct entry){t, WORDS}, "_packed", SAFETENSORS_I32, sizeof(uint32_t), l.rows,
-            packed_row_words(l.columns, bits)));
-    TRY(add(w, &(struct entry){t, SCALES}, "_scale", SAFETENSORS_BF16, sizeof(uint16_t), l.rows,
-            groups));
-    return l.has_zeros ? add(w, &(struct entry){t, ZEROS}, "_zero_point", SAFETENSORS_I32,
-                             sizeof(uint32_t), (l.rows + 7) / 8, groups)
+    TRY(add(w, &(struct entry){t, false, QUANTIZE_WORDS}, "_packed", SAFETENSORS_I32,
+            sizeof(uint32_t), l.rows, packed_row_words(l.columns, bits)));
+    TRY(add(w, &(struct entry){t, false, QUANTIZE_SCALES}, "_scale", SAFETENSORS_BF16,
+            sizeof(uint16_t), l.rows, groups));
+    return l.has_zeros ? add(w, &(struct entry){t, false, QUANTIZE_ZEROS}, "_zero_point",
+                             SAFETENSORS_I32, sizeof(uint32_t), (l.rows + 7) / 8, groups)
                        : STATUS_OK;
 }
 
 static enum status fill(void *context, size_t index, void *data, struct error *error) {
     struct writing *w = context;
     const struct entry *e = &w->entries[index];
-    if (e->part == COPY) {
+    if (e->copied) {
         memcpy(data, e->from->data, e->from->bytes);
         return STATUS_OK;
     }
-    if (e->part == SCALES) {
-        memcpy(data, w->matrix.scales, w->tensors[index].bytes);
-        return STATUS_OK;
-    }
-    if (e->part == ZEROS) {
-        packed_zeros(&w->matrix, data);
+    if (e->part != QUANTIZE_WORDS) {
+        quantize_put_part(&w->matrix, e->part, data);
         return STATUS_OK;
     }
     w->matrix.layout = layout_of(w, e->from);
@@ -119,7 +116,7 @@ static enum status fill(void *context, size_t index, void *data, struct error *e
     if (status != STATUS_OK) {
         return error_prefix(error, status, e->from->name);
     }
-    packed_words(&w->matrix, data);
+    quantize_put_part(&w->matrix, QUANTIZE_WORDS, data);
     return STATUS_OK;
 }
 
@@ -127,8 +124,8 @@ static enum status write_weights(struct writing *w, const char *folder) {
     char path[FOLDER_PATH_BYTES];
     const struct safetensors_source source = {.fill = fill, .context = w};
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", w->error));
-    w->tensors = calloc(3 * w->file.count, sizeof *w->tensors);
-    w->entries = calloc(3 * w->file.count, sizeof *w->entries);
+    w->tensors = calloc(QUANTIZE_PARTS * w->file.count, sizeof *w->tensors);
+    w->entries = calloc(QUANTIZE_PARTS * w->file.count, sizeof *w->entries);
     if (w->tensors == NULL || w->entries == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors",
                          w->file.count);
@@ -137,14 +134,11 @@ static enum status write_weights(struct writing *w, const char *folder) {
         TRY(add_tensor(w, &w->file.tensors[i]));
     }
     w->weights = malloc(w->most * sizeof *w->weights + 1);
-    w->matrix.values = malloc(w->most + 1);
-    w->matrix.scales = malloc(w->most * sizeof(uint16_t) + 1);
-    w->matrix.zeros = malloc(w->most + 1);
-    if (w->weights == NULL || w->matrix.values == NULL || w->matrix.scales == NULL ||
-        w->matrix.zeros == NULL) {
+    if (w->weights == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
                          w->most);
     }
+    TRY(quantize_allocate(&w->matrix, w->most, w->error));
     return safetensors_write(path, w->tensors, w->count, &source, w->error);
 }
 
@@ -204,9 +198,7 @@ enum status quantize_bert(const char *output, const char *checkpoint,
     free(w.tensors);
     free(w.entries);
     free(w.weights);
-    free(w.matrix.values);
-    free(w.matrix.scales);
-    free(w.matrix.zeros);
+    quantize_free(&w.matrix);
     safetensors_close(&w.file);
     return status;
 }

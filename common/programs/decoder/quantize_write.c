@@ -15,7 +15,7 @@
 #include "common/checkpoints/packed/packed_weights.h"
 #include "common/checkpoints/safetensors/safetensors_write.h"
 
-enum { PARTS = 3, WORDS = 0, SCALES, ZEROS, LARGEST_FILE = 256 << 20 };
+enum { LARGEST_FILE = 256 << 20 };
 
 /* A tensor of the model, and which of its parts a tensor of the file is. */
 struct entry {
@@ -24,7 +24,7 @@ struct entry {
     size_t rows, columns, heads; /* heads: of queries and keys, to be permuted; else 0 */
     size_t layer;
     bool packed;
-    int part;
+    enum quantize_part part;
 };
 
 struct writing {
@@ -46,7 +46,7 @@ static enum status add(struct writing *w, const char *name, const char *suffix,
                        enum safetensors_dtype dtype, size_t rank, const size_t *shape,
                        size_t element, const struct entry *entry) {
     if (w->count == w->capacity) {
-        return STATUS_OVERFLOW; /* capacity is PARTS times the tensors of the model */
+        return STATUS_OVERFLOW; /* capacity is QUANTIZE_PARTS times the tensors of the model */
     }
     size_t length = strlen(name) + strlen(suffix) + 1;
     struct safetensors_tensor t = {.name = malloc(length), .dtype = dtype, .rank = rank};
@@ -74,6 +74,31 @@ struct low_bit_layout quantize_layout(const struct packed_config *c, size_t rows
         .scale_dtype = NN_BF16,
         .has_zeros = !c->symmetric,
     };
+}
+
+void quantize_put_part(const struct low_bit_matrix *matrix, enum quantize_part part, void *data) {
+    if (part == QUANTIZE_WORDS) {
+        packed_words(matrix, data);
+    } else if (part == QUANTIZE_SCALES) {
+        memcpy(data, matrix->scales, low_bit_scales_bytes(&matrix->layout));
+    } else {
+        packed_zeros(matrix, data);
+    }
+}
+
+enum status quantize_allocate(struct low_bit_matrix *matrix, size_t most, struct error *error) {
+    matrix->values = malloc(most + 1);
+    matrix->scales = malloc(most * sizeof(uint16_t) + 1);
+    matrix->zeros = malloc(most + 1);
+    return matrix->values != NULL && matrix->scales != NULL && matrix->zeros != NULL
+               ? STATUS_OK
+               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu", most);
+}
+
+void quantize_free(struct low_bit_matrix *matrix) {
+    free(matrix->values);
+    free(matrix->scales);
+    free(matrix->zeros);
 }
 
 static struct low_bit_layout layout_of(const struct writing *w, size_t rows, size_t columns) {
@@ -106,10 +131,10 @@ static enum status list_tensor(void *context, const struct decoder_weight *t) {
     const size_t words[] = {t->shape[0], packed_row_words(t->shape[1], w->rounding->config.bits)};
     const size_t scales[] = {t->shape[0], low_bit_groups(&layout)};
     TRY(add(w, t->name, "_packed", SAFETENSORS_I32, 2, words, sizeof(uint32_t), &entry));
-    entry.part = SCALES;
+    entry.part = QUANTIZE_SCALES;
     TRY(add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry));
     const size_t zeros[] = {ceil_div(t->shape[0], 8), scales[1]};
-    entry.part = ZEROS;
+    entry.part = QUANTIZE_ZEROS;
     return layout.has_zeros
                ? add(w, t->name, "_zero_point", SAFETENSORS_I32, 2, zeros, sizeof(uint32_t), &entry)
                : STATUS_OK;
@@ -159,12 +184,8 @@ static enum status fill(void *context, size_t index, void *data, struct error *e
     if (!e->packed) {
         return fill_plain(w, e, data);
     }
-    if (e->part == SCALES) {
-        memcpy(data, w->matrix.scales, w->tensors[index].bytes);
-        return STATUS_OK;
-    }
-    if (e->part == ZEROS) {
-        packed_zeros(&w->matrix, data);
+    if (e->part != QUANTIZE_WORDS) {
+        quantize_put_part(&w->matrix, e->part, data);
         return STATUS_OK;
     }
     TRY(check_finite(w, e, w->tensors[index].name));
@@ -174,7 +195,7 @@ static enum status fill(void *context, size_t index, void *data, struct error *e
     permute(w, w->matrix.values, low_bit_row_bytes(&w->matrix.layout), e);
     permute(w, w->matrix.scales, groups * sizeof(uint16_t), e);
     permute(w, w->matrix.zeros, groups, e);
-    packed_words(&w->matrix, data);
+    quantize_put_part(&w->matrix, QUANTIZE_WORDS, data);
     return STATUS_OK;
 }
 
@@ -185,14 +206,11 @@ static enum status write_weights(struct writing *w, const char *folder) {
     const struct safetensors_source source = {.fill = fill, .context = w};
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", w->error));
     w->scratch = malloc(w->most * sizeof *w->scratch);
-    w->matrix.values = malloc(w->most);
-    w->matrix.scales = malloc(w->most * sizeof(uint16_t));
-    w->matrix.zeros = malloc(w->most);
-    if (w->scratch == NULL || w->matrix.values == NULL || w->matrix.zeros == NULL ||
-        w->matrix.scales == NULL) {
+    if (w->scratch == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
                          w->most);
     }
+    TRY(quantize_allocate(&w->matrix, w->most, w->error));
     w->progress = progress_create("tensors", w->count);
     enum status status = safetensors_write(path, w->tensors, w->count, &source, w->error);
     progress_finish(&w->progress);
@@ -289,7 +307,7 @@ static enum status list_tensors(struct writing *w) {
     const struct llama2_checkpoint *c = &w->session->checkpoint;
     struct llama2_stored_weights stored = c->weights; /* visitors get writable pointers */
     struct llama2_weights plain = w->session->fp32.weights;
-    w->capacity = PARTS * (c->config.L * llama2_layer_tensors(&c->config) + 3);
+    w->capacity = QUANTIZE_PARTS * (c->config.L * llama2_layer_tensors(&c->config) + 3);
     w->tensors = calloc(w->capacity, sizeof *w->tensors);
     w->entries = calloc(w->capacity, sizeof *w->entries);
     if (w->tensors == NULL || w->entries == NULL) {
@@ -323,8 +341,6 @@ enum status quantize_write(const char *output, const struct decoder_session *ses
     free(w.tensors);
     free(w.entries);
     free(w.scratch);
-    free(w.matrix.values);
-    free(w.matrix.scales);
-    free(w.matrix.zeros);
+    quantize_free(&w.matrix);
     return status;
 }
