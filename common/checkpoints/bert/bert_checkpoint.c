@@ -53,14 +53,30 @@ static const struct safetensors_tensor *find_tensor(const struct loader *loader,
     return current != NULL ? current : found;
 }
 
+/* Takes the path from the front of a message: messages get it when the file is closed. */
+static void remove_path(struct error *error, const char *path) {
+    size_t length = strlen(path);
+    if (error != NULL && strncmp(error->message, path, length) == 0 &&
+        strncmp(error->message + length, ": ", 2) == 0) {
+        char *rest = error->message + length + 2;
+        memmove(error->message, rest, strlen(rest) + 1);
+    }
+}
+
 /* The same of a matrix of few bits; found->words is NULL where it is none. */
 static enum status find_packed(const struct loader *loader, const struct bert_tensor *tensor,
                                const char *name, struct packed_matrix *found) {
     *found = (struct packed_matrix){0};
-    return loader->packed == NULL || tensor->rank != 2
-               ? STATUS_OK
-               : packed_find(found, &loader->packed->shards, &loader->packed->config, name,
-                             tensor->shape[0], tensor->shape[1], loader->error);
+    if (loader->packed == NULL || tensor->rank != 2) {
+        return STATUS_OK;
+    }
+    const struct decoder_shards *shards = &loader->packed->shards;
+    enum status status = packed_find(found, shards, &loader->packed->config, name, tensor->shape[0],
+                                     tensor->shape[1], loader->error);
+    if (status != STATUS_OK) {
+        remove_path(loader->error, shards->path);
+    }
+    return status;
 }
 
 static enum status measure(struct loader *loader, size_t count) {

@@ -93,6 +93,7 @@ refuses "bert8: its weights have few bits already" "$quantize" bert8 -o new
 refuses "bert: a BERT is rounded by --method rtn only" "$quantize" bert --method gptq --calibrate text.txt -o new
 sed -i 's/"num_bits":\([[:space:]]*\)8/"num_bits":\14/' bert8/config.json
 refuses 'encoder.layer.0.attention.self.query.weight_packed" is' "$quantize" bert8 -o new
+[ "$(grep -o bert8/model.safetensors err | wc -l)" -eq 1 ] || fail "the path is there once"
 
 # Wrong folders of few bits.
 cp -r int8 wrong
