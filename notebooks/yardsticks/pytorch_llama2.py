@@ -5,10 +5,12 @@ and v in one product, gate and up in one. Compiled means torch.compile of a laye
 classifier, with --autotune by "max-autotune-no-cudagraphs"; a compiled prompt is timed as Python
 calls it and as a CUDA graph; decoding is a CUDA graph of one token ("graph"), or as Python calls it
 ("eager"). --weights: int8 by row, as published scripts multiply it (converted, then a linear layer,
-times the scales), or int4 in groups of 128 by PyTorch's own kernel (tinygemm).
+times the scales; compiled with coordinate descent, without which the conversion is a kernel of its
+own), or int4 in groups of 128 by PyTorch's own kernel (tinygemm).
 """
 
 import torch
+import torch._inductor.config
 import torch.nn.functional as F
 
 import yardstick
@@ -183,6 +185,7 @@ def main():
     options = yardstick.arguments(__doc__, add_flags)
     clock = yardstick.Clock(options.runs, flush=False)
     records = []
+    torch._inductor.config.coordinate_descent_tuning = options.weights == "int8"
     with torch.inference_mode():
         for shape in SHAPES:
             if options.shape not in (None, shape[0]):
