@@ -136,11 +136,14 @@ template <typename E> struct plain_weights {
     }
 
     /* Stores channels 4i to 4i + 3: the first float4 of all 16-byte pieces of weights, then the
-     * second ones. */
+     * second ones. All lanes of a warp call it, with neighbouring i, some perhaps with channels
+     * behind K - 1, which are zeros. */
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
                                                       unsigned K) {
         constexpr unsigned QUADS = VECTOR_ELEMENTS<E> / 4;
-        b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
+        if (i < K / 4) {
+            b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
+        }
     }
 
     /* Behind channel K - 1 nothing is read. */

@@ -71,11 +71,16 @@ static __device__ __forceinline__ void
 load_embedding(struct block_state *b, const typename W::embedding *row, const float *norm,
                const struct one_arguments &p) {
     float squares = 0.0f;
-    for (unsigned i = threadIdx.x; i < p.C / 4; i += ONE_THREADS) {
-        float4 x = make_float4(to_float(row[4 * i]), to_float(row[4 * i + 1]),
-                               to_float(row[4 * i + 2]), to_float(row[4 * i + 3]));
-        squares += square_of(x);
-        W::store_four(b, i, times(x, ((const float4 *)norm)[i]), p.C);
+    unsigned lane = threadIdx.x % 32;
+    for (unsigned i = threadIdx.x; i - lane < p.C / 4; i += ONE_THREADS) {
+        float4 x = {};
+        if (i < p.C / 4) {
+            x = make_float4(to_float(row[4 * i]), to_float(row[4 * i + 1]),
+                            to_float(row[4 * i + 2]), to_float(row[4 * i + 3]));
+            squares += square_of(x);
+            x = times(x, ((const float4 *)norm)[i]);
+        }
+        W::store_four(b, i, x, p.C);
     }
     W::store_padding(b, p.C);
     complete_input(b, squares, true, p.C, p);
@@ -126,8 +131,8 @@ gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbo
 #pragma unroll
         for (unsigned j = 0; j < AT_ONCE; j++) {
             unsigned i = first + j * ONE_THREADS;
-            if (i < quads) {
-                float4 y = values_of(x[j]);
+            if (i - lane < quads) {
+                float4 y = i < quads ? values_of(x[j]) : make_float4(0, 0, 0, 0);
                 squares += square_of(y);
                 W::store_four(b, i, times(y, n[j]), K);
             }

@@ -5,10 +5,11 @@
  *
  *     decoder_bench [1.1b] [7b] [int8] [fp8] [int4] [int4g32]
  *
- * Weights are random bytes. On a GPU the shapes and types named, or all; a row has the kernel alone
- * and a whole step, which draws the token, after a short context and after a long one. Bytes of a
- * token are those of the stored weights, scales included, and of the keys and values before it. On
- * simt a small model, modelled.
+ * Weights are random bytes. On the same weights, but for e4m3, one text and eight texts at once. On
+ * a GPU the shapes and types named, or all; a row has the kernel alone and a whole step, which
+ * draws the token, after a short context and after a long one. Bytes of a token are those of the
+ * stored weights, scales included, and of the keys and values before it. On simt a small model,
+ * modelled.
  */
 #include <math.h>
 #include <stdio.h>
@@ -21,6 +22,8 @@
 #include "common/device/device.h"
 #include "common/models/llama2_random.h"
 #include "solutions/13_low_bit/decoder/low_bit_decoder.h"
+#include "solutions/13_low_bit/decoder/model_sizes.h"
+#include "solutions/13_low_bit/rows/rows_decoder.h"
 
 enum { SHORT_CONTEXT = 16, TYPES = 4 };
 
@@ -174,19 +177,8 @@ static enum status make_model(struct bench *b, struct error *error) {
     }
     b->model = (struct low_bit_decoder_model){
         .type = types[b->type].type, .group = types[b->type].group, .scale_dtype = NN_BF16};
-    b->model.sizes = (struct decoder_model){.C = c->C,
-                                            .hidden = c->hidden,
-                                            .L = c->L,
-                                            .NH = c->NH,
-                                            .KVH = c->KVH,
-                                            .HS = c->HS,
-                                            .V = c->V,
-                                            .T = c->T,
-                                            .eps = c->norm_eps,
-                                            .theta = c->rope_theta,
-                                            .layout = c->rope_layout,
-                                            .dtype = NN_BF16,
-                                            .layers = b->layers};
+    b->model.sizes = model_sizes_of(c);
+    b->model.sizes.layers = b->layers;
     unsigned mask = types[b->type].type == LOW_BIT_FP8 ? 0xbf : 0xff; /* e4m3: below 2 */
     TRY(device_stream_create(&b->stream, error));
     TRY(put_bytes(&b->values, most + (size_t)62 * 4096, mask, error));
@@ -282,6 +274,67 @@ static void print_row(const struct bench *b, const char *what, size_t position, 
            bytes / (1e-3 * ms) / b->read_bandwidth);
 }
 
+/* Milliseconds of a step of `rows` texts, all at the same position. */
+static enum status time_rows(const struct bench *b, struct rows_decoder *decoder, double *ms,
+                             struct error *error) {
+    size_t warm = b->modelled ? 1 : 5;
+    double start = 0.0;
+    for (size_t i = 0; i < warm + b->steps; i++) {
+        if (i == warm) {
+            TRY(device_synchronize(b->stream, error));
+            start = device_now();
+        }
+        TRY(rows_decoder_feed(decoder, SHORT_CONTEXT, error));
+    }
+    TRY(device_synchronize(b->stream, error));
+    *ms = 1e3 * (device_now() - start) / (double)b->steps;
+    return STATUS_OK;
+}
+
+/* Tokens and positions of `rows` texts. */
+static enum status put_texts(const struct bench *b, const struct rows_io *io, size_t rows,
+                             struct error *error) {
+    int32_t tokens[ROWS_MOST], positions[ROWS_MOST];
+    for (size_t i = 0; i < rows; i++) {
+        tokens[i] = 7 + (int32_t)i;
+        positions[i] = SHORT_CONTEXT;
+    }
+    TRY(device_write((void *)io->tokens, tokens, rows * sizeof *tokens, b->stream, error));
+    return device_write((void *)io->positions, positions, rows * sizeof *tokens, b->stream, error);
+}
+
+static enum status show_rows(const struct bench *b, size_t rows, struct error *error) {
+    struct rows_decoder *decoder = NULL;
+    struct rows_io io = {0};
+    char text[64];
+    double ms = 0.0;
+    enum status status =
+        device_alloc((void **)&io.logits, rows * b->config.V * sizeof(float), error);
+    if (status == STATUS_OK) {
+        status = device_alloc((void **)&io.tokens, ROWS_MOST * sizeof(int32_t), error);
+    }
+    if (status == STATUS_OK) {
+        status = device_alloc((void **)&io.positions, ROWS_MOST * sizeof(int32_t), error);
+    }
+    if (status == STATUS_OK) {
+        status = put_texts(b, &io, rows, error);
+    }
+    if (status == STATUS_OK) {
+        status = rows_decoder_create(&decoder, &b->model, &io, rows, b->stream, error);
+    }
+    if (status == STATUS_OK) {
+        status = time_rows(b, decoder, &ms, error);
+    }
+    rows_decoder_free(decoder);
+    device_free(io.logits);
+    device_free((void *)io.tokens);
+    device_free((void *)io.positions);
+    TRY(status);
+    snprintf(text, sizeof text, "launches in a graph, %zu text%s", rows, rows > 1 ? "s" : "");
+    print_row(b, text, SHORT_CONTEXT, ms);
+    return STATUS_OK;
+}
+
 static enum status show(struct bench *b, const char *name, struct error *error) {
     char text[64];
     double ms;
@@ -299,6 +352,9 @@ static enum status show(struct bench *b, const char *name, struct error *error) 
         TRY(time_steps(b, low_bit_decoder_feed, late, &ms, error));
         snprintf(text, sizeof text, "the kernel after %zu tokens", late);
         print_row(b, text, late, ms);
+    }
+    for (size_t rows = 1; rows <= ROWS_MOST && b->model.type != LOW_BIT_FP8; rows *= ROWS_MOST) {
+        TRY(show_rows(b, rows, error));
     }
     return STATUS_OK;
 }

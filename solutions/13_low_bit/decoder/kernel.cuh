@@ -6,8 +6,8 @@
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_KERNEL_CUH_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_KERNEL_CUH_
 
+#include "solutions/10_llama2_decoder/steps/d8_run.cuh"
 #include "solutions/13_low_bit/decoder/kernels.h"
-#include "solutions/13_low_bit/decoder/low_bit_weights.cuh"
 
 template <typename W, int GROUP>
 static __global__ void __launch_bounds__(ONE_THREADS, 1)
@@ -31,7 +31,8 @@ static struct low_bit_kernel kernel_for_queries(size_t queries, size_t L, size_t
             plan_bytes(L),
             sizeof(struct static_shared),
             ONE_STAGE_STRIDE - ONE_KEY_BYTES,
-            one_attention_floats(queries, HS)};
+            one_attention_floats(queries, HS),
+            W::INPUT_FLOATS};
 }
 
 #endif

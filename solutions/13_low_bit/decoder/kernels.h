@@ -19,6 +19,7 @@ struct low_bit_kernel {
     size_t static_bytes;
     size_t stage_room;     /* bytes of a stage behind its keys and values, for their scales */
     size_t partial_floats; /* of shared memory in attention */
+    size_t input_floats;   /* of shared memory for 128 channels of a product's input */
 };
 
 /* @param queries 1 or 2: of a team @param L, HS of the model */

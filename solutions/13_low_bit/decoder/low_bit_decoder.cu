@@ -8,10 +8,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "labs/13_low_bit/low_bit.h"
 #include "solutions/10_llama2_decoder/steps/d8_host.cuh"
 #include "solutions/13_low_bit/decoder/kernels.h"
-#include "solutions/13_low_bit/decoder/low_bit_layout.h"
+#include "solutions/13_low_bit/decoder/low_bit_model.h"
 
 struct low_bit_decoder {
     struct low_bit_decoder_model model;
@@ -22,32 +21,14 @@ struct low_bit_decoder {
 
 /* ---- Sizes ---- */
 
-enum product { QKV, OUT, GATE_UP, DOWN, CLASSIFIER, PRODUCTS };
-
-static struct low_bit_layout layout_of(const struct low_bit_decoder_model *m, enum product which) {
-    const struct decoder_model *s = &m->sizes;
-    const size_t heads = s->NH * s->HS;
-    const size_t rows[] = {heads + 2 * s->KVH * s->HS, s->C, 2 * s->hidden, s->C, s->V};
-    const size_t columns[] = {s->C, heads, s->C, s->hidden, s->C};
-    struct low_bit_layout l = {m->type, rows[which], columns[which], 0, NN_F32, false};
-    l.group = m->type == LOW_BIT_INT4 ? m->group : l.columns;
-    l.scale_dtype = m->type == LOW_BIT_INT4 ? m->scale_dtype : NN_F32;
-    return l;
-}
-
-static struct low_bit_stream stream_of(const struct low_bit_decoder_model *m, enum product which) {
-    const struct low_bit_layout l = layout_of(m, which);
-    return low_bit_stream_of(&l, which == GATE_UP);
-}
-
 size_t low_bit_decoder_prepared_bytes(const struct low_bit_layout *layout, bool paired) {
     return low_bit_stream_of(layout, paired).bytes;
 }
 
 static size_t layer_bytes(const struct low_bit_decoder_model *m) {
     size_t bytes = 2 * m->sizes.C * sizeof(float);
-    for (int i = QKV; i <= DOWN; i++) {
-        bytes += stream_of(m, (enum product)i).bytes;
+    for (int i = LOW_BIT_QKV; i <= LOW_BIT_DOWN; i++) {
+        bytes += low_bit_model_stream(m, (enum low_bit_product)i).bytes;
     }
     return bytes;
 }
@@ -56,7 +37,8 @@ size_t low_bit_decoder_bytes(const struct low_bit_decoder *decoder, size_t posit
     const struct decoder_model *s = &decoder->model.sizes;
     size_t keys = (position + 1) * s->KVH * (2 * s->HS + sizeof(float2));
     return s->L * (layer_bytes(&decoder->model) + keys) +
-           stream_of(&decoder->model, CLASSIFIER).bytes + s->C * (sizeof(float) + 2);
+           low_bit_model_stream(&decoder->model, LOW_BIT_CLASSIFIER).bytes +
+           s->C * (sizeof(float) + 2);
 }
 
 static struct low_bit_kernel kernel_of(const struct low_bit_decoder_model *m, size_t queries) {
@@ -81,8 +63,8 @@ static size_t queries_at(const struct low_bit_decoder *decoder, size_t position)
  * it waits for are overwritten. */
 static size_t blocks_for(const struct low_bit_decoder *decoder) {
     size_t blocks = decoder->d.multiprocessors;
-    size_t qkv = stream_of(&decoder->model, QKV).tiles;
-    size_t gated = stream_of(&decoder->model, GATE_UP).tiles;
+    size_t qkv = low_bit_model_stream(&decoder->model, LOW_BIT_QKV).tiles;
+    size_t gated = low_bit_model_stream(&decoder->model, LOW_BIT_GATE_UP).tiles;
     blocks = blocks < qkv ? blocks : qkv;
     return blocks < gated ? blocks : gated;
 }
@@ -91,10 +73,10 @@ static size_t blocks_for(const struct low_bit_decoder *decoder) {
 static size_t input_floats_of(const struct low_bit_decoder_model *m,
                               const struct low_bit_kernel *kernel) {
     size_t most = kernel->partial_floats;
-    for (int i = 0; i < PRODUCTS; i++) {
-        const struct low_bit_stream s = stream_of(m, (enum product)i);
-        size_t columns = s.slices * s.slice_columns;
-        most = columns > most ? columns : most;
+    for (int i = 0; i < LOW_BIT_PRODUCTS; i++) {
+        const struct low_bit_stream s = low_bit_model_stream(m, (enum low_bit_product)i);
+        size_t floats = ceil_div(s.slices * s.slice_columns, 128) * kernel->input_floats;
+        most = floats > most ? floats : most;
     }
     return (most + 31) / 32 * 32;
 }
@@ -102,44 +84,13 @@ static size_t input_floats_of(const struct low_bit_decoder_model *m,
 static size_t most_sums(const struct low_bit_decoder *decoder,
                         const struct low_bit_kernel *kernel) {
     size_t most = 0;
-    for (int i = 0; i < PRODUCTS; i++) {
+    for (int i = 0; i < LOW_BIT_PRODUCTS; i++) {
         size_t tiles =
-            ceil_div(stream_of(&decoder->model, (enum product)i).tiles, decoder->d.one.blocks);
+            ceil_div(low_bit_model_stream(&decoder->model, (enum low_bit_product)i).tiles,
+                     decoder->d.one.blocks);
         most = tiles > most ? tiles : most;
     }
     return (most + kernel->warps) * LOW_BIT_TILE_ROWS;
-}
-
-static enum status check_model(const struct low_bit_decoder_model *m, struct error *error) {
-    const struct decoder_model *s = &m->sizes;
-    const enum status bad = STATUS_UNSUPPORTED;
-    if (s->HS != 64 && s->HS != 128 && s->HS != 256) {
-        return error_set(error, bad, "low-bit decoder: heads of %zu; 64, 128 and 256 are supported",
-                         s->HS);
-    }
-    if (s->KVH == 0 || s->NH == 0 || s->NH % s->KVH != 0 ||
-        (s->NH != s->KVH && s->NH / s->KVH % 2 != 0)) {
-        return error_set(
-            error, bad,
-            "low-bit decoder: %zu query heads and %zu key heads; one or an even number "
-            "of queries a key head is supported",
-            s->NH, s->KVH);
-    }
-    if (s->C % 8 != 0 || s->hidden % 8 != 0 || s->C == 0 || s->hidden == 0 || s->V == 0) {
-        return error_set(error, bad,
-                         "low-bit decoder: C = %zu, hidden = %zu, V = %zu; C and hidden must be "
-                         "multiples of 8, and none is 0",
-                         s->C, s->hidden, s->V);
-    }
-    if (s->dtype != NN_BF16) {
-        return error_set(error, bad, "low-bit decoder: an embedding in %s; it must be bf16",
-                         nn_dtype_name(s->dtype));
-    }
-    for (int i = 0; i < PRODUCTS; i++) {
-        const struct low_bit_layout l = layout_of(m, (enum product)i);
-        TRY(low_bit_check_layout(&l, error));
-    }
-    return STATUS_OK;
 }
 
 /* ---- Memory ---- */
@@ -202,7 +153,7 @@ static enum status fill(struct low_bit_decoder *decoder, struct error *error) {
     struct decoder *d = &decoder->d;
     const struct decoder_model *s = d->model;
     struct device_properties gpu;
-    TRY(check_model(&decoder->model, error));
+    TRY(low_bit_model_check(&decoder->model, error));
     TRY(device_properties(&gpu, error));
     d->multiprocessors = (size_t)gpu.multiprocessors;
     d->shared_bytes = gpu.shared_bytes;
@@ -258,13 +209,16 @@ void low_bit_decoder_free(struct low_bit_decoder *decoder) {
 
 /* ---- A token ---- */
 
-/* What a warp holds back of its stages: a half where a layer is much more than the pipelines hold,
- * as d8 does. On an H100 at 7B a token in int8 takes 2.55 ms if none are held back, and 2.48 so; in
- * int4 1.57 and 1.60. */
+/* What a warp holds back of its stages, so that values of other blocks do not arrive behind all of
+ * them: a half where a layer is much more than the pipelines hold, as d8 does, a third where it is
+ * some times as much. On an H100 at 7B a token in int8 takes 2.62 ms if none are held back, and
+ * 2.48 so; in int4 1.58 and 1.48. */
 static unsigned held_back_by(const struct low_bit_decoder *decoder,
                              const struct low_bit_kernel *kernel) {
     size_t of_block = layer_bytes(&decoder->model) / decoder->d.one.blocks;
-    return of_block > 8 * kernel->pipeline_bytes ? kernel->stages / 2 : 0;
+    return of_block > 8 * kernel->pipeline_bytes   ? kernel->stages / 2
+           : of_block > 4 * kernel->pipeline_bytes ? kernel->stages / 3
+                                                   : 0;
 }
 
 static enum status launch(const struct low_bit_decoder *decoder, const int32_t *token,

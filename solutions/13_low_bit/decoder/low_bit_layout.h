@@ -1,6 +1,6 @@
 /**
  * @file low_bit_layout.h
- * @brief How large the matrices of the low-bit decoder are; low_bit_weights.cuh draws their order.
+ * @brief How large the matrices of the low-bit decoder are; low_bit_tiles.cuh draws their order.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_LAYOUT_H_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_LAYOUT_H_

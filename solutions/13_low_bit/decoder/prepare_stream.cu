@@ -26,12 +26,31 @@ static __device__ size_t row_of(const struct stream_call &c, size_t tile, unsign
     return n >= rows / 2 ? rows : row < HALF ? n : rows / 2 + n;
 }
 
+/* A word of a slice in the order of integer_weights.cuh. */
+static __device__ uint32_t integer_word(const struct stream_call &c, size_t tile, size_t slice,
+                                        unsigned at) {
+    bool is_int4 = c.matrix.layout.type == LOW_BIT_INT4;
+    unsigned load = at / 128, lane = at % 128 / 4, word = at % 4;
+    size_t row = row_of(c, tile, lane / 4 + word % 2 * 8);
+    size_t column =
+        slice * c.sizes.slice_columns + load * (is_int4 ? 64 : 32) + lane % 4 * 8 + word / 2 * 4;
+    uint32_t made = 0;
+    for (unsigned p = 0; p < 4; p++) {
+        unsigned byte = stored(c.matrix, row, column + p);
+        byte |= is_int4 ? stored(c.matrix, row, column + p + 32) << 4 : 0;
+        made |= byte << (8 * p);
+    }
+    return made;
+}
+
 /* A word of a slice: of weights, or a group's entry. */
 static __device__ uint32_t slice_word(const struct stream_call &c, size_t tile, size_t slice,
                                       unsigned at) {
     if (at < LOW_BIT_SLICE_VALUES / 4) {
-        return unit_word(c.matrix, slice * 2 + at / UNIT_WORDS, at % UNIT_WORDS,
-                         [&](unsigned row) { return row_of(c, tile, row); });
+        return c.matrix.layout.type != LOW_BIT_FP8
+                   ? integer_word(c, tile, slice, at)
+                   : unit_word(c.matrix, slice * 2 + at / UNIT_WORDS, at % UNIT_WORDS,
+                               [&](unsigned row) { return row_of(c, tile, row); });
     }
     unsigned entry = at - LOW_BIT_SLICE_VALUES / 4;
     size_t group = slice * (c.sizes.slice_columns / c.matrix.layout.group) + entry / 16;

@@ -1,11 +1,14 @@
 #include "solutions/13_low_bit/decoder/stages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "common/base/checked.h"
 #include "common/device/device.h"
 #include "common/programs/program.h"
 #include "labs/10_llama2_decoder/given/engine.h"
+#include "solutions/13_low_bit/decoder/model_sizes.h"
+#include "solutions/13_low_bit/decoder/stored_numbers.h"
 #include "solutions/13_low_bit/decoder/upload.h"
 
 /* A loaded model: what it has in device memory. */
@@ -13,6 +16,7 @@ struct loaded {
     const struct low_bit_stage *stage;
     struct low_bit_decoder_model model;
     struct decoder_layer *layers;
+    size_t matrices, kept; /* kept: with the numbers that the checkpoint has */
 };
 
 /* A matrix made of the rows of some tensors. */
@@ -49,8 +53,16 @@ static bool allocate(struct rounding *r) {
            r->matrix.zeros != NULL;
 }
 
-static enum status round_and_upload(struct rounding *r, const struct source *source,
-                                    const void **out, struct error *error) {
+static void free_rounding(struct rounding *r) {
+    free(r->weights);
+    free(r->matrix.values);
+    free(r->matrix.scales);
+    free(r->matrix.zeros);
+}
+
+/* Reads the tensors, and finds the numbers that they had been stored as, if they had. */
+static enum status read_source(struct rounding *r, const struct source *source, bool *found,
+                               struct error *error) {
     if (!allocate(r)) {
         return out_of_memory(r->matrix.layout.rows, r->matrix.layout.columns, error);
     }
@@ -60,32 +72,51 @@ static enum status round_and_upload(struct rounding *r, const struct source *sou
         nn_dtype_load(to, t->data, t->rows * t->columns, t->dtype);
         to += t->rows * t->columns;
     }
-    TRY(low_bit_quantize(r->weights, &r->matrix, error));
-    return low_bit_decoder_upload(&r->matrix, source->paired, out, NULL, error);
+    *found = stored_numbers_find(r->weights, &r->matrix);
+    return STATUS_OK;
 }
 
-static enum status load_matrix(const struct loaded *l, const struct source *source,
-                               const void **out, struct error *error) {
-    const struct low_bit_stage *stage = l->stage;
-    bool is_int4 = stage->type == LOW_BIT_INT4;
-    struct rounding r = {0};
-    struct low_bit_layout *layout = &r.matrix.layout;
+static struct low_bit_layout layout_of(const struct loaded *l, const struct source *source) {
+    bool is_int4 = l->stage->type == LOW_BIT_INT4;
+    struct low_bit_layout layout = {.type = l->stage->type, .columns = source->tensors[0]->columns};
     for (int i = 0; i < 3 && source->tensors[i] != NULL; i++) {
-        layout->rows += source->tensors[i]->rows;
+        layout.rows += source->tensors[i]->rows;
     }
-    layout->type = stage->type;
-    layout->columns = source->tensors[0]->columns;
-    layout->group = is_int4 ? stage->group : layout->columns;
-    layout->scale_dtype = is_int4 ? NN_BF16 : NN_F32;
-    layout->has_zeros = is_int4;
-    enum status status = low_bit_check(layout, error);
+    layout.group = is_int4 ? l->stage->group : layout.columns;
+    layout.scale_dtype = is_int4 ? l->model.scale_dtype : NN_F32;
+    layout.has_zeros = is_int4;
+    return layout;
+}
+
+static enum status load_matrix(struct loaded *l, const struct source *source, const void **out,
+                               struct error *error) {
+    struct rounding r = {.matrix.layout = layout_of(l, source)};
+    bool found = false;
+    TRY(low_bit_check(&r.matrix.layout, error));
+    enum status status = read_source(&r, source, &found, error);
+    if (status == STATUS_OK && !found) {
+        status = low_bit_quantize(r.weights, &r.matrix, error);
+    }
     if (status == STATUS_OK) {
-        status = round_and_upload(&r, source, out, error);
+        status = low_bit_decoder_upload(&r.matrix, source->paired, out, NULL, error);
     }
-    free(r.weights);
-    free(r.matrix.values);
-    free(r.matrix.scales);
-    free(r.matrix.zeros);
+    free_rounding(&r);
+    l->matrices++;
+    l->kept += found ? 1 : 0;
+    return status;
+}
+
+/* Scales in fp16 where the first layer's output matrix is stored with such ones: GPTQ, GGUF. */
+static enum status choose_scales(struct loaded *l, const struct llama2_stored_layer *first,
+                                 struct error *error) {
+    const struct source source = {{&first->wo}, false};
+    bool found = false;
+    l->model.scale_dtype = NN_F16;
+    struct rounding r = {.matrix.layout = layout_of(l, &source)};
+    TRY(low_bit_check(&r.matrix.layout, error));
+    enum status status = read_source(&r, &source, &found, error);
+    free_rounding(&r);
+    l->model.scale_dtype = found ? NN_F16 : NN_BF16;
     return status;
 }
 
@@ -110,7 +141,7 @@ static enum status load_as(const void **out, const struct decoder_stored_tensor 
     return status;
 }
 
-static enum status load_layer(const struct loaded *l, struct decoder_layer *to,
+static enum status load_layer(struct loaded *l, struct decoder_layer *to,
                               const struct llama2_stored_layer *from, struct error *error) {
     const struct source qkv = {{&from->wq, &from->wk, &from->wv}, false};
     const struct source out = {{&from->wo}, false}, down = {{&from->w2}, false};
@@ -131,19 +162,8 @@ static enum status fill(struct loaded *l, const struct llama2_decoder_model *who
     struct decoder_model *m = &l->model.sizes;
     l->model.type = l->stage->type;
     l->model.group = l->stage->group;
-    l->model.scale_dtype = NN_BF16;
-    *m = (struct decoder_model){.C = c->C,
-                                .hidden = c->hidden,
-                                .L = c->L,
-                                .NH = c->NH,
-                                .KVH = c->KVH,
-                                .HS = c->HS,
-                                .V = c->V,
-                                .T = c->T,
-                                .eps = c->norm_eps,
-                                .theta = c->rope_theta,
-                                .layout = c->rope_layout,
-                                .dtype = NN_BF16};
+    TRY(choose_scales(l, &w->layers[0], error));
+    *m = model_sizes_of(c);
     l->layers = calloc(c->L, sizeof *l->layers);
     if (l->layers == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", c->L);
@@ -186,6 +206,12 @@ static enum status load(void *context, const struct llama2_decoder_model *whole,
     if (status != STATUS_OK) {
         unload(l);
         return status;
+    }
+    if (l->kept > 0) {
+        fprintf(stderr,
+                "%zu of %zu matrices keep the numbers that the checkpoint has; the others are "
+                "rounded to nearest\n",
+                l->kept, l->matrices);
     }
     *model = l->model.sizes;
     *loaded = l;

@@ -24,6 +24,8 @@ struct low_bit_stage {
  *
  * Matrices are rounded to nearest when a model is loaded: int8 and e4m3 by row, int4 in groups with
  * zero points and scales in bf16; the embedding, but not a classifier that shares it, becomes bf16.
+ * A matrix that the checkpoint stores in as many bits and such groups keeps its numbers
+ * (stored_numbers.h), and a line on standard error says how many did.
  * Memory beside the model's: one matrix in fp32 and one of few bits.
  */
 MUST_CHECK enum status engine_low_bit_create(struct engine *engine,

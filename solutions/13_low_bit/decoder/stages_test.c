@@ -4,9 +4,11 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "common/models/llama2.h"
 #include "common/models/llama2_random.h"
+#include "common/nn/low_bit.h"
 #include "solutions/ladder_gpu.h"
 
 enum { TOKENS = 3, V = 33 };
@@ -64,6 +66,55 @@ C_TEST(low_bit_stages, logits_are_those_of_rounded_weights) {
     printf("  int8 %.2e, int4 %.2e\n", eight, four);
     EXPECT_TRUE(eight > 1e-4 && eight < 0.03);
     EXPECT_TRUE(four > 2.0 * eight && four < 0.3);
+    llama2_random_free(&random);
+}
+
+/* Weights of a matrix become multiples of scales, as in a checkpoint of 4 bits. */
+static void round_matrix(const float *weights, size_t rows, size_t columns) {
+    const struct low_bit_layout layout = {LOW_BIT_INT4, rows, columns, 32, NN_F16, true};
+    struct low_bit_matrix m = {.layout = layout};
+    m.values = calloc(1, low_bit_values_bytes(&layout));
+    m.scales = calloc(1, low_bit_scales_bytes(&layout));
+    m.zeros = calloc(1, low_bit_zeros_bytes(&layout));
+    EXPECT_OK(low_bit_quantize(weights, &m, NULL));
+    low_bit_dequantize(&m, 0, rows, (float *)weights); /* the random model's own memory */
+    free(m.values);
+    free(m.scales);
+    free(m.zeros);
+}
+
+/* Numbers that the checkpoint has are not rounded again: what is left is the keys' rounding. */
+C_TEST(low_bit_stages, numbers_of_the_checkpoint_are_kept) {
+    static const struct low_bit_stage stage = {LOW_BIT_INT4, 32};
+    static const struct llama2_config config = {.C = 64,
+                                                .hidden = 40,
+                                                .L = 1,
+                                                .NH = 1,
+                                                .KVH = 1,
+                                                .HS = 64,
+                                                .V = V,
+                                                .T = 8,
+                                                .rope_theta = 1e4f,
+                                                .norm_eps = 1e-5f};
+    struct device_properties gpu;
+    struct llama2_random random;
+    if (!ladder_gpu_open(&gpu)) {
+        return;
+    }
+    ASSERT_OK(llama2_random_create(&random, &config, 6));
+    const struct llama2_layer *l = &random.weights.layers[0];
+    double before = difference_of(&random, &stage);
+    round_matrix(l->wq, 64, 64);
+    round_matrix(l->wk, 64, 64);
+    round_matrix(l->wv, 64, 64);
+    round_matrix(l->wo, 64, 64);
+    round_matrix(l->w1, 40, 64);
+    round_matrix(l->w3, 40, 64);
+    round_matrix(l->w2, 64, 40);
+    round_matrix(random.weights.classifier, V, 64);
+    double after = difference_of(&random, &stage);
+    printf("  rounded %.2e, kept %.2e\n", before, after);
+    EXPECT_TRUE(after < 0.2 * before);
     llama2_random_free(&random);
 }
 

@@ -1,52 +1,38 @@
 /**
- * @file low_bit_weights.cuh
- * @brief d8's products with weights of 8 and 4 bits: how they are stored, and how a warp multiplies
- * them.
+ * @file low_bit_tiles.cuh
+ * @brief d8's products with weights of 8 and 4 bits: how a matrix is shared by blocks and warps.
  *
  * A matrix is tiles of 16 rows; of gate and up together, 8 rows of each. A tile is slices of 2048
- * bytes of weights in the order of fragments.cuh: 16 rows x 128 columns of 8 bits, or x 256 of 4
- * bits, behind which the slice has its groups' scales and zero points, a word each. A block has
- * whole tiles, one after another in memory, and each of its warps a run of their slices. int8 and
- * e4m3: behind the matrix a scale a row, in fp32.
- *
- * Tensor cores multiply 8 columns of inputs at the price of one. The first is the input rounded to
- * bf16, the second what that rounding left: together 16 bits of it, for nothing.
+ * bytes of weights: 16 rows x 128 columns of 8 bits, or x 256 of 4 bits, behind which the slice has
+ * its groups' scales and zero points, a word each. A block has whole tiles, one after another in
+ * memory, and each of its warps a run of their slices. int8 and e4m3: behind the matrix a scale a
+ * row, in fp32. How a warp multiplies a slice is the matter of e4m3_weights.cuh and
+ * integer_weights.cuh.
  */
-#ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_WEIGHTS_CUH_
-#define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_WEIGHTS_CUH_
+#ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_TILES_CUH_
+#define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_TILES_CUH_
 
 #include "solutions/10_llama2_decoder/steps/d8_run.cuh"
 #include "solutions/13_low_bit/decoder/low_bit_layout.h"
-#include "solutions/13_low_bit/steps/multiply_unit.cuh"
 
 /* Floats of shared memory between the sums of neighbouring segments: a segment is the part of a
  * tile that one warp has. */
 enum { LOW_BIT_SEGMENT = LOW_BIT_TILE_ROWS };
 
-static __device__ __forceinline__ unsigned read_shared_word(unsigned address) {
-    unsigned x;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
-    return x;
-}
-
-/* The block's input in shared memory: of each 32 columns 64 bytes of bf16, then 64 bytes of what
- * rounding left. Lanes of the even rows of the fragment read the first, of odd rows the second. */
-struct split_input {
-    unsigned address; /* of the lane */
-
-    __device__ __forceinline__ uint4 operator()(int, unsigned column) const {
-        return read_shared(address + column * 4);
-    }
-};
-
-/* Weights of TYPE in groups of GROUP columns, 0: by row, whose scales are of type S. */
-template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights {
-    typedef form<TYPE, GROUP, S, 1, 1, ONE_WARPS, 1> F;
+/* Weights of type W, whose slices have COLUMNS columns. W has
+ *
+ *     slice                     the registers of a slice
+ *     read(slice, stage)        reads one, with its scales, from shared memory
+ *     input                     where a lane finds the block's input
+ *     sums                      a lane's part of the sums of a tile, zeros at first
+ *     multiply_slice(sums, slice, input, i)  adds slice i of a tile times its columns of the input
+ *     row_sums(sums)            sums of the lane's two rows, in the lanes that divide by 4
+ *
+ * @param BY_ROW whether scales are by row */
+template <typename W, unsigned COLUMNS_, bool BY_ROW> struct low_bit_tiles {
     typedef __nv_bfloat16 embedding;
     typedef struct key8 cache;
-    static constexpr unsigned COLUMNS = 2 * F::UNIT; /* of a slice */
-
-    static_assert(ONE_STAGE_BYTES == LOW_BIT_SLICE_VALUES + 2 * F::GROUPS * 64, "ONE_FORM");
+    static constexpr unsigned COLUMNS = COLUMNS_; /* of a slice */
 
     static __device__ __forceinline__ unsigned rows_of_tile(unsigned kind) {
         return kind == ONE_GATE ? LOW_BIT_TILE_ROWS / 2 : LOW_BIT_TILE_ROWS;
@@ -81,40 +67,6 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
         return {run_begin(s, warp + 1) - first, first % s.slices, (size_t)first * ONE_STAGE_BYTES};
     }
 
-    static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
-                                                      unsigned) {
-        const __nv_bfloat16 type = {};
-        unsigned char *to = (unsigned char *)b->x + i / 8 * 128 + i % 8 * 8;
-        uint2 high = make_uint2(pack(x.x, x.y, type), pack(x.z, x.w, type));
-        float2 first = unpack(high.x, type), second = unpack(high.y, type);
-        *(uint2 *)to = high;
-        *(uint2 *)(to + 64) = make_uint2(pack(x.x - first.x, x.y - first.y, type),
-                                         pack(x.z - second.x, x.w - second.y, type));
-    }
-
-    /* Zeros up to a whole slice, whose weights are zeros there, too. */
-    static __device__ __forceinline__ void store_padding(struct block_state *b, unsigned K) {
-        unsigned end = (K + COLUMNS - 1) / COLUMNS * COLUMNS;
-        for (unsigned i = K / 4 + threadIdx.x; i < end / 4; i += ONE_THREADS) {
-            store_four(b, i, make_float4(0, 0, 0, 0), K);
-        }
-    }
-
-    /* A unit of a slice, with its scales. */
-    static __device__ __forceinline__ void read_unit(struct unit_registers<F> &u, unsigned stage,
-                                                     unsigned unit) {
-        unsigned lane = threadIdx.x % 32;
-        u.values[0][0] = read_shared(stage + unit * 1024 + lane * 16);
-        u.values[0][1] = read_shared(stage + unit * 1024 + 512 + lane * 16);
-#pragma unroll
-        for (int i = 0; i < F::GROUPS; i++) {
-            unsigned entry =
-                stage + LOW_BIT_SLICE_VALUES + (unit * F::GROUPS + (unsigned)i) * 64 + lane / 4 * 4;
-            u.scales[0][i][0] = read_shared_word(entry);
-            u.scales[0][i][1] = read_shared_word(entry + 32);
-        }
-    }
-
     /* The warp's run of slices, to sums of 16 rows a segment: segment tile + warp, where tiles
      * count from the block's first. */
     static __device__ __forceinline__ float *multiply(struct pipeline *pipe,
@@ -133,27 +85,22 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
             lane % 4 == 0) { /* nothing of its segment, which is added up all the same */
             to[0] = to[8] = 0.0f;
         }
-        const struct split_input in = {shared_address(b->x) + (lane / 4 & 1) * 64 + lane % 4 * 16};
-        float sum[1][1][4] = {};
+        const typename W::input in = W::input_of(b);
+        typename W::sums sum = {};
         for (unsigned i = 0; i < count; i++) {
-            unsigned stage = pipeline_wait(pipe);
-            struct unit_registers<F> u[2];
-            read_unit(u[0], stage, 0);
-            read_unit(u[1], stage, 1);
+            typename W::slice weights;
+            W::read(weights, pipeline_wait(pipe));
             pipeline_release(pipe, i + held_back >= count, p);
-            multiply_unit<F>(sum, u[0], in, 2 * slice);
-            multiply_unit<F>(sum, u[1], in, 2 * slice + 1);
+            W::multiply_slice(sum, weights, in, slice);
             if (++slice == slices || i + 1 == count) {
-                if (lane % 4 == 0) { /* the lane with the first two columns */
-                    to[0] = sum[0][0][0] + sum[0][0][1];
-                    to[8] = sum[0][0][2] + sum[0][0][3];
+                float2 of_rows = W::row_sums(sum);
+                if (lane % 4 == 0) {
+                    to[0] = of_rows.x;
+                    to[8] = of_rows.y;
                 }
                 to += LOW_BIT_SEGMENT;
                 slice = 0;
-#pragma unroll
-                for (int j = 0; j < 4; j++) {
-                    sum[0][0][j] = 0.0f;
-                }
+                sum = {};
             }
         }
         return sums;
@@ -190,7 +137,7 @@ template <enum low_bit_type TYPE, int GROUP, typename S> struct low_bit_weights 
         s.end = tile + ((tile + 1) * slices * ONE_WARPS - 1) / all + 1;
         s.begin = s.begin * LOW_BIT_SEGMENT + row;
         s.end = s.end * LOW_BIT_SEGMENT + row;
-        if (GROUP == 0) {
+        if (BY_ROW) {
             const void *matrix =
                 kind == ONE_CLASSIFIER ? p.classifier : pipe->plan->layers[b->layer].streams[kind];
             const float *scales = (const float *)((const char *)matrix +
