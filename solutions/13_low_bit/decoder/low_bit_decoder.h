@@ -5,8 +5,7 @@
  *
  * The matrices are int8 or e4m3 by row with scales in fp32, or int4 in groups of 32 or 128 with
  * scales in bf16 or fp16; the embedding is bf16, norms and activations are fp32. A product's input
- * has 16 bits and its own rounding besides, so what differs from fp32 is what the stored weights
- * and keys say.
+ * has 16 bits or more, so what differs from fp32 is what the stored weights and keys say.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_DECODER_H_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_DECODER_LOW_BIT_DECODER_H_
