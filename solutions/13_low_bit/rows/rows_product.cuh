@@ -51,7 +51,7 @@ enum {
     PRODUCT_IN_FLIGHT = ROWS_FORM_OF_FILE.in_flight
 };
 
-static_assert(PRODUCT_WARPS >= ROWS, "a warp finds a row's root mean square");
+static_assert((int)PRODUCT_WARPS >= (int)ROWS, "a warp finds a row's root mean square");
 
 /* A slice in registers. GROUP: columns with one scale; 0: int8, by row. */
 template <int GROUP> struct row_slice {
