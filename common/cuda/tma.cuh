@@ -33,6 +33,18 @@ static __device__ __forceinline__ void tma_load_2d_multicast(unsigned to, const 
                  : "memory");
 }
 
+/* As tma_load_2d(), for data that is not read again: its lines leave L2 first, and those that other
+   kernels have written stay. */
+static __device__ __forceinline__ void tma_load_2d_once(unsigned to, const CUtensorMap *map,
+                                                        int column, int row, unsigned barrier) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
+                 "l"(map), "r"(column), "r"(row), "r"(barrier), "l"(policy)
+                 : "memory");
+}
+
 /* Asks L2 for a box. */
 static __device__ __forceinline__ void tma_prefetch_2d(const CUtensorMap *map, int column,
                                                        int row) {

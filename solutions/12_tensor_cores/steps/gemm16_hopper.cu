@@ -20,7 +20,7 @@ enum finish gemm16_finish_of(const struct gemm16_problem *p) {
     const struct gemm16_epilogue f = gemm16_epilogue_of(p);
     bool residual = f.residual != NULL;
     if (!f.vector || (residual && f.residual_is_float != f.out_is_float) ||
-        (f.out_is_float && p->activate)) {
+        (f.out_is_float && p->activate) || (is_transposed(p) && f.bias != NULL)) {
         return FINISH_ANY;
     }
     if (f.gate) {

@@ -61,7 +61,7 @@ static void check(const struct gemm16_case *c, int tile, size_t splits) {
 }
 
 /* Every epilogue that kernels are compiled for (enum finish), with edges in all directions; several
-   tiles a cluster, and more steps of K than a ring has stages. */
+   tiles a cluster, and more steps of K than a ring has stages; `in` that L2 need not keep. */
 C_TEST(hopper, each_tile_and_epilogue) {
     static const struct gemm16_case cases[] = {
         {.M = 300, .N = 264, .K = 72},
@@ -80,6 +80,7 @@ C_TEST(hopper, each_tile_and_epilogue) {
         {.M = 140, .N = 67, .K = 72, .residual = true, .activate = true, .f = NN_GELU},
         {.M = 264, .N = 136, .K = 72, .residual = true, .activate = true, .f = NN_TANH},
         {.M = 200, .N = 272, .K = 136, .bias = true, .gate = true},
+        {.M = 72, .N = 136, .K = 2056, .bias = true},
         {.M = 72, .N = 136, .K = 520, .bias = true, .residual = true},
     };
     struct gemm16_problem plain = {0};
@@ -98,8 +99,9 @@ C_TEST(hopper, each_tile_and_epilogue) {
 }
 
 /* din, dweight and the fourth combination: as a backward pass has them, the kernels of
-   gemm16_hopper_tiles(); with a bias and an activation, the one for everything else. K is long
-   enough for those whose clusters split it. */
+   gemm16_hopper_tiles(), with a residual that is out or lies elsewhere; with a bias, and an
+   activation or none, the one for everything else. K is long enough for those whose clusters split
+   it. */
 C_TEST(hopper, each_tile_of_transposed_factors) {
     if (!is_hopper()) {
         TEST_SKIP("needs a Hopper GPU");
@@ -108,8 +110,9 @@ C_TEST(hopper, each_tile_of_transposed_factors) {
         struct gemm16_problem p = {.in_is_transposed = form & 1, .weight_is_transposed = form & 2};
         int count = 0;
         const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&p, &count);
-        for (int n = 0; n < 2 * count + 1; n++) {
-            bool any = n == 2 * count, is_float = form == 3 && !any, residual = n % 2 == 0;
+        for (int n = 0; n < 2 * count + 2; n++) {
+            bool any = n >= 2 * count, activates = n == 2 * count;
+            bool is_float = form == 3 && !activates, residual = n % 2 == 0 || n > 2 * count;
             enum nn_dtype dtype = (n / 2 + form) % 2 == 0 ? NN_BF16 : NN_F16;
             const struct gemm16_case c = {.M = 200,
                                           .N = 264,
@@ -117,14 +120,14 @@ C_TEST(hopper, each_tile_of_transposed_factors) {
                                           .dtype = dtype,
                                           .out_dtype = is_float ? NN_F32 : dtype,
                                           .bias = any,
-                                          .activate = any,
+                                          .activate = activates,
                                           .f = NN_SILU,
                                           .residual = residual,
                                           .residual_is_float = is_float && residual,
-                                          .in_place = residual,
+                                          .in_place = residual && n % 4 == 0,
                                           .in_is_transposed = p.in_is_transposed,
                                           .weight_is_transposed = p.weight_is_transposed};
-            check(&c, n / 2, 1);
+            check(&c, any ? -1 : n / 2, 1);
         }
     }
 }
