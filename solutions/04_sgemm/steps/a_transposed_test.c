@@ -20,7 +20,7 @@ static const struct {
 struct operands {
     float *A, *A_transposed, *B, *C, *C_transposed; /* device */
     void *workspace;
-    float *host, *turned, *got, *want;
+    float *host, *transposed, *got, *want;
 };
 
 static void operands_free(struct operands *o) {
@@ -29,7 +29,7 @@ static void operands_free(struct operands *o) {
         device_free(device[i]);
     }
     free(o->host);
-    free(o->turned);
+    free(o->transposed);
     free(o->got);
     free(o->want);
 }
@@ -37,7 +37,7 @@ static void operands_free(struct operands *o) {
 static enum status operands_create(struct operands *o, struct error *error) {
     void **device[] = {(void **)&o->A, (void **)&o->A_transposed, (void **)&o->B, (void **)&o->C,
                        (void **)&o->C_transposed};
-    float **host[] = {&o->host, &o->turned, &o->got, &o->want};
+    float **host[] = {&o->host, &o->transposed, &o->got, &o->want};
     for (size_t i = 0; i < sizeof device / sizeof *device; i++) {
         TRY(device_alloc(device[i], MOST * sizeof(float), error));
     }
@@ -54,10 +54,10 @@ static enum status send(struct operands *o, size_t M, size_t N, size_t K, struct
     struct rng rng = rng_create(M * 31 + N * 7 + K);
     for (size_t i = 0; i < M * K; i++) {
         o->host[i] = (float)rng_below(&rng, 2001) / 1000.0f - 1.0f;
-        o->turned[i % K * M + i / K] = o->host[i];
+        o->transposed[i % K * M + i / K] = o->host[i];
     }
     TRY(device_write(o->A, o->host, M * K * sizeof(float), NULL, error));
-    TRY(device_write(o->A_transposed, o->turned, M * K * sizeof(float), NULL, error));
+    TRY(device_write(o->A_transposed, o->transposed, M * K * sizeof(float), NULL, error));
     for (size_t i = 0; i < K * N; i++) {
         o->host[i] = (float)rng_below(&rng, 2001) / 1000.0f - 1.0f;
     }
