@@ -17,8 +17,8 @@
 
 #include "solutions/10_llama2_decoder/steps/d8_run.cuh"
 
-/* What 128 channels have beside their digits: what an integer of 1 is worth, and halves of sums of
- * channels, which zero points multiply. They are halves because two lanes subtract them. */
+/* What 128 channels have beside their digits: the value of an integer of 1, and sums of channels
+ * divided by two, which zero points multiply. By two, because two lanes subtract them. */
 struct block_scale {
     float scale, half_sum;
     float unused[2];

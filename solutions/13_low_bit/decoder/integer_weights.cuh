@@ -135,7 +135,7 @@ struct integer_weights
         if (GROUP == 32) {
             half_sums = read_shared(in.scales + at + 16);
         }
-        const unsigned halves[4] = {half_sums.x, half_sums.y, half_sums.z, half_sums.w};
+        const unsigned half_sum[4] = {half_sums.x, half_sums.y, half_sums.z, half_sums.w};
         int products[4] = {};
 #pragma unroll
         for (int half = 0; half < 2; half++) {
@@ -150,7 +150,7 @@ struct integer_weights
                 if (GROUP == 32 || step == 3) {
                     add_group(sum, products, s.entries[group % (ENTRIES > 0 ? ENTRIES : 1)],
                               in.second, scale,
-                              GROUP == 32 ? __uint_as_float(halves[step]) : info.y);
+                              GROUP == 32 ? __uint_as_float(half_sum[step]) : info.y);
 #pragma unroll
                     for (int j = 0; j < 4; j++) {
                         products[j] = 0;
