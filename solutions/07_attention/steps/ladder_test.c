@@ -166,6 +166,28 @@ C_TEST(ladder, wgmma_on_hopper) {
     }
 }
 
+/* v7's four warpgroups: these problems leave fewer multiprocessors of a GPU idle by items of 256
+   queries than by 192; sequences that end within an item, causal ones, grouped heads. */
+C_TEST(ladder, four_warpgroups_on_a_gpu) {
+    static const int32_t starts[] = {0, 512, 1024, 1536, 2048};
+    static const struct attention_spec list[] = {
+        {.B = 4, .T = 500, .S = 700, .NH = 12, .KVH = 6, .HS = 64},
+        {.B = 4, .T = 512, .S = 512, .NH = 12, .KVH = 12, .HS = 64, .causal = true},
+        {.B = 4, .NH = 12, .KVH = 4, .HS = 64, .starts = starts},
+    };
+    struct device_properties gpu;
+    bool open = ladder_gpu_open(&gpu);
+    if (open && (gpu.modelled || !attention_hopper_there())) {
+        TEST_SKIP("needs a Hopper GPU; on simt hopper_on_simt_test has these warpgroups");
+    }
+    for (size_t i = 0; i < COUNT(list) * 2 && open; i++) {
+        struct attention_spec spec = list[i / 2];
+        spec.dtype = i % 2 == 0 ? NN_F16 : NN_BF16;
+        spec.loudness = 1.0f;
+        check_spec(&spec, gpu.modelled, HOPPER_STEPS);
+    }
+}
+
 /* As many blocks on a GPU, for all steps. */
 C_TEST(ladder, large_sizes_on_a_gpu) {
     static const struct attention_spec list[] = {

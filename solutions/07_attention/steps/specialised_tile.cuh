@@ -114,7 +114,8 @@ static enum status launch_specialised(const struct attention_problem *p, float *
     TRY(count_blocks(p, TILE::QUERIES, &order.items, error));
     if (p->causal) {
         static const size_t l2_bytes = (size_t)gpu_attribute(cudaDevAttrL2CacheSize);
-        order.heads_together = count_heads_together(p, l2_bytes);
+        const struct causal_shares shares = causal_shares_of(p, order, TILE::QUERIES, most_blocks);
+        order.heads_together = count_heads_together(p, shares, l2_bytes);
     }
     return launch_items<TILE>(p, lse, maps, no_list(), order, most_blocks, stream, error);
 }

@@ -10,7 +10,8 @@
  *
  * In 16 bits normed rows, queries, heads and the gate are rounded once each; the residual stream
  * stays fp32, as with one token: products add to it. The gate is part of its product, which needs a
- * copy of the weights, each gate's row before its up's.
+ * copy of the weights, each gate's row before its up's. No kernel writes weights, so a product
+ * copies its first ones while the kernel before it ends.
  */
 #include <cuda_runtime_api.h>
 #include <math.h>
@@ -41,6 +42,7 @@ static enum status multiply_rows(const struct decoder *d, void *out, const void 
     p.dtype = p.out_dtype = d->model->dtype;
     p.M = count, p.N = N, p.K = K;
     p.in = in, p.weight = weight, p.out = out;
+    p.weight_is_constant = true;
     return gemm16(&p, d->rows.workspace, d->stream, error);
 }
 
@@ -67,6 +69,7 @@ static enum status multiply_part(const struct decoder *d, const void *in, const 
     p.in = in, p.weight = weight, p.out = d->rows.x;
     p.residual = adds ? d->rows.x : NULL;
     p.residual_is_float = true;
+    p.weight_is_constant = true;
     return gemm16(&p, d->rows.workspace, d->stream, error);
 }
 
@@ -133,6 +136,7 @@ static enum status multiply_gated(const struct decoder *d, size_t l, size_t coun
     p.in = r->y;
     p.weight = (const unsigned char *)r->paired + l * p.N * p.K * nn_dtype_bytes(m->dtype);
     p.gate = true;
+    p.weight_is_constant = true;
     p.out = r->gated;
     return gemm16(&p, r->workspace, d->stream, error);
 }

@@ -70,10 +70,60 @@ enum status decoder_rows_copy(const struct decoder *d, size_t i, size_t position
 
 /* ---- Norm ---- */
 
+/* Four channels, y = x * rstd * weight. */
+template <typename E>
+static __device__ __forceinline__ void store_normed(E *y, float4 x, float4 weight, float rstd) {
+    const float all[4] = {x.x * rstd * weight.x, x.y * rstd * weight.y, x.z * rstd * weight.z,
+                          x.w * rstd * weight.w};
+    E stored[4];
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        stored[j] = from_float<E>(all[j]);
+    }
+    if (sizeof(E) == 2) {
+        *(uint2 *)y = *(const uint2 *)stored;
+    } else {
+        *(uint4 *)y = *(const uint4 *)stored;
+    }
+}
+
+static __device__ __forceinline__ float sum_of_squares(float4 x) {
+    return x.x * x.x + x.y * x.y + x.z * x.z + x.w * x.w;
+}
+
 /*
- * y = RMSNorm(x). Grid: a block a row of C channels, read twice, the second time from cache.
- * Bytes: 4 a number, and E.
+ * y = RMSNorm(x). Grid: a block a row of C channels, a multiple of 4 and at most 4 PIECES *
+ * THREADS: they stay in registers. Bytes: 4 a number, and E.
  */
+template <typename E, int PIECES>
+static __global__ void __launch_bounds__(THREADS)
+    rows_norm_registers(E *y, const float *x, const float *weight, unsigned C, float eps) {
+    __shared__ float warp_sums[WARPS];
+    float4 own[PIECES], scale[PIECES];
+    float squares = 0.0f;
+    dependent_launch_begin();
+    x += (size_t)blockIdx.x * C;
+#pragma unroll
+    for (unsigned i = 0; i < PIECES; i++) {
+        unsigned c = 4 * (threadIdx.x + i * THREADS);
+        own[i] = c < C ? *(const float4 *)(x + c) : make_float4(0.0f, 0.0f, 0.0f, 0.0f);
+        scale[i] = c < C ? *(const float4 *)(weight + c) : own[i];
+    }
+#pragma unroll
+    for (unsigned i = 0; i < PIECES; i++) {
+        squares += sum_of_squares(own[i]);
+    }
+    float rstd = 1.0f / sqrtf(block_sum(squares, warp_sums) / (float)C + eps);
+#pragma unroll
+    for (unsigned i = 0; i < PIECES; i++) {
+        unsigned c = 4 * (threadIdx.x + i * THREADS);
+        if (c < C) {
+            store_normed(y + (size_t)blockIdx.x * C + c, own[i], scale[i], rstd);
+        }
+    }
+}
+
+/* The same of rows of any length, read twice, the second time from cache. */
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     rows_norm(E *y, const float *x, const float *weight, size_t C, float eps) {
@@ -81,47 +131,39 @@ static __global__ void __launch_bounds__(THREADS)
     dependent_launch_begin();
     size_t row = blockIdx.x * C;
     float squares = 0.0f;
-    if (C % 4 == 0) {
-        for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
-            float4 v = ((const float4 *)(x + row))[c];
-            squares += v.x * v.x + v.y * v.y + v.z * v.z + v.w * v.w;
-        }
-    } else {
-        for (size_t c = threadIdx.x; c < C; c += THREADS) {
-            squares += x[row + c] * x[row + c];
-        }
+    for (size_t c = threadIdx.x; c < C; c += THREADS) {
+        squares += x[row + c] * x[row + c];
     }
     float rstd = 1.0f / sqrtf(block_sum(squares, warp_sums) / (float)C + eps);
-    if (C % 4 == 0) {
-        for (size_t c = threadIdx.x; c < C / 4; c += THREADS) {
-            float4 v = ((const float4 *)(x + row))[c], w = ((const float4 *)weight)[c];
-            E *to = y + row + 4 * c;
-            const float all[4] = {v.x * rstd * w.x, v.y * rstd * w.y, v.z * rstd * w.z,
-                                  v.w * rstd * w.w};
-            E stored[4];
-#pragma unroll
-            for (int j = 0; j < 4; j++) {
-                stored[j] = from_float<E>(all[j]);
-            }
-            if (sizeof(E) == 2) {
-                *(uint2 *)to = *(const uint2 *)stored;
-            } else {
-                *(uint4 *)to = *(const uint4 *)stored;
-            }
-        }
+    for (size_t c = threadIdx.x; c < C; c += THREADS) {
+        y[row + c] = from_float<E>(x[row + c] * rstd * weight[c]);
+    }
+}
+
+template <typename E>
+static void launch_norm(const struct decoder *d, const float *weight, size_t count) {
+    size_t C = d->model->C;
+    unsigned rows = (unsigned)count;
+    E *y = (E *)d->rows.y;
+    const float *x = d->rows.x;
+    float eps = d->model->eps;
+    if (C % 4 != 0 || C > 8 * 4 * THREADS) {
+        launch_dependent<rows_norm<E>>(rows, THREADS, 0, d->stream, y, x, weight, C, eps);
+    } else if (C <= 2 * 4 * THREADS) {
+        launch_dependent<rows_norm_registers<E, 2>>(rows, THREADS, 0, d->stream, y, x, weight,
+                                                    (unsigned)C, eps);
+    } else if (C <= 4 * 4 * THREADS) {
+        launch_dependent<rows_norm_registers<E, 4>>(rows, THREADS, 0, d->stream, y, x, weight,
+                                                    (unsigned)C, eps);
     } else {
-        for (size_t c = threadIdx.x; c < C; c += THREADS) {
-            y[row + c] = from_float<E>(x[row + c] * rstd * weight[c]);
-        }
+        launch_dependent<rows_norm_registers<E, 8>>(rows, THREADS, 0, d->stream, y, x, weight,
+                                                    (unsigned)C, eps);
     }
 }
 
 enum status decoder_rows_norm(const struct decoder *d, const float *norm, size_t count,
                               struct error *error) {
-    const struct decoder_model *m = d->model;
-    FOR_ELEMENT_TYPE(m->dtype, (launch_dependent<rows_norm<E>>(
-                                   (unsigned)count, THREADS, 0, d->stream, (E *)d->rows.y,
-                                   (const float *)d->rows.x, norm, m->C, m->eps)));
+    FOR_ELEMENT_TYPE(d->model->dtype, (launch_norm<E>(d, norm, count)));
     return device_launched("rows_norm", error);
 }
 
@@ -208,14 +250,15 @@ rotate_elements(E *row, E *key, E *value, const float2 *angles, const struct rot
 
 /*
  * Rotates a row's queries in place, and its keys into the cache; copies its values there.
- * Grid: a block a token. Angles are computed in double, because late positions are many rotations.
+ * Grid: a block a token. Angles are computed in double, because late positions are many rotations,
+ * and before the wait for the kernel in front.
  * Bytes: queries twice, keys and values twice.
  */
 template <typename E>
 static __global__ void __launch_bounds__(THREADS)
     rows_rotate(E *qkv, E *keys, E *values, const struct rotation t) {
     __shared__ float2 angles[128]; /* (HS / 2), HS up to KV_MAX_HS */
-    dependent_launch_begin();
+    launch_dependent_grids();
     size_t position = t.position + blockIdx.x, width = t.KVH * t.HS;
     for (unsigned i = threadIdx.x; i < t.HS / 2; i += THREADS) {
         double frequency = exp2(-2.0 * i / (double)t.HS * t.log2_theta), sine, cosine;
@@ -223,6 +266,7 @@ static __global__ void __launch_bounds__(THREADS)
         angles[i] = make_float2((float)cosine, (float)sine);
     }
     __syncthreads();
+    wait_on_dependent_grids();
     constexpr unsigned BOTH = 2 * VECTOR_ELEMENTS<E>; /* elements of two vectors */
     E *row = qkv + blockIdx.x * (t.NH * t.HS + 2 * width);
     E *key = keys + position * width, *value = values + position * width;
