@@ -27,6 +27,7 @@ ArchsInfo = provider(
     fields = {
         "options": "Options for nvcc.",
         "specific_options": "The same for files with instructions of compute_90a.",
+        "same_since_80_options": "As options, where simt gets no PTX for newer GPUs than 8.0 beside that for 8.0.",
         "newest_options": "As options, where simt gets PTX for the newest of these GPUs alone.",
         "newest_specific_options": "As specific_options, likewise.",
     },
@@ -42,6 +43,11 @@ def _specific(pairs):
     changed = [(_SPECIFIC.get(virtual, virtual), [_SPECIFIC.get(code, code) for code in codes]) for virtual, codes in pairs]
     below = [] if len(pairs) > 1 or changed == pairs else [(_BELOW, [_BELOW])]
     return below + changed
+
+def _until_80(pairs):
+    """The pairs up to the one for 8.0; all, if there is none for it."""
+    virtuals = [virtual for virtual, _ in pairs]
+    return pairs[:virtuals.index(_BELOW) + 1] if _BELOW in virtuals else pairs
 
 def _gencode(pairs):
     options = ["-gencode=arch=%s,code=%s" % (virtual, code) for virtual, codes in pairs for code in codes]
@@ -82,6 +88,7 @@ def _archs_impl(ctx):
     return [ArchsInfo(
         options = _gencode(pairs) + options,
         specific_options = _gencode(_own(ctx, pairs)) + options,
+        same_since_80_options = _gencode(_until_80(pairs) if ctx.attr.ptx_only else pairs) + options,
         newest_options = _gencode(newest) + options,
         newest_specific_options = _gencode(_own(ctx, newest)) + options,
     )]

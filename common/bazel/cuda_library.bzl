@@ -1,8 +1,8 @@
 """cuda_library: compiles .cu files with nvcc, for C and C++ targets to depend on.
 
 Load it from @rules_cuda//cuda:defs.bzl, the name of the public rules. It has the
-same attributes, so the public rules can replace it, but for two: `compile`, for a lab's files, and
-`compute_90a`, for files with instructions of that.
+same attributes, so the public rules can replace it, but for `compile`, for a lab's files,
+and those that say for which GPUs simt needs PTX.
 """
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
@@ -13,15 +13,20 @@ load("//common/bazel:cuda_archs.bzl", "ArchsInfo", "CoptsInfo")
 # Options for every .cu file. With the line table simt and profilers can name source lines.
 _OPTIONS = ["-c", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
 
-def _arguments(ctx, cc_toolchain, context):
+def _code_options(ctx, source):
+    """Options for the GPUs that code is generated for."""
+    archs = ctx.attr.archs[ArchsInfo]
+    if ctx.attr.newest_simt_gpu:
+        return archs.newest_specific_options if ctx.attr.compute_90a else archs.newest_options
+    if source in ctx.files.same_since_80:
+        return archs.same_since_80_options
+    return archs.specific_options if ctx.attr.compute_90a else archs.options
+
+def _arguments(ctx, cc_toolchain, context, source):
     """The command line of one compilation, after the name of nvcc, but for the files."""
     args = ctx.actions.args()
     args.add_all(_OPTIONS)
-    archs = ctx.attr.archs[ArchsInfo]
-    if ctx.attr.newest_simt_gpu:
-        args.add_all(archs.newest_specific_options if ctx.attr.compute_90a else archs.newest_options)
-    else:
-        args.add_all(archs.specific_options if ctx.attr.compute_90a else archs.options)
+    args.add_all(_code_options(ctx, source))
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-Xcompiler", "-fPIC")
     if "-Werror" in ctx.fragments.cpp.copts:
@@ -43,7 +48,7 @@ def _compile(ctx, cc_toolchain, context, source):
         [source] + [f for f in ctx.files.srcs if f.extension != "cu"],
         transitive = [context.headers],
     )
-    words = [_arguments(ctx, cc_toolchain, context), "-o", output.path, source.path]
+    words = [_arguments(ctx, cc_toolchain, context, source), "-o", output.path, source.path]
     tools = ctx.files._nvcc_version
     if ctx.attr.compile:
         options = confined_options(ctx, cc_toolchain, output, headers)
@@ -139,6 +144,11 @@ _cuda_library = rule(
             doc = "Whether the files are for the newest of the GPUs that simt gets PTX for: no test of " +
                   "--config=deep runs them on an older one.",
         ),
+        "same_since_80": attr.label_list(
+            allow_files = [".cu"],
+            doc = "Those of srcs whose code for newer GPUs is that for 8.0, word for word: --config=deep " +
+                  "makes no PTX of them for newer ones.",
+        ),
         "_toolkit": attr.label(
             default = "@local_config_cuda//:toolkit.txt",
             allow_single_file = True,
@@ -159,7 +169,8 @@ def cuda_library(target_compatible_with = [], **kwargs):
         defines (also for targets that depend on it), local_defines, includes, linkopts,
         alwayslink, compile (a program that starts the compiler: see confined.bzl), compute_90a
         (whether the files use its instructions), newest_simt_gpu (whether --config=deep needs no PTX for
-        older GPUs), and the attributes common to all rules.
+        older GPUs), same_since_80 (files for which it needs none for newer ones), and the attributes
+        common to all rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
 

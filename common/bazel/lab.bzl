@@ -52,7 +52,7 @@ def lab_library(name, language = "c", **kwargs):
 def _is_header(source):
     return source.endswith(".h") or source.endswith(".cuh")
 
-def _ladder(language, contract, srcs, deps, more):
+def _ladder(language, contract, srcs, deps, more, same_since_80):
     """The library of a solution's steps, for its last step and for a middle one."""
     lab_library(
         name = "ladder",
@@ -61,7 +61,7 @@ def _ladder(language, contract, srcs, deps, more):
         srcs = [source for source in srcs if not _is_header(source)],
         hdrs = [source for source in srcs if _is_header(source)],
         deps = [contract] + _DEPS[language] + deps,
-        **more
+        **(dict(more, same_since_80 = same_since_80) if same_since_80 else more)
     )
 
 def _middle(lab, language, contract, srcs, renamed, deps, more):
@@ -105,7 +105,8 @@ def lab(
         programs = [],
         starter_functions = [],
         tests = [],
-        compute_90a = False):
+        compute_90a = False,
+        same_since_80 = []):
     """Declares the targets of labs/NAME or solutions/NAME, depending on the calling package.
 
     `:TOPIC`     the subject's code, which implements the contract; every lab also has the alias
@@ -147,6 +148,7 @@ def lab(
       tests: tests of the package that the bundle includes, to run on a GPU host.
       compute_90a: whether the subject's code may use Hopper's own instructions (wgmma), for which simt
         needs PTX of its own.
+      same_since_80: those of step_srcs whose code for newer GPUs is that for 8.0 (see cuda_library).
     """
     more = {"compute_90a": True} if compute_90a else {}
     subject = native.package_name().split("/")[0]
@@ -220,7 +222,7 @@ def lab(
     topic_src = "%s.%s" % (topic, language)
     topic_deps = step_deps + ([":ladder"] if step_srcs else [])
     if step_srcs:
-        _ladder(language, contract, step_srcs, step_deps, more)
+        _ladder(language, contract, step_srcs, step_deps, more, same_since_80)
     if middle:
         renamed = ["%s=%s" % names for names in middle.items()]
         _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps, more)

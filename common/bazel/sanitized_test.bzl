@@ -7,7 +7,7 @@ _SANITIZE = ["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-fno-
 
 def _sanitize_impl(settings, attr):
     return {
-        "//command_line_option:copt": settings["//command_line_option:copt"] + _SANITIZE + ["-O1", "-g"],
+        "//command_line_option:copt": settings["//command_line_option:copt"] + _SANITIZE + ["-O1", "-g1"],
         "//command_line_option:linkopt": settings["//command_line_option:linkopt"] + _SANITIZE,
     }
 
