@@ -73,6 +73,7 @@ static enum status check(cudaError_t code, struct error *error) {
 static enum status allocate(struct made *m, struct error *error) {
     TRY(device_alloc((void **)&m->logits, m->model.V * sizeof(float), error));
     TRY(device_alloc((void **)&m->drawn, sizeof *m->drawn, error));
+    TRY(device_set(m->drawn, 0, sizeof *m->drawn, m->stream, error)); /* padding is copied, too */
     TRY(device_alloc_host((void **)&m->tokens, m->batch * sizeof *m->tokens, error));
     TRY(device_alloc_host((void **)&m->slots, SLOTS * sizeof *m->slots, error));
     for (int i = 0; i < SLOTS; i++) {
