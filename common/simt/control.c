@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 #include <stddef.h>
+#include <sys/socket.h>
 
 bool simt_control_find(struct simt_control *control) {
     *control = (struct simt_control){.library = NULL};
@@ -20,4 +21,9 @@ bool simt_control_find(struct simt_control *control) {
     *(void **)&control->read_state = read_state;
     *(void **)&control->program_calls = program_calls;
     return true;
+}
+
+void simt_control_widen(int socket) {
+    const int bytes = 1 << 20; /* the system takes as much as it allows */
+    (void)setsockopt(socket, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof bytes);
 }

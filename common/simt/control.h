@@ -73,6 +73,10 @@ struct simt_control {
 /** @return true when this process has simt's library; @p control is zeros else. */
 bool simt_control_find(struct simt_control *control);
 
+/** Has the system keep more of what is on its way to the other end of such a socket, so that who
+ * sends much need not wait for each piece to be taken. */
+void simt_control_widen(int socket);
+
 #ifdef __cplusplus
 }
 #endif

@@ -114,6 +114,6 @@ static const struct worker_entry entries[] = {{"nothing", sizeof(struct made_up_
                                               {"crash", sizeof(struct made_up_call), crash},
                                               {"who", sizeof(struct who_call), who},
                                               {0}};
-static const struct worker_device made_up = {serve, call};
+static const struct worker_device made_up = {serve, call, NULL};
 
 const struct worker worker = {entries, &made_up};

@@ -25,6 +25,10 @@ static bool make_sockets(int program[2], int controller[2]) {
         close(program[1]);
         return false;
     }
+    for (int n = 0; n < 2; n++) {
+        simt_control_widen(program[n]);
+        simt_control_widen(controller[n]);
+    }
     return true;
 }
 

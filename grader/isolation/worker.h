@@ -42,6 +42,7 @@ struct worker_device {
     void (*serve)(struct message *message); /**< a DEVICE request becomes its answer */
     void (*call)(const struct worker_entry *entry,
                  struct message *message); /**< any mode but CALL_ONCE */
+    void (*flush)(void);                   /**< before an answer: simt_flush_calls(); may be NULL */
 };
 extern const struct worker_device worker_device;
 

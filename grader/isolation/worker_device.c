@@ -5,6 +5,7 @@
 #include "common/bench/device/device_launches.h"
 #include "common/bench/device/device_limits.h"
 #include "common/device/device.h"
+#include "common/simt/flush.h"
 #include "common/simt/simt.h"
 #include "grader/isolation/allocations.h"
 #include "grader/isolation/worker.h"
@@ -269,4 +270,4 @@ static void call_on_device(const struct worker_entry *entry, struct message *mes
     worker_answer(message, status, &error);
 }
 
-const struct worker_device worker_device = {serve_device, call_on_device};
+const struct worker_device worker_device = {serve_device, call_on_device, simt_flush_calls};

@@ -79,6 +79,9 @@ int main(void) {
     static struct message message; /* too large for a small stack */
     while (message_receive(WORKER_CHANNEL, &message, -1.0) == STATUS_OK) {
         serve(&message);
+        if (worker.device != NULL && worker.device->flush != NULL) {
+            worker.device->flush();
+        }
         fflush(stdout);
         if (message_send(WORKER_CHANNEL, &message) != STATUS_OK) {
             break;

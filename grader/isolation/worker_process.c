@@ -279,10 +279,12 @@ static uint64_t unforeseen(void) {
     return number;
 }
 
-/* The answer, within `seconds` and what the worker waited for a processor since this was added
-   last; looked up only when time is over, as it takes longer than an answer. */
-static enum status await_answer(struct side *side, struct message *message, double seconds) {
-    double begun = message_now(), left = seconds, waited = side->waited_s;
+/* The answer to what was asked at `begun`, within `seconds` and what the worker waited for a
+   processor since this was added last; looked up only when time is over, as it takes longer than an
+   answer. */
+static enum status await_answer(struct side *side, struct message *message, double begun,
+                                double seconds) {
+    double left = seconds, waited = side->waited_s;
     enum status status = message_receive(side->channel, message, seconds);
     while (status == STATUS_INTERRUPTED) {
         double took = message_now() - begun;
@@ -320,9 +322,10 @@ enum status side_ask(struct side *side, struct message *message, double seconds,
     char late[100];
     bool runs = message->kind == MESSAGE_READY || message->kind == MESSAGE_CALL;
     message->number = side->number = unforeseen();
+    double begun = message_now(); /* not later: this process may lose its processor */
     enum status status = message_send(side->channel, message);
     if (status == STATUS_OK) {
-        status = await_answer(side, message, seconds);
+        status = await_answer(side, message, begun, seconds);
     }
     if (status == STATUS_OK && message->number == side->number) {
         side->answered = true;

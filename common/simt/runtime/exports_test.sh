@@ -17,6 +17,7 @@ names "$1" >"$TEST_TMPDIR/ours"
     echo simt_control_library@@libcudart.so.13
     echo simt_control_program_calls@@libcudart.so.13
     echo simt_control_read_state@@libcudart.so.13
+    echo simt_flush@@libcudart.so.13
     echo simt_gpu_key@@libcudart.so.13
     echo simt_name@@libcudart.so.13
     echo simt_read_limits@@libcudart.so.13

@@ -273,6 +273,9 @@ static enum status load(struct runtime *runtime, struct module *module, struct e
     struct ptx_module *parsed = NULL;
     module->architecture = 0;
     module->without_ptx = 0;
+    if (!module_fetch(runtime, module)) {
+        return error_set(error, STATUS_BAD_FORMAT, "the program's device code cannot be read");
+    }
     enum status status = read_wrapper(runtime, module, &parsed, error);
     if (status != STATUS_OK) { /* not found: what simt lacks is PTX */
         return status == STATUS_NOT_FOUND ? STATUS_UNSUPPORTED : status;

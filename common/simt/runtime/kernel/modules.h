@@ -56,7 +56,9 @@ enum { MODULE_MOST_FILES = 4096 };
 struct module {
     const struct fatbin_wrapper *wrapper;
     struct fatbin_wrapper copied; /**< of a program in another process: behind `wrapper` */
-    void *copy;                   /**< the data of `copied`; owned */
+    const void *theirs;           /**< its data, in that program */
+    size_t their_bytes;           /**< of these */
+    void *copy;                   /**< the data of `copied`, from module_fetch() on; owned */
     void **file_copies;           /**< its files, with -rdc=true, and NULL; owned */
     size_t file_count;
     struct module *remote;    /**< handle of the device process that has it, too; or NULL */
@@ -73,6 +75,17 @@ struct module {
 
 /** @return a module without kernels, or NULL without memory. */
 struct module *module_add(struct runtime *runtime, const struct fatbin_wrapper *wrapper);
+
+/** The same for a program in another process. @param data the fat binary of @p bytes bytes there */
+struct module *module_add_copy(struct runtime *runtime, const struct fatbin_wrapper *wrapper,
+                               const void *data, size_t bytes);
+
+/** Adds a copy of one more file of such a program that nvcc -rdc=true linked. */
+bool module_add_file(struct runtime *runtime, struct module *module, const void *data,
+                     size_t bytes);
+
+/** Fetches the fat binary from such a program, once. @return false: it is not there */
+bool module_fetch(struct runtime *runtime, struct module *module);
 
 /** Adds a kernel or a variable; names are copied. Without memory they are not found later.
  *  @param spelt the kernel's name as the source spells it; NULL: this program can tell */

@@ -6,7 +6,6 @@
 #include "common/simt/runtime/gpu/model.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/memory/mirror.h"
-#include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/state.h"
 
 static cudaError_t totals_of(const struct runtime *runtime, struct simt_totals *totals) {
@@ -163,45 +162,12 @@ cudaError_t simt_ask_page(const void *address, unsigned writes) {
 
 /* Modules. */
 
-enum { FATBIN_HEADER = 16 };
-
-/** Whether the header's size is that of the copy, so that nothing behind it is read. */
-static bool has_its_size(const unsigned char *copy, size_t bytes) {
-    uint64_t told;
-    if (bytes < FATBIN_HEADER) {
-        return bytes == 0;
-    }
-    memcpy(&told, copy + 8, sizeof told);
-    return told == bytes - FATBIN_HEADER;
-}
-
-/** @return a copy of a fat binary of the program's, which its own header ends; NULL: there is none.
- */
-static void *copy_fatbin(struct runtime *runtime, const void *data, size_t bytes) {
-    enum { MOST = 1 << 30 };
-    unsigned char *copy = bytes <= MOST ? calloc(1, bytes + FATBIN_HEADER) : NULL;
-    if (copy != NULL &&
-        (!(bytes == 0 || program_read(runtime, copy, data, bytes)) || !has_its_size(copy, bytes))) {
-        free(copy);
-        return NULL;
-    }
-    return copy;
-}
-
 static cudaError_t add_module(struct runtime *runtime, simt_module_handle *handle,
                               struct fatbin_wrapper wrapper, const void *data, size_t bytes) {
-    static const void *const no_files[] = {NULL};
-    void *copy = handle != NULL ? copy_fatbin(runtime, data, bytes) : NULL;
-    struct module *module = copy != NULL ? module_add(runtime, NULL) : NULL;
+    struct module *module = handle != NULL ? module_add_copy(runtime, &wrapper, data, bytes) : NULL;
     if (module == NULL) {
-        free(copy);
         return cudaErrorInvalidValue;
     }
-    module->copied = wrapper;
-    module->copied.data = copy;
-    module->copied.files = no_files;
-    module->wrapper = &module->copied;
-    module->copy = copy;
     *handle = module;
     return cudaSuccess;
 }
@@ -211,32 +177,14 @@ cudaError_t simt_add_module(simt_module_handle *module, struct fatbin_wrapper wr
     ASK(runtime, add_module(runtime, module, wrapper, data, bytes));
 }
 
-/** Adds to the list that stands for the program's, with NULL at its end. */
-static bool keep_file(struct module *module, void *copy) {
-    void **copies =
-        realloc(module->file_copies, (module->file_count + 2) * sizeof *module->file_copies);
-    if (copies == NULL) {
-        return false;
-    }
-    copies[module->file_count++] = copy;
-    copies[module->file_count] = NULL;
-    module->file_copies = copies;
-    module->copied.files = (const void *const *)copies;
-    return true;
-}
-
 static cudaError_t add_file(struct runtime *runtime, struct module *module, const void *data,
                             size_t bytes) {
-    if (module_find(runtime, module) == NULL || module->copy == NULL || module->core != NULL) {
+    if (module_find(runtime, module) == NULL || module->wrapper != &module->copied ||
+        module->core != NULL) {
         return cudaErrorInvalidResourceHandle;
     }
-    /* One more than load() accepts, which says so. */
-    void *copy = bytes > 0 && module->file_count <= MODULE_MOST_FILES
-                     ? copy_fatbin(runtime, data, bytes)
-                     : NULL;
-    if (copy == NULL || !keep_file(module, copy)) {
+    if (!module_add_file(runtime, module, data, bytes)) {
         runtime_say("file %zu of the program does not reach the device", module->file_count + 1);
-        free(copy);
         return cudaErrorInvalidValue;
     }
     return cudaSuccess;

@@ -19,6 +19,8 @@
 #include "common/simt/runtime/error/error_exit.h"
 #include "common/simt/runtime/kernel/modules.h"
 #include "common/simt/runtime/remote/device_process.h"
+#include "common/simt/runtime/remote/foreseen.h"
+#include "common/simt/runtime/remote/numbers.h"
 #include "common/simt/runtime/state.h"
 
 enum { NO_SOCKET = -1 };
@@ -43,6 +45,8 @@ struct connection {
     bool restricted; /**< a controller's: the device gets nothing but what a copy names */
     uint64_t window, window_bytes; /**< of device memory */
     uint64_t program_calls;        /**< a controller's: that the last answer told */
+    struct foreseen *foreseen;     /**< NULL: every call is asked */
+    cudaError_t posted;            /**< of a call that was not asked; the next one returns it */
     time_t patience;               /**< seconds for an answer, where it is restricted */
     struct connection *next;
 };
@@ -165,6 +169,7 @@ static void connect_device(struct client *client, bool own, const char *shared) 
     }
     reserve_window(client, hello);
     client->several = hello->thread > 1;
+    client->own.foreseen = shared == NULL ? foreseen_create(hello) : NULL;
     free(hello);
 }
 
@@ -320,10 +325,23 @@ static bool may_ask(const struct client *client, const struct packet *packet) {
     case PACKET_PULL:
         return is_within(&client->readable, packet->address, packet->bytes);
     case PACKET_PUSH:
+    case PACKET_REPLY:
         return is_within(&client->writable, packet->address, packet->extra);
     default:
         return false;
     }
+}
+
+/** Takes memory that came with an answer. @return false: the device may not write there */
+static bool take_tail(const struct client *client, const struct packet *packet) {
+    if (packet->extra == 0) {
+        return true;
+    }
+    if (client->at->restricted && !may_ask(client, packet)) {
+        return false;
+    }
+    memcpy((void *)(uintptr_t)packet->address, packet->data + packet->size, packet->extra);
+    return true;
 }
 
 /** Does what the device asks for while it works on a call. */
@@ -371,20 +389,33 @@ void call_begin(struct call *call, uint32_t number) {
     call->refused = cudaSuccess;
 }
 
+/** Sends a call behind those that wait, which are none any more. */
+static enum status send_call(struct connection *at, struct packet *packet, const void *from) {
+    struct packet *posts = at->foreseen != NULL ? &at->foreseen->posts : NULL;
+    const struct packet *first = posts != NULL && posts->size > 0 ? posts : NULL;
+    enum status status = packet_send_behind(at->socket, first, packet, from);
+    if (status == STATUS_INVALID_ARGUMENT) {
+        packet->extra = 0; /* the device asks for it, if it comes to that */
+        status = packet_send_behind(at->socket, first, packet, NULL);
+    }
+    if (posts != NULL) {
+        posts->size = 0;
+        at->foreseen->settled = false; /* until it has answered: host functions may call */
+    }
+    return status;
+}
+
 static enum status exchange(struct client *client, struct call *call) {
     struct packet *packet = &call->packet;
     uint32_t number = packet->call;
-    enum status status = packet_send(client->at->socket, packet, call->from);
-    if (status == STATUS_INVALID_ARGUMENT) {
-        packet->extra = 0; /* the device asks for it, if it comes to that */
-        status = packet_send(client->at->socket, packet, NULL);
-    }
+    enum status status = send_call(client->at, packet, call->from);
     struct pollfd answers = {.fd = client->at->socket, .events = POLLIN};
     packet_watch(&client->watch, &answers, 1);
     while (status == STATUS_OK) {
         status = packet_receive(client->at->socket, packet);
         if (status == STATUS_OK && packet->kind == PACKET_REPLY) {
-            return packet->call == number ? STATUS_OK : STATUS_BAD_FORMAT;
+            return packet->call == number && take_tail(client, packet) ? STATUS_OK
+                                                                       : STATUS_BAD_FORMAT;
         }
         if (status == STATUS_OK) {
             status = serve(client, packet);
@@ -415,25 +446,57 @@ static enum status exchange_again(struct client *client, struct call *call) {
     return status;
 }
 
+/** @return whether calls of a program's tell of an error: not the library's own, nor a free, whose
+ *  error says little */
+static bool tells_errors(uint32_t number) {
+    static const bool OWN[CALL_COUNT] = {
+#define IS_OWN(name, ...) [CALL_##name] = #name[0] != 'c',
+        DEVICE_CALLS(IS_OWN)
+#undef IS_OWN
+    };
+    return !OWN[number] && number != CALL_cudaFree;
+}
+
+/** Takes what an answer has beside the results. */
+static void take_answer(struct connection *at, const struct call *call) {
+    const struct packet *reply = &call->packet;
+    if (reply->last != PACKET_NO_ERROR) {
+        *runtime_last_error() = (cudaError_t)reply->last;
+    }
+    *runtime_thread_device() = (int)reply->thread;
+    at->program_calls = reply->bytes;
+    at->posted = reply->posted != cudaSuccess ? (cudaError_t)reply->posted : at->posted;
+    if (at->foreseen != NULL) {
+        foreseen_learn(at->foreseen, call, reply);
+    }
+}
+
 cudaError_t call_run(struct call *call) {
     struct client *client = the_client();
+    struct connection *at = client->at;
     call->failed = true;
     if (call->refused != cudaSuccess) {
         return call->refused;
     }
-    if (client->at == NULL || client->at->lost) {
+    if (at == NULL || at->lost) {
         return cudaErrorDevicesUnavailable;
     }
+    if (at->posted != cudaSuccess && tells_errors(call->packet.call)) {
+        cudaError_t posted = at->posted;
+        at->posted = cudaSuccess;
+        return posted;
+    }
+    if (at->foreseen != NULL && at->posted == cudaSuccess && foreseen_take(at->foreseen, call)) {
+        call->failed = false;
+        return cudaSuccess;
+    }
+    memcpy(call->asked, call->packet.data, sizeof call->asked);
     if (exchange_again(client, call) != STATUS_OK) {
-        lose(client->at, "the process of the emulated GPU has ended");
+        lose(at, "the process of the emulated GPU has ended");
         return cudaErrorDevicesUnavailable;
     }
     call->failed = false;
-    if (call->packet.last != PACKET_NO_ERROR) {
-        *runtime_last_error() = (cudaError_t)call->packet.last;
-    }
-    *runtime_thread_device() = (int)call->packet.thread;
-    client->at->program_calls = call->packet.bytes;
+    take_answer(at, call);
     return (cudaError_t)call->packet.error;
 }
 
@@ -749,6 +812,19 @@ __attribute__((destructor)) static void finish(void) {
     }
 }
 
+void simt_flush(void);
+
+EXPORTED void simt_flush(void) {
+    struct client *client = the_client();
+    char gpu[64];
+    pthread_mutex_lock(&client->lock);
+    const struct foreseen *foreseen = client->at != NULL ? client->at->foreseen : NULL;
+    if (foreseen != NULL && foreseen->posts.size > 0) {
+        (void)simt_ask_gpu(gpu, sizeof gpu); /* any call that is asked */
+    }
+    pthread_mutex_unlock(&client->lock);
+}
+
 /* ---- A controller: see common/simt/control.h ---- */
 
 const char *simt_control_library(void);
@@ -788,6 +864,7 @@ static struct connection *open_attached(struct client *client, int socket, time_
     }
     *made = (struct connection){.socket = socket,
                                 .restricted = true,
+                                .foreseen = foreseen_create(hello),
                                 .patience = seconds,
                                 .window = hello->address,
                                 .window_bytes = hello->bytes,
@@ -832,6 +909,7 @@ EXPORTED void simt_control_forget(int socket) {
     if (connection != NULL) {
         client->at = client->at == connection ? NULL : client->at;
         *link = connection->next;
+        foreseen_free(connection->foreseen);
         free(connection);
     }
     pthread_mutex_unlock(&client->lock);

@@ -24,10 +24,11 @@ bool client_is_on(void);
 /** A call: its arguments are put, it runs, its results are taken. */
 struct call {
     struct packet packet;
-    const void *from;    /**< memory that travels with the call, or NULL */
-    size_t at;           /**< of the next result */
-    cudaError_t refused; /**< what is wrong before it was sent */
-    bool failed;         /**< there are no results */
+    unsigned char asked[32]; /**< the first of its arguments, when it has run */
+    const void *from;        /**< memory that travels with the call, or NULL */
+    size_t at;               /**< of the next result */
+    cudaError_t refused;     /**< what is wrong before it was sent */
+    bool failed;             /**< there are no results */
 };
 
 /** Holds the connection until call_end(). */

@@ -65,6 +65,8 @@ int device_process_start(void) {
     if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
         return -1;
     }
+    simt_control_widen(ends[0]);
+    simt_control_widen(ends[1]);
     bool runs = spawn(ends[1], "detach");
     close(ends[1]);
     if (!runs) {

@@ -32,18 +32,32 @@ bool packet_take(const struct packet *packet, size_t *at, void *value, size_t by
     return true;
 }
 
-enum status packet_send(int socket, const struct packet *packet, const void *attached) {
-    struct iovec parts[] = {{.iov_base = (void *)(uintptr_t)packet, .iov_len = HEAD + packet->size},
-                            {.iov_base = (void *)(uintptr_t)attached, .iov_len = packet->extra}};
-    struct msghdr message = {.msg_iov = parts, .msg_iovlen = packet->extra > 0 ? 2 : 1};
-    ssize_t sent;
+enum status packet_send_behind(int socket, const struct packet *posts, const struct packet *packet,
+                               const void *attached) {
+    const size_t sizes[] = {posts != NULL ? HEAD + posts->size : 0, HEAD + packet->size,
+                            packet->extra};
+    const void *const from[] = {posts, packet, attached};
+    struct iovec parts[3];
+    struct msghdr message = {.msg_iov = parts};
+    ssize_t sent, whole = 0;
+    for (size_t i = 0; i < 3; i++) {
+        if (sizes[i] > 0) {
+            parts[message.msg_iovlen++] =
+                (struct iovec){.iov_base = (void *)(uintptr_t)from[i], .iov_len = sizes[i]};
+            whole += (ssize_t)sizes[i];
+        }
+    }
     do {
         sent = sendmsg(socket, &message, MSG_NOSIGNAL);
     } while (sent < 0 && errno == EINTR);
     if (sent < 0 && errno == EFAULT) {
         return STATUS_INVALID_ARGUMENT;
     }
-    return sent == (ssize_t)(HEAD + packet->size + packet->extra) ? STATUS_OK : STATUS_IO;
+    return sent == whole ? STATUS_OK : STATUS_IO;
+}
+
+enum status packet_send(int socket, const struct packet *packet, const void *attached) {
+    return packet_send_behind(socket, NULL, packet, attached);
 }
 
 static int64_t nanoseconds(void) {
@@ -82,4 +96,19 @@ enum status packet_receive(int socket, struct packet *packet) {
         return STATUS_IO;
     }
     return packet_is_good(packet, (size_t)got) ? STATUS_OK : STATUS_BAD_FORMAT;
+}
+
+enum status packet_receive_into(int socket, struct packet *packet, void *to, size_t room) {
+    struct iovec parts[] = {{.iov_base = packet, .iov_len = HEAD},
+                            {.iov_base = to, .iov_len = room}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    ssize_t got;
+    do {
+        got = recvmsg(socket, &message, MSG_TRUNC);
+    } while (got < 0 && errno == EINTR);
+    if (got <= 0) {
+        return STATUS_IO;
+    }
+    bool fits = got >= HEAD && packet->size == 0 && packet->extra <= room;
+    return fits && packet->extra == (size_t)got - HEAD ? STATUS_OK : STATUS_BAD_FORMAT;
 }

@@ -3,8 +3,9 @@
  * @brief What a program and its device say to each other: packets over a socket.
  *
  * A program sends a CALL and reads until its REPLY. In between the device may ask it for what only
- * the program has: its memory, its functions, its output. Both ends are built from the same
- * sources, so values lie in packets as they lie in memory. The device trusts nothing in a packet.
+ * the program has: its memory, its functions, its output. Calls without an answer travel in front
+ * of the next CALL (posts.h). Both ends are built from the same sources, so values lie in packets
+ * as they lie in memory. The device trusts nothing in a packet.
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_REMOTE_PACKET_H_
 #define WARPBOOK_COMMON_SIMT_RUNTIME_REMOTE_PACKET_H_
@@ -21,6 +22,7 @@ enum packet_kind {
     PACKET_CALL = 1, /**< call: row of calls.h; thread; error: the thread's device; data: arguments;
                         behind them `extra` bytes that lie at `address` in the program */
     PACKET_DATA,     /**< extra bytes: a piece of what PULL asked for */
+    PACKET_POSTS,    /**< data: calls without an answer; in the same message follows a CALL */
     PACKET_DONE,     /**< the function has returned, the memory is there (address), or is not (0) */
     PACKET_FAILED,   /**< the program has no such memory */
 
@@ -28,7 +30,9 @@ enum packet_kind {
     PACKET_HELLO, /**< the first of all; error: it has told the user why it ends; or address, bytes:
                      the window of device memory; thread: how many devices */
     PACKET_REPLY, /**< call; error; last: the thread's last error, or PACKET_NO_ERROR; thread: its
-                     device from now on; bytes: to a controller, the calls of programs; data */
+                     device from now on; bytes: to a controller, the calls of programs; flags;
+                     posted: the first error of calls without an answer; data; the extra bytes, if
+                     any, belong at `address` */
     PACKET_TEXT,  /**< call: 1 or 2, the stream that the extra bytes are for */
     PACKET_PULL,  /**< send the `bytes` bytes at `address` as DATA */
     PACKET_TAKE,  /**< the same, and close the pages */
@@ -40,12 +44,20 @@ enum packet_kind {
     PACKET_RELEASE             /**< give back the `bytes` bytes at `address` */
 };
 
-enum { PACKET_BYTES = 56 << 10, PACKET_ATTACHED = 16 << 10, PACKET_NO_ERROR = -1 };
+enum { PACKET_BYTES = 56 << 10, PACKET_ATTACHED = 32 << 10, PACKET_NO_ERROR = -1 };
+
+/** Flags of a REPLY. */
+enum {
+    PACKET_SETTLED = 1 /**< no work is left that may fail, no stream is captured, and the device
+                          uses no memory of the host's */
+};
 
 struct packet {
     uint32_t kind, call;
     int32_t error, last;
     uint64_t thread, address, bytes;
+    uint32_t flags;
+    int32_t posted;
     uint32_t size;  /**< of data */
     uint32_t extra; /**< behind it */
     unsigned char data[PACKET_BYTES];
@@ -67,11 +79,20 @@ bool packet_take(const struct packet *packet, size_t *at, void *value, size_t by
  */
 MUST_CHECK enum status packet_send(int socket, const struct packet *packet, const void *attached);
 
+/** The same behind a packet of POSTS, in one message; NULL: there are none. */
+MUST_CHECK enum status packet_send_behind(int socket, const struct packet *posts,
+                                          const struct packet *packet, const void *attached);
+
 /**
  * @brief Waits for a packet.
  * @return STATUS_OK; STATUS_IO: nobody is there any more; STATUS_BAD_FORMAT: it is none
  */
 MUST_CHECK enum status packet_receive(int socket, struct packet *packet);
+
+/** The same for a packet without data, whose extra bytes come to @p to, where there is room for
+ *  @p room; more of them, or data, are STATUS_BAD_FORMAT. */
+MUST_CHECK enum status packet_receive_into(int socket, struct packet *packet, void *to,
+                                           size_t room);
 
 /** How waiting awake went; zeros at first. */
 struct packet_watch {

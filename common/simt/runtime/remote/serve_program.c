@@ -17,20 +17,28 @@ static bool send_packet(struct server *server, const struct packet *packet, cons
     return !server->broken;
 }
 
+/** What was to travel with the answer goes before anything else that the program does. */
+static bool send_tail(struct server *server) {
+    struct packet *tail = server->tail;
+    bool sent = tail->extra == 0 || send_packet(server, tail, tail->data);
+    tail->extra = 0;
+    return sent;
+}
+
 static bool send_request(struct server *server, enum packet_kind kind, const void *address,
                          uint64_t bytes) {
     struct packet *packet = server->between;
     packet_begin(packet, kind);
     packet->address = (uint64_t)(uintptr_t)address;
     packet->bytes = bytes;
-    return send_packet(server, packet, NULL);
+    return send_tail(server) && send_packet(server, packet, NULL);
 }
 
 /** Serves calls that a host function makes until it returns. @return what it answers */
 static uint64_t await_done(struct server *server) {
     while (!server->broken) {
         struct packet *packet = server->requests[server->depth];
-        if (packet_receive(server->socket, packet) != STATUS_OK) {
+        if (server_receive(server) != STATUS_OK) {
             break;
         }
         if (packet->kind == PACKET_DONE) {
@@ -59,16 +67,16 @@ static bool read_attached(const struct server *server, void *to, const void *fro
 static bool receive_memory(struct server *server, void *to, size_t bytes) {
     struct packet *packet = server->between;
     for (size_t done = 0; done < bytes; done += packet->extra) {
-        if (packet_receive(server->socket, packet) != STATUS_OK ||
+        if (packet_receive_into(server->socket, packet, (char *)to + done, bytes - done) !=
+                STATUS_OK ||
             (packet->kind != PACKET_DATA && packet->kind != PACKET_FAILED) ||
-            packet->extra > bytes - done || (packet->kind == PACKET_DATA && packet->extra == 0)) {
+            (packet->kind == PACKET_DATA && packet->extra == 0)) {
             server->broken = true;
             return false;
         }
         if (packet->kind == PACKET_FAILED) {
             return false;
         }
-        memcpy((char *)to + done, packet->data + packet->size, packet->extra);
     }
     return true;
 }
@@ -92,7 +100,16 @@ static bool open_pages(struct program *program, void *memory, size_t bytes) {
 
 static bool write_program(struct program *program, void *to, const void *from, size_t bytes) {
     struct server *server = server_of(program);
-    struct packet *packet = server->between;
+    struct packet *packet = server->between, *tail = server->tail;
+    if (!send_tail(server)) {
+        return false;
+    }
+    if (bytes <= PACKET_ATTACHED) {
+        tail->address = (uint64_t)(uintptr_t)to;
+        tail->extra = (uint32_t)bytes;
+        memcpy(tail->data, from, bytes);
+        return true;
+    }
     for (size_t done = 0; done < bytes; done += packet->extra) {
         size_t left = bytes - done;
         packet_begin(packet, PACKET_PUSH);
@@ -135,7 +152,7 @@ static void callback(struct program *program, cudaStreamCallback_t function, cud
     packet->thread =
         number > (uint64_t)(uintptr_t)cudaStreamPerThread ? number ^ server->key : number;
     packet->error = (int32_t)error;
-    if (send_packet(server, packet, NULL)) {
+    if (send_tail(server) && send_packet(server, packet, NULL)) {
         (void)await_done(server);
     }
 }

@@ -17,14 +17,33 @@
 
 enum { CONNECTIONS = 2 };
 
+/** Whether nothing is left that may fail, and the host sees no work but by calls. */
+static bool is_settled(const struct server *server) {
+    const struct runtime *runtime = server->runtime;
+    return runtime->settings.devices == 1 && runtime->selected == NULL && server->depth == 0 &&
+           runtime->pending == cudaSuccess && runtime->sticky == cudaSuccess &&
+           runtime->captures == NULL && runtime->flights.count == 0 &&
+           (runtime->controlled || runtime->host_blocks == NULL);
+}
+
 static void send_reply(struct server *server, struct frame *frame) {
-    struct packet *reply = frame->reply;
+    struct packet *reply = frame->reply, *tail = server->tail;
     reply->call = frame->request->call;
     reply->error = (int32_t)frame->error;
     reply->last = (int32_t)*runtime_last_error();
     reply->thread = (uint64_t)*runtime_thread_device();
     reply->bytes = server->runtime->controlled ? server->runtime->calls : 0;
-    if (packet_send(server->socket, reply, NULL) != STATUS_OK) {
+    reply->flags = is_settled(server) ? PACKET_SETTLED : 0;
+    reply->posted = (int32_t)server->posted;
+    server->posted = cudaSuccess;
+    if (reply->size + tail->extra <= PACKET_BYTES) {
+        reply->address = tail->address;
+        reply->extra = tail->extra;
+    } else if (packet_send(server->socket, tail, tail->data) != STATUS_OK) {
+        server->broken = true;
+    }
+    tail->extra = 0;
+    if (server->broken || packet_send(server->socket, reply, tail->data) != STATUS_OK) {
         server->broken = true;
     }
 }
@@ -40,29 +59,58 @@ static bool begin_thread(const struct server *server, const struct packet *reque
     return true;
 }
 
-bool server_call(struct server *server) {
+/** Runs the call in `requests[depth]`. @return false when it is none */
+static bool run_call(struct server *server, struct frame *frame) {
     struct packet *request = server->requests[server->depth];
-    struct frame frame = {.server = server,
-                          .request = request,
-                          .reply = server->replies[server->depth],
-                          .good = true};
+    *frame = (struct frame){.server = server,
+                            .request = request,
+                            .reply = server->replies[server->depth],
+                            .good = true};
     if (request->kind != PACKET_CALL || server->depth + 1 >= SERVER_DEPTH ||
         !begin_thread(server, request)) {
         return false;
     }
-    packet_begin(frame.reply, PACKET_REPLY);
+    packet_begin(frame->reply, PACKET_REPLY);
     server->depth++;
-    bool known = serve_number(&frame, request->call);
-    if (known && !frame.good) {
-        *runtime_last_error() = frame.error;
+    bool known = serve_number(frame, request->call);
+    if (known && !frame->good) {
+        *runtime_last_error() = frame->error;
+    }
+    frame_free(frame);
+    server->depth--;
+    return known && !server->broken;
+}
+
+/** Runs the calls without an answer. An error of a free says little: who else uses the device has
+ *  freed the memory before. */
+static bool run_posts(struct server *server) {
+    struct packet **place = &server->requests[server->depth], *last = *place;
+    enum status status = STATUS_OK;
+    bool good = true;
+    *place = server->post;
+    while (good && (status = posts_next(server->inbox, server->post)) == STATUS_OK) {
+        struct frame frame;
+        server->runtime->calls += !server->runtime->controlled;
+        good = run_call(server, &frame);
+        if (good && server->posted == cudaSuccess && server->post->call != CALL_cudaFree) {
+            server->posted = frame.error;
+        }
+    }
+    *place = last;
+    return good && status == STATUS_NOT_FOUND;
+}
+
+enum status server_receive(struct server *server) {
+    return posts_receive(server->socket, server->inbox, server->requests[server->depth]);
+}
+
+bool server_call(struct server *server) {
+    struct frame frame;
+    if (!run_posts(server) || !run_call(server, &frame)) {
+        return false;
     }
     fflush(stdout);
     fflush(stderr);
-    frame_free(&frame);
-    server->depth--;
-    if (!known || server->broken) {
-        return false;
-    }
     send_reply(server, &frame);
     return !server->broken;
 }
@@ -85,12 +133,27 @@ bool server_prepare(struct server *server) {
         good = good && server->requests[i] != NULL && server->replies[i] != NULL;
     }
     server->between = malloc(sizeof *server->between);
-    good = good && server->between != NULL &&
+    server->inbox = malloc(sizeof *server->inbox);
+    server->post = malloc(sizeof *server->post);
+    server->tail = malloc(sizeof *server->tail);
+    good = good && server->between != NULL && server->inbox != NULL && server->post != NULL &&
+           server->tail != NULL &&
            getrandom(&server->key, sizeof server->key, 0) == (ssize_t)sizeof server->key;
     server->key |= UINT64_C(1) << 63; /* no handle is a small number */
     server->socket = -1;
     server_open_program(server);
     return good;
+}
+
+void server_free(struct server *server) {
+    for (size_t i = 0; i < SERVER_DEPTH; i++) {
+        free(server->requests[i]);
+        free(server->replies[i]);
+    }
+    free(server->between);
+    free(server->inbox);
+    free(server->post);
+    free(server->tail);
 }
 
 /** Ends the process when nobody is left, even while a kernel runs. */
@@ -109,7 +172,9 @@ bool server_serve(struct server *server, int socket, bool controller) {
     server->socket = socket;
     server->broken = false;
     runtime->controlled = controller;
-    enum status received = packet_receive(socket, server->requests[0]);
+    server->posted = cudaSuccess;
+    packet_begin(server->tail, PACKET_PUSH);
+    enum status received = server_receive(server);
     runtime->calls += !controller && received != STATUS_IO; /* the end of a program is no call */
     bool good = received == STATUS_OK && server_call(server);
     runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;

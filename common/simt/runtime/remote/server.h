@@ -15,6 +15,7 @@
 #include "common/simt/runtime/memory/program_memory.h"
 #include "common/simt/runtime/remote/calls.h"
 #include "common/simt/runtime/remote/packet.h"
+#include "common/simt/runtime/remote/posts.h"
 
 struct runtime;
 
@@ -30,7 +31,11 @@ struct server {
     unsigned depth;
     struct packet *requests[SERVER_DEPTH], *replies[SERVER_DEPTH];
     struct packet *between; /**< what comes while a call runs */
-    struct server *speaks;  /**< whose call is served, for output; NULL: this one's */
+    struct posts_inbox *inbox;
+    struct packet *post;   /**< the call without an answer that is served */
+    cudaError_t posted;    /**< first error of these since an answer */
+    struct packet *tail;   /**< a PUSH that travels with the answer; extra 0: there is none */
+    struct server *speaks; /**< whose call is served, for output; NULL: this one's */
 };
 
 /** One call. */
@@ -44,8 +49,15 @@ struct frame {
     struct scratch *scratch;
 };
 
-/** Serves the call in `requests[depth]`. @return false when the connection is of no more use */
+/** Waits for the next packet, which comes to `requests[depth]`. @return as packet_receive() */
+MUST_CHECK enum status server_receive(struct server *server);
+
+/** Serves the call in `requests[depth]`, behind those without an answer that came with it.
+ *  @return false when the connection is of no more use */
 bool server_call(struct server *server);
+
+/** Frees what server_prepare() made. */
+void server_free(struct server *server);
 
 /** Fills in how the implementation reaches a program. */
 void server_open_program(struct server *server);

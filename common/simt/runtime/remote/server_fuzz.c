@@ -10,6 +10,7 @@
 
 #include "common/simt/runtime/remote/client.h"
 #include "common/simt/runtime/remote/numbers.h"
+#include "common/simt/runtime/remote/posts.h"
 #include "common/simt/runtime/remote/server.h"
 #include "common/simt/runtime/state.h"
 #include "common/testing/fuzz.h"
@@ -19,6 +20,19 @@ struct opening {
     uint8_t kind, call, attached, unused;
     uint32_t address;
 };
+
+/* The call without an answer, and again with one. */
+static enum status send_posted(int socket, struct packet *packet, const void *attached) {
+    struct packet *posts = malloc(sizeof *posts);
+    fuzz_require(posts != NULL);
+    packet_begin(posts, PACKET_POSTS);
+    packet->kind = PACKET_CALL;
+    memcpy(packet->data + packet->size, attached, packet->extra);
+    bool fits = posts_add(posts, packet);
+    enum status status = packet_send_behind(socket, fits ? posts : NULL, packet, attached);
+    free(posts);
+    return status;
+}
 
 static void send_part(int socket, const struct fuzz_input *part, struct packet *packet) {
     struct opening opening = {0};
@@ -31,7 +45,9 @@ static void send_part(int socket, const struct fuzz_input *part, struct packet *
     packet->bytes = opening.address;
     packet->extra = opening.attached < size ? opening.attached : 0;
     (void)packet_put(packet, part->data + head, size - packet->extra);
-    enum status status = packet_send(socket, packet, part->data + part->size - packet->extra);
+    const void *attached = part->data + part->size - packet->extra;
+    enum status status = opening.kind == PACKET_POSTS ? send_posted(socket, packet, attached)
+                                                      : packet_send(socket, packet, attached);
     (void)status; /* the device has closed */
 }
 
@@ -91,9 +107,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     return 0;
 }
 
-static void add_call(unsigned char **seed, size_t *size, uint8_t call, const void *data,
-                     size_t bytes) {
-    unsigned char part[sizeof(struct opening) + 128] = {PACKET_CALL, call};
+static void add_call(unsigned char **seed, size_t *size, enum packet_kind kind, uint8_t call,
+                     const void *data, size_t bytes) {
+    unsigned char part[sizeof(struct opening) + 128] = {(unsigned char)kind, call};
     memcpy(part + sizeof(struct opening), data, bytes);
     fuzz_append(seed, size, part, sizeof(struct opening) + bytes);
 }
@@ -114,10 +130,11 @@ bool fuzz_seed(size_t index, unsigned char **seed, size_t *size) {
     }
     memset(arguments, (int)(index % FORMS), sizeof arguments);
     for (size_t i = 0; i < sizeof GOOD && index % FORMS == 1; i++) {
-        add_call(seed, size, GOOD[i], arguments, 9);
+        add_call(seed, size, PACKET_CALL, GOOD[i], arguments, 9);
     }
     for (size_t i = first; i < first + ROW && i < CALL_COUNT; i++) {
-        add_call(seed, size, (uint8_t)i, arguments, sizeof arguments);
+        enum packet_kind kind = posts_allow((uint32_t)i) ? PACKET_POSTS : PACKET_CALL;
+        add_call(seed, size, kind, (uint8_t)i, arguments, sizeof arguments);
     }
     return true;
 }

@@ -25,11 +25,7 @@ struct guest {
 static struct guest *guests[SIMT_MOST_PROGRAMS];
 
 static void free_guest(struct guest *guest) {
-    for (size_t i = 0; i < SERVER_DEPTH; i++) {
-        free(guest->server.requests[i]);
-        free(guest->server.replies[i]);
-    }
-    free(guest->server.between);
+    server_free(&guest->server);
     close(guest->socket);
     free(guest);
 }
