@@ -156,11 +156,13 @@ C_TEST(rows_decoder, types) {
     }
 }
 
-/* Contexts of two splits, of texts that are in the first one still. */
+/* Contexts of two splits, of texts that are in the first one still; one kernel has no splits, and
+   its warps several turns of keys. */
 C_TEST(rows_decoder, contexts) {
     static const struct random_model_size size = {
         LOW_BIT_INT4, 32, NN_BF16, true, 1, 1, 128, 32, 1, 9, 300, NN_ROPE_HALVES};
-    check(&size, 4, 260);
+    check_form(&size, 4, 260, ROWS_LAUNCHES);
+    check_form(&size, 4, 80, ROWS_FASTEST);
 }
 
 C_TEST(rows_decoder, refuses_what_it_does_not_support) {
