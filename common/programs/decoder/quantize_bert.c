@@ -8,26 +8,14 @@
 #include "common/base/folder.h"
 #include "common/base/whole_folder.h"
 #include "common/checkpoints/bert/bert_checkpoint.h"
-#include "common/checkpoints/packed/packed_weights.h"
-#include "common/checkpoints/safetensors/safetensors_write.h"
+#include "common/programs/decoder/quantize_list.h"
 #include "common/programs/decoder/quantize_write.h"
-
-/* What a tensor of the new file is made of. */
-struct entry {
-    const struct safetensors_tensor *from;
-    bool copied; /* as it is; else a part */
-    enum quantize_part part;
-};
 
 struct writing {
     const struct packed_config *config;
     struct safetensors file;
-    struct safetensors_tensor *tensors; /* (count) */
-    struct entry *entries;              /* (count) */
-    size_t count, matrices;
-    float *weights;               /* scratch (most) */
-    struct low_bit_matrix matrix; /* the one whose words were written last */
-    size_t most;                  /* weights of the largest matrix */
+    struct quantize_list list; /* its sources: the file's tensors */
+    size_t matrices;
     struct error *error;
 };
 
@@ -53,70 +41,33 @@ static struct low_bit_layout layout_of(const struct writing *w,
     return quantize_layout(w->config, t->shape[0], t->shape[1]);
 }
 
-static enum status add(struct writing *w, const struct entry *entry, const char *suffix,
-                       enum safetensors_dtype dtype, size_t element, size_t rows, size_t columns) {
-    size_t length = strlen(entry->from->name) + strlen(suffix) + 1;
-    struct safetensors_tensor t = {.name = malloc(length),
-                                   .dtype = dtype,
-                                   .rank = 2,
-                                   .shape = {rows, columns},
-                                   .count = rows * columns,
-                                   .bytes = rows * columns * element};
-    if (t.name == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a name");
-    }
-    snprintf(t.name, length, "%s%s", entry->from->name, suffix);
-    w->entries[w->count] = *entry;
-    w->tensors[w->count++] = t;
-    return STATUS_OK;
-}
-
-static enum status add_copy(struct writing *w, const struct safetensors_tensor *from) {
-    struct safetensors_tensor t = *from;
-    t.name = strdup(from->name);
-    if (t.name == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a name");
-    }
-    w->entries[w->count] = (struct entry){.from = from, .copied = true};
-    w->tensors[w->count++] = t;
-    return STATUS_OK;
-}
-
-static enum status add_tensor(struct writing *w, const struct safetensors_tensor *t) {
+static enum status add_tensor(struct writing *w, size_t source) {
+    const struct safetensors_tensor *t = &w->file.tensors[source];
     if (!is_rounded(t)) {
-        return add_copy(w, t);
+        return quantize_list_add_plain(&w->list, t->name, t, source, w->error);
     }
-    const struct low_bit_layout l = layout_of(w, t);
-    size_t groups = low_bit_groups(&l), bits = w->config->bits;
-    w->most = t->count > w->most ? t->count : w->most;
+    const struct low_bit_layout layout = layout_of(w, t);
     w->matrices++;
-    TRY(add(w, &(struct entry){t, false, QUANTIZE_WORDS}, "_packed", SAFETENSORS_I32,
-            sizeof(uint32_t), l.rows, packed_row_words(l.columns, bits)));
-    TRY(add(w, &(struct entry){t, false, QUANTIZE_SCALES}, "_scale", SAFETENSORS_BF16,
-            sizeof(uint16_t), l.rows, groups));
-    return l.has_zeros ? add(w, &(struct entry){t, false, QUANTIZE_ZEROS}, "_zero_point",
-                             SAFETENSORS_I32, sizeof(uint32_t), (l.rows + 7) / 8, groups)
-                       : STATUS_OK;
+    return quantize_list_add_parts(&w->list, t->name, &layout, source, w->error);
 }
 
 static enum status fill(void *context, size_t index, void *data, struct error *error) {
     struct writing *w = context;
-    const struct entry *e = &w->entries[index];
-    if (e->copied) {
-        memcpy(data, e->from->data, e->from->bytes);
+    const struct quantize_item *item = &w->list.items[index];
+    const struct safetensors_tensor *from = &w->file.tensors[item->source];
+    if (item->part == QUANTIZE_PLAIN) {
+        memcpy(data, from->data, from->bytes);
         return STATUS_OK;
     }
-    if (e->part != QUANTIZE_WORDS) {
-        quantize_put_part(&w->matrix, e->part, data);
-        return STATUS_OK;
+    if (item->part == QUANTIZE_WORDS) {
+        w->list.matrix.layout = layout_of(w, from);
+        TRY(safetensors_read_f32(from, w->list.scratch));
+        enum status status = low_bit_quantize(w->list.scratch, &w->list.matrix, error);
+        if (status != STATUS_OK) {
+            return error_prefix(error, status, from->name);
+        }
     }
-    w->matrix.layout = layout_of(w, e->from);
-    TRY(safetensors_read_f32(e->from, w->weights));
-    enum status status = low_bit_quantize(w->weights, &w->matrix, error);
-    if (status != STATUS_OK) {
-        return error_prefix(error, status, e->from->name);
-    }
-    quantize_put_part(&w->matrix, QUANTIZE_WORDS, data);
+    quantize_list_put_part(&w->list, item->part, data);
     return STATUS_OK;
 }
 
@@ -124,22 +75,12 @@ static enum status write_weights(struct writing *w, const char *folder) {
     char path[FOLDER_PATH_BYTES];
     const struct safetensors_source source = {.fill = fill, .context = w};
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", w->error));
-    w->tensors = calloc(QUANTIZE_PARTS * w->file.count, sizeof *w->tensors);
-    w->entries = calloc(QUANTIZE_PARTS * w->file.count, sizeof *w->entries);
-    if (w->tensors == NULL || w->entries == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors",
-                         w->file.count);
-    }
+    TRY(quantize_list_reserve(&w->list, w->file.count, w->error));
     for (size_t i = 0; i < w->file.count; i++) {
-        TRY(add_tensor(w, &w->file.tensors[i]));
+        TRY(add_tensor(w, i));
     }
-    w->weights = malloc(w->most * sizeof *w->weights + 1);
-    if (w->weights == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
-                         w->most);
-    }
-    TRY(quantize_allocate(&w->matrix, w->most, w->error));
-    return safetensors_write(path, w->tensors, w->count, &source, w->error);
+    TRY(quantize_list_allocate(&w->list, w->error));
+    return safetensors_write(path, w->list.tensors, w->list.count, &source, w->error);
 }
 
 static enum status write_files(struct writing *w, const char *folder, const char *checkpoint) {
@@ -192,13 +133,7 @@ enum status quantize_bert(const char *output, const char *checkpoint,
     enum status status = check(checkpoint, &w.file, error);
     status = status == STATUS_OK ? write_folder(&w, output, checkpoint) : status;
     *matrices = w.matrices;
-    for (size_t i = 0; i < w.count; i++) {
-        free(w.tensors[i].name);
-    }
-    free(w.tensors);
-    free(w.entries);
-    free(w.weights);
-    quantize_free(&w.matrix);
+    quantize_list_free(&w.list);
     safetensors_close(&w.file);
     return status;
 }

@@ -30,6 +30,14 @@ refuses "--output tiny: exists already" "$quantize" tiny_f16 -o tiny
 refuses "absent.txt" "$quantize" tiny_f16 --method gptq --calibrate absent.txt -o new
 refuses "a GPT-NeoX is not supported" "$quantize" gpt_neox -o new
 refuses "cannot make the folder" "$quantize" tiny_f16 -o /proc/nowhere/new
+refuses "absent: cannot open" "$quantize" absent -o new
+head -c 3000 tiny.gguf >cut.gguf
+refuses "cut.gguf: the file ends within" "$quantize" cut.gguf -o new
+head -c "$(($(stat -c %s tiny.gguf) - 100))" tiny.gguf >cut.gguf
+refuses "cut.gguf: " "$quantize" cut.gguf -z tiny_tokenizer.bin -o new
+cp -r tiny_f16 cut
+truncate -s -100 cut/model.safetensors
+refuses "cut/model.safetensors: " "$quantize" cut -o new
 { [ -e new ] || [ -e new.partial ]; } && fail "a refusal left a folder behind"
 
 # 8 bits are nearly the model, 4 bits less so; each form of the checkpoint gives the same model.
@@ -42,6 +50,7 @@ accepts "$quantize" tiny_f16 --bits 4 --group 16 -o int4
 accepts "$quantize" tiny_f16 --bits 4 --group 16 --method gptq --calibrate text.txt -o gptq4
 ls int8 >files
 printf 'config.json\nmodel.safetensors\ntokenizer.bin\n' | cmp -s - files || fail "files: $(cat files)"
+accepts "$quantize" tiny_f16 --bits 4 --group 12 -o int4_12 # a row's last group is shorter
 eight=$(bits_of int8)
 four=$(bits_of int4)
 bits_of gptq4 >gptq
@@ -53,6 +62,7 @@ awk -v a="$(bits_of awq8)" -v b="$(bits_of awq4)" 'BEGIN { exit !(a < 0.2 && b <
     fail "bits per byte after awq differ by $(bits_of awq8) % in 8 bits, by $(bits_of awq4) % in 4"
 awk -v a="$eight" -v b="$four" -v c="$(cat gptq)" 'BEGIN { exit !(a < 0.2 && b < 10 && c < 10 && c != b) }' ||
     fail "bits per byte differ by $eight % in 8 bits, by $four % and $(cat gptq) % in 4"
+awk -v a="$(bits_of int4_12)" 'BEGIN { exit !(a < 10) }' || fail "groups of 12: $(bits_of int4_12) %"
 awk '/KL divergence/ { exit !($3 > 0 && $3 < 0.2) }' out || fail "KL divergence: $(cat out)"
 accepts "$perplexity" --compare int8 int8 -f text.txt -n 20 --json figures.json
 says "(+0.000 %)" out

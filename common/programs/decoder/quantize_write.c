@@ -5,65 +5,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/checked.h"
 #include "common/base/file.h"
 #include "common/base/json_object.h"
 #include "common/base/terminal.h"
 #include "common/base/whole_folder.h"
 #include "common/checkpoints/decoder/decoder_stored.h"
 #include "common/checkpoints/llama2/llama2_write.h"
-#include "common/checkpoints/packed/packed_weights.h"
-#include "common/checkpoints/safetensors/safetensors_write.h"
+#include "common/programs/decoder/quantize_list.h"
 
 enum { LARGEST_FILE = 256 << 20 };
 
-/* A tensor of the model, and which of its parts a tensor of the file is. */
-struct entry {
+/* A tensor of the model. */
+struct source {
     struct decoder_stored_tensor stored;
     const float *plain;
     size_t rows, columns, heads; /* heads: of queries and keys, to be permuted; else 0 */
     size_t layer;
-    bool packed;
-    enum quantize_part part;
 };
 
 struct writing {
     const struct decoder_session *session;
     const struct quantize_rounding *rounding;
-    struct safetensors_tensor *tensors; /* (count) */
-    struct entry *entries;              /* (count) */
+    struct quantize_list list;
+    struct source *sources; /* (count) */
     size_t count, capacity;
-    float *scratch;               /* (most) */
-    struct low_bit_matrix matrix; /* the one whose words were written last */
-    size_t most;                  /* elements of the largest tensor */
     struct progress progress;
     struct error *error;
 };
 
 /* ---- The list of tensors ---- */
-
-static enum status add(struct writing *w, const char *name, const char *suffix,
-                       enum safetensors_dtype dtype, size_t rank, const size_t *shape,
-                       size_t element, const struct entry *entry) {
-    if (w->count == w->capacity) {
-        return STATUS_OVERFLOW; /* capacity is QUANTIZE_PARTS times the tensors of the model */
-    }
-    size_t length = strlen(name) + strlen(suffix) + 1;
-    struct safetensors_tensor t = {.name = malloc(length), .dtype = dtype, .rank = rank};
-    if (t.name == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a name");
-    }
-    snprintf(t.name, length, "%s%s", name, suffix);
-    t.count = 1;
-    for (size_t i = 0; i < rank; i++) {
-        t.shape[i] = shape[i];
-        t.count *= shape[i];
-    }
-    t.bytes = t.count * element;
-    w->entries[w->count] = *entry;
-    w->tensors[w->count++] = t;
-    return STATUS_OK;
-}
 
 struct low_bit_layout quantize_layout(const struct packed_config *c, size_t rows, size_t columns) {
     return (struct low_bit_layout){
@@ -74,31 +44,6 @@ struct low_bit_layout quantize_layout(const struct packed_config *c, size_t rows
         .scale_dtype = NN_BF16,
         .has_zeros = !c->symmetric,
     };
-}
-
-void quantize_put_part(const struct low_bit_matrix *matrix, enum quantize_part part, void *data) {
-    if (part == QUANTIZE_WORDS) {
-        packed_words(matrix, data);
-    } else if (part == QUANTIZE_SCALES) {
-        memcpy(data, matrix->scales, low_bit_scales_bytes(&matrix->layout));
-    } else {
-        packed_zeros(matrix, data);
-    }
-}
-
-enum status quantize_allocate(struct low_bit_matrix *matrix, size_t most, struct error *error) {
-    matrix->values = malloc(most + 1);
-    matrix->scales = malloc(most * sizeof(uint16_t) + 1);
-    matrix->zeros = malloc(most + 1);
-    return matrix->values != NULL && matrix->scales != NULL && matrix->zeros != NULL
-               ? STATUS_OK
-               : error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu", most);
-}
-
-void quantize_free(struct low_bit_matrix *matrix) {
-    free(matrix->values);
-    free(matrix->scales);
-    free(matrix->zeros);
 }
 
 static struct low_bit_layout layout_of(const struct writing *w, size_t rows, size_t columns) {
@@ -115,29 +60,25 @@ static enum status list_tensor(void *context, const struct decoder_weight *t) {
         [NN_F32] = SAFETENSORS_F32, [NN_F16] = SAFETENSORS_F16, [NN_BF16] = SAFETENSORS_BF16};
     struct writing *w = context;
     bool interleaved = w->session->checkpoint.config.rope_layout == NN_ROPE_INTERLEAVED;
-    struct entry entry = {.stored = *t->stored,
-                          .plain = *t->plain[0],
-                          .rows = t->shape[0],
-                          .columns = t->rank == 2 ? t->shape[1] : 1,
-                          .heads = interleaved ? t->rope_heads : 0};
-    size_t count = decoder_weight_count(t);
-    w->most = count > w->most ? count : w->most;
-    entry.packed = t->rank == 2 && layer_of(t->name, &entry.layer);
-    if (!entry.packed) {
-        enum nn_dtype dtype = t->stored->dtype;
-        return add(w, t->name, "", dtypes[dtype], t->rank, t->shape, nn_dtype_bytes(dtype), &entry);
+    if (w->count == w->capacity) {
+        return STATUS_OVERFLOW;
     }
-    const struct low_bit_layout layout = layout_of(w, t->shape[0], t->shape[1]);
-    const size_t words[] = {t->shape[0], packed_row_words(t->shape[1], w->rounding->config.bits)};
-    const size_t scales[] = {t->shape[0], low_bit_groups(&layout)};
-    TRY(add(w, t->name, "_packed", SAFETENSORS_I32, 2, words, sizeof(uint32_t), &entry));
-    entry.part = QUANTIZE_SCALES;
-    TRY(add(w, t->name, "_scale", SAFETENSORS_BF16, 2, scales, sizeof(uint16_t), &entry));
-    const size_t zeros[] = {ceil_div(t->shape[0], 8), scales[1]};
-    entry.part = QUANTIZE_ZEROS;
-    return layout.has_zeros
-               ? add(w, t->name, "_zero_point", SAFETENSORS_I32, 2, zeros, sizeof(uint32_t), &entry)
-               : STATUS_OK;
+    struct source *source = &w->sources[w->count];
+    *source = (struct source){.stored = *t->stored,
+                              .plain = *t->plain[0],
+                              .rows = t->shape[0],
+                              .columns = t->rank == 2 ? t->shape[1] : 1,
+                              .heads = interleaved ? t->rope_heads : 0};
+    if (t->rank == 2 && layer_of(t->name, &source->layer)) {
+        const struct low_bit_layout layout = layout_of(w, t->shape[0], t->shape[1]);
+        return quantize_list_add_parts(&w->list, t->name, &layout, w->count++, w->error);
+    }
+    enum nn_dtype dtype = t->stored->dtype;
+    struct safetensors_tensor like = {
+        .dtype = dtypes[dtype], .rank = t->rank, .count = decoder_weight_count(t)};
+    memcpy(like.shape, t->shape, t->rank * sizeof *like.shape);
+    like.bytes = like.count * nn_dtype_bytes(dtype);
+    return quantize_list_add_plain(&w->list, t->name, &like, w->count++, w->error);
 }
 
 /* ---- Values ---- */
@@ -154,20 +95,20 @@ static void permute_rows(void *out, const void *in, size_t rows, size_t bytes, s
 }
 
 /* The same in place. */
-static void permute(const struct writing *w, void *data, size_t bytes, const struct entry *e) {
+static void permute(const struct writing *w, void *data, size_t bytes, const struct source *e) {
     if (e->heads > 0) {
-        permute_rows(w->scratch, data, e->rows, bytes, e->heads);
-        memcpy(data, w->scratch, e->rows * bytes);
+        permute_rows(w->list.scratch, data, e->rows, bytes, e->heads);
+        memcpy(data, w->list.scratch, e->rows * bytes);
     }
 }
 
-static enum status fill_plain(const struct writing *w, const struct entry *e, void *data) {
+static enum status fill_plain(const struct writing *w, const struct source *e, void *data) {
     nn_dtype_store(data, e->plain, e->rows * e->columns, e->stored.dtype);
     permute(w, data, e->columns * nn_dtype_bytes(e->stored.dtype), e);
     return STATUS_OK;
 }
 
-static enum status check_finite(const struct writing *w, const struct entry *e, const char *name) {
+static enum status check_finite(const struct writing *w, const struct source *e, const char *name) {
     for (size_t i = 0; i < e->rows * e->columns; i++) {
         if (!(e->plain[i] - e->plain[i] == 0.0f)) {
             return error_set(w->error, STATUS_BAD_FORMAT,
@@ -179,23 +120,23 @@ static enum status check_finite(const struct writing *w, const struct entry *e, 
 
 static enum status fill(void *context, size_t index, void *data, struct error *error) {
     struct writing *w = context;
-    const struct entry *e = &w->entries[index];
+    const struct quantize_item *item = &w->list.items[index];
+    const struct source *e = &w->sources[item->source];
+    struct low_bit_matrix *matrix = &w->list.matrix;
     progress_update(&w->progress, index);
-    if (!e->packed) {
+    if (item->part == QUANTIZE_PLAIN) {
         return fill_plain(w, e, data);
     }
-    if (e->part != QUANTIZE_WORDS) {
-        quantize_put_part(&w->matrix, e->part, data);
-        return STATUS_OK;
+    if (item->part == QUANTIZE_WORDS) {
+        TRY(check_finite(w, e, w->list.tensors[index].name));
+        matrix->layout = layout_of(w, e->rows, e->columns);
+        TRY(w->rounding->round(w->rounding->context, e->layer, e->plain, matrix, error));
+        size_t groups = low_bit_groups(&matrix->layout);
+        permute(w, matrix->values, low_bit_row_bytes(&matrix->layout), e);
+        permute(w, matrix->scales, groups * sizeof(uint16_t), e);
+        permute(w, matrix->zeros, groups, e);
     }
-    TRY(check_finite(w, e, w->tensors[index].name));
-    w->matrix.layout = layout_of(w, e->rows, e->columns);
-    TRY(w->rounding->round(w->rounding->context, e->layer, e->plain, &w->matrix, error));
-    size_t groups = low_bit_groups(&w->matrix.layout);
-    permute(w, w->matrix.values, low_bit_row_bytes(&w->matrix.layout), e);
-    permute(w, w->matrix.scales, groups * sizeof(uint16_t), e);
-    permute(w, w->matrix.zeros, groups, e);
-    quantize_put_part(&w->matrix, QUANTIZE_WORDS, data);
+    quantize_list_put_part(&w->list, item->part, data);
     return STATUS_OK;
 }
 
@@ -205,14 +146,9 @@ static enum status write_weights(struct writing *w, const char *folder) {
     char path[FOLDER_PATH_BYTES];
     const struct safetensors_source source = {.fill = fill, .context = w};
     TRY(folder_join(path, folder, "model.safetensors", "checkpoint", w->error));
-    w->scratch = malloc(w->most * sizeof *w->scratch);
-    if (w->scratch == NULL) {
-        return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for a matrix of %zu",
-                         w->most);
-    }
-    TRY(quantize_allocate(&w->matrix, w->most, w->error));
-    w->progress = progress_create("tensors", w->count);
-    enum status status = safetensors_write(path, w->tensors, w->count, &source, w->error);
+    TRY(quantize_list_allocate(&w->list, w->error));
+    w->progress = progress_create("tensors", w->list.count);
+    enum status status = safetensors_write(path, w->list.tensors, w->list.count, &source, w->error);
     progress_finish(&w->progress);
     return status;
 }
@@ -307,13 +243,13 @@ static enum status list_tensors(struct writing *w) {
     const struct llama2_checkpoint *c = &w->session->checkpoint;
     struct llama2_stored_weights stored = c->weights; /* visitors get writable pointers */
     struct llama2_weights plain = w->session->fp32.weights;
-    w->capacity = QUANTIZE_PARTS * (c->config.L * llama2_layer_tensors(&c->config) + 3);
-    w->tensors = calloc(w->capacity, sizeof *w->tensors);
-    w->entries = calloc(w->capacity, sizeof *w->entries);
-    if (w->tensors == NULL || w->entries == NULL) {
+    w->capacity = c->config.L * llama2_layer_tensors(&c->config) + 3;
+    w->sources = calloc(w->capacity, sizeof *w->sources);
+    if (w->sources == NULL) {
         return error_set(w->error, STATUS_OUT_OF_MEMORY, "out of memory for %zu tensors",
                          w->capacity);
     }
+    TRY(quantize_list_reserve(&w->list, w->capacity, w->error));
     return llama2_tensors_visit(&c->config, c->shared_classifier, &stored, &plain, list_tensor, w);
 }
 
@@ -335,12 +271,7 @@ enum status quantize_write(const char *output, const struct decoder_session *ses
                            const struct quantize_rounding *rounding, struct error *error) {
     struct writing w = {.session = session, .rounding = rounding, .error = error};
     enum status status = write_folder(&w, output, checkpoint, tokenizer);
-    for (size_t i = 0; i < w.count; i++) {
-        free(w.tensors[i].name);
-    }
-    free(w.tensors);
-    free(w.entries);
-    free(w.scratch);
-    quantize_free(&w.matrix);
+    free(w.sources);
+    quantize_list_free(&w.list);
     return status;
 }

@@ -19,20 +19,6 @@ struct cJSON;
 struct low_bit_layout quantize_layout(const struct packed_config *config, size_t rows,
                                       size_t columns);
 
-/** Parts of a rounded matrix, in the order in which a file has them. */
-enum quantize_part { QUANTIZE_WORDS, QUANTIZE_SCALES, QUANTIZE_ZEROS, QUANTIZE_PARTS };
-
-/** Writes a part of a rounded matrix as compressed-tensors stores it. @param data host */
-void quantize_put_part(const struct low_bit_matrix *matrix, enum quantize_part part, void *data);
-
-/**
- * @brief Memory for matrices of up to `most` weights, with scales in 16 bits.
- * @return STATUS_OK or STATUS_OUT_OF_MEMORY; quantize_free() after both
- */
-MUST_CHECK enum status quantize_allocate(struct low_bit_matrix *matrix, size_t most,
-                                         struct error *error);
-void quantize_free(struct low_bit_matrix *matrix);
-
 /** Reads FOLDER/config.json. @param json out: for cJSON_Delete() */
 MUST_CHECK enum status quantize_read_config(const char *folder, struct cJSON **json,
                                             struct error *error);

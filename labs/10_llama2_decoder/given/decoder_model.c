@@ -9,12 +9,7 @@ static struct decoder_layer layer_of(const struct llama2_device_layer *w) {
                                   .down = w->down};
 }
 
-struct decoder_model decoder_model_of(const struct llama2_config *config,
-                                      const struct llama2_device *weights,
-                                      struct decoder_layer *layers) {
-    for (size_t l = 0; l < config->L; l++) {
-        layers[l] = layer_of(&weights->layers[l]);
-    }
+struct decoder_model decoder_sizes_of(const struct llama2_config *config, enum nn_dtype dtype) {
     return (struct decoder_model){.C = config->C,
                                   .hidden = config->hidden,
                                   .L = config->L,
@@ -26,9 +21,19 @@ struct decoder_model decoder_model_of(const struct llama2_config *config,
                                   .eps = config->norm_eps,
                                   .theta = config->rope_theta,
                                   .layout = config->rope_layout,
-                                  .dtype = weights->dtype,
-                                  .embedding = weights->embedding,
-                                  .layers = layers,
-                                  .final_norm = weights->final_norm,
-                                  .classifier = weights->classifier};
+                                  .dtype = dtype};
+}
+
+struct decoder_model decoder_model_of(const struct llama2_config *config,
+                                      const struct llama2_device *weights,
+                                      struct decoder_layer *layers) {
+    struct decoder_model model = decoder_sizes_of(config, weights->dtype);
+    for (size_t l = 0; l < config->L; l++) {
+        layers[l] = layer_of(&weights->layers[l]);
+    }
+    model.embedding = weights->embedding;
+    model.layers = layers;
+    model.final_norm = weights->final_norm;
+    model.classifier = weights->classifier;
+    return model;
 }

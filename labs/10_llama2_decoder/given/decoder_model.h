@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/** @return the model's sizes and dtype, without its weights. */
+struct decoder_model decoder_sizes_of(const struct llama2_config *config, enum nn_dtype dtype);
+
 /**
  * @brief Describes a model: its sizes, and where its weights are.
  *

@@ -21,8 +21,8 @@
 #include "common/bench/device/device_peaks.h"
 #include "common/device/device.h"
 #include "common/models/llama2_random.h"
+#include "labs/10_llama2_decoder/given/decoder_model.h"
 #include "solutions/13_low_bit/decoder/low_bit_decoder.h"
-#include "solutions/13_low_bit/decoder/model_sizes.h"
 #include "solutions/13_low_bit/rows/rows_decoder.h"
 
 enum { SHORT_CONTEXT = 16, TYPES = 4 };
@@ -177,7 +177,7 @@ static enum status make_model(struct bench *b, struct error *error) {
     }
     b->model = (struct low_bit_decoder_model){
         .type = types[b->type].type, .group = types[b->type].group, .scale_dtype = NN_BF16};
-    b->model.sizes = model_sizes_of(c);
+    b->model.sizes = decoder_sizes_of(c, NN_BF16);
     b->model.sizes.layers = b->layers;
     unsigned mask = types[b->type].type == LOW_BIT_FP8 ? 0xbf : 0xff; /* e4m3: below 2 */
     TRY(device_stream_create(&b->stream, error));
@@ -303,7 +303,8 @@ static enum status put_texts(const struct bench *b, const struct rows_io *io, si
     return device_write((void *)io->positions, positions, rows * sizeof *tokens, b->stream, error);
 }
 
-static enum status show_rows(const struct bench *b, size_t rows, struct error *error) {
+static enum status show_rows(const struct bench *b, size_t rows, enum rows_form form,
+                             struct error *error) {
     struct rows_decoder *decoder = NULL;
     struct rows_io io = {0};
     char text[64];
@@ -320,7 +321,7 @@ static enum status show_rows(const struct bench *b, size_t rows, struct error *e
         status = put_texts(b, &io, rows, error);
     }
     if (status == STATUS_OK) {
-        status = rows_decoder_create(&decoder, &b->model, &io, rows, b->stream, error);
+        status = rows_decoder_create(&decoder, &b->model, &io, rows, form, b->stream, error);
     }
     if (status == STATUS_OK) {
         status = time_rows(b, decoder, &ms, error);
@@ -330,7 +331,9 @@ static enum status show_rows(const struct bench *b, size_t rows, struct error *e
     device_free((void *)io.tokens);
     device_free((void *)io.positions);
     TRY(status);
-    snprintf(text, sizeof text, "launches in a graph, %zu text%s", rows, rows > 1 ? "s" : "");
+    snprintf(text, sizeof text, "%s, %zu text%s",
+             form == ROWS_LAUNCHES ? "launches in a graph" : "rows in one kernel", rows,
+             rows > 1 ? "s" : "");
     print_row(b, text, SHORT_CONTEXT, ms);
     return STATUS_OK;
 }
@@ -354,7 +357,8 @@ static enum status show(struct bench *b, const char *name, struct error *error) 
         print_row(b, text, late, ms);
     }
     for (size_t rows = 1; rows <= ROWS_MOST && b->model.type != LOW_BIT_FP8; rows *= ROWS_MOST) {
-        TRY(show_rows(b, rows, error));
+        TRY(show_rows(b, rows, ROWS_LAUNCHES, error));
+        TRY(show_rows(b, rows, ROWS_FASTEST, error));
     }
     return STATUS_OK;
 }

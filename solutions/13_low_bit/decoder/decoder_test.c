@@ -27,11 +27,11 @@ struct run {
 
 static enum status allocate(struct run *r, bool rounded) {
     const struct reference_model *h = &r->model.host;
-    size_t keys = h->L * h->T * h->KVH * h->HS;
+    size_t keys = h->sizes.L * h->sizes.T * h->sizes.KVH * h->sizes.HS;
     r->cache = (struct reference_cache){calloc(keys, sizeof(double)), calloc(keys, sizeof(double)),
                                         rounded};
-    r->want = calloc(h->V, sizeof *r->want);
-    r->got = calloc(h->V, sizeof *r->got);
+    r->want = calloc(h->sizes.V, sizeof *r->want);
+    r->got = calloc(h->sizes.V, sizeof *r->got);
     bool all = r->cache.k != NULL && r->cache.v != NULL && r->want != NULL && r->got != NULL;
     return all ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
@@ -55,7 +55,7 @@ static void close_run(struct run *r) {
 
 /* The difference of the logits, relative to the largest one; NaN counts as the most. */
 static enum status compare(struct run *r, struct error *error) {
-    size_t V = r->model.host.V;
+    size_t V = r->model.host.sizes.V;
     double largest = 0.0, difference = 0.0;
     TRY(device_read(r->got, r->model.io.logits, V * sizeof *r->got, NULL, error));
     for (size_t i = 0; i < V; i++) {
@@ -74,7 +74,7 @@ static enum status feed(struct run *r, size_t count, size_t position, struct err
     int32_t *tokens = calloc(count + 1, sizeof *tokens);
     enum status status = tokens != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
     for (size_t i = 0; i < count && status == STATUS_OK; i++) {
-        tokens[i] = (int32_t)rng_below(&rng, h->V);
+        tokens[i] = (int32_t)rng_below(&rng, h->sizes.V);
         status = reference_token(h, &r->cache, tokens[i], position + i, r->want);
     }
     if (status == STATUS_OK) {
@@ -93,7 +93,7 @@ static enum status step(struct run *r, struct error *error) {
     const struct sampling greedy = {1, 0.0f, 0.0f, 0};
     const struct reference_model *h = &r->model.host;
     int32_t best = 0, token = -1;
-    for (size_t i = 1; i < h->V; i++) {
+    for (size_t i = 1; i < h->sizes.V; i++) {
         best = r->got[i] > r->got[best] ? (int32_t)i : best;
     }
     TRY(device_write(r->model.io.sampling, &greedy, sizeof greedy, NULL, error));

@@ -43,17 +43,18 @@ static enum status make_host(struct random_model *m, struct rng *rng, struct err
     const struct random_model_size *s = &m->size;
     struct reference_model *h = &m->host;
     size_t C = s->NH * s->HS, heads = C, qkv = (s->NH + 2 * s->KVH) * s->HS;
-    *h = (struct reference_model){.C = C,
-                                  .hidden = s->hidden,
-                                  .L = s->L,
-                                  .NH = s->NH,
-                                  .KVH = s->KVH,
-                                  .HS = s->HS,
-                                  .V = s->V,
-                                  .T = s->T,
-                                  .eps = 1e-3f,
-                                  .theta = 1e4f,
-                                  .rope = s->rope};
+    h->sizes = (struct decoder_model){.C = C,
+                                      .hidden = s->hidden,
+                                      .L = s->L,
+                                      .NH = s->NH,
+                                      .KVH = s->KVH,
+                                      .HS = s->HS,
+                                      .V = s->V,
+                                      .T = s->T,
+                                      .eps = 1e-3f,
+                                      .theta = 1e4f,
+                                      .layout = s->rope,
+                                      .dtype = NN_BF16};
     h->layers = calloc(s->L, sizeof *h->layers);
     h->embedding = malloc(s->V * C * sizeof *h->embedding);
     if (h->layers == NULL || h->embedding == NULL) {
@@ -90,25 +91,14 @@ static enum status make_device(struct random_model *m, struct error *error) {
     struct low_bit_decoder_model *d = &m->device;
     *d = (struct low_bit_decoder_model){
         .type = m->size.type, .group = m->size.group, .scale_dtype = m->size.scale_dtype};
-    d->sizes = (struct decoder_model){.C = h->C,
-                                      .hidden = h->hidden,
-                                      .L = h->L,
-                                      .NH = h->NH,
-                                      .KVH = h->KVH,
-                                      .HS = h->HS,
-                                      .V = h->V,
-                                      .T = h->T,
-                                      .eps = h->eps,
-                                      .theta = h->theta,
-                                      .layout = h->rope,
-                                      .dtype = NN_BF16};
-    m->layers = calloc(h->L, sizeof *m->layers);
+    d->sizes = h->sizes;
+    m->layers = calloc(h->sizes.L, sizeof *m->layers);
     if (m->layers == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     d->sizes.layers = m->layers;
-    size_t norm = h->C * sizeof(float);
-    for (size_t l = 0; l < h->L; l++) {
+    size_t norm = h->sizes.C * sizeof(float);
+    for (size_t l = 0; l < h->sizes.L; l++) {
         const struct reference_layer *w = &h->layers[l];
         struct decoder_layer *to = &m->layers[l];
         TRY(copy_up((const void **)&to->attention_norm, w->attention_norm, norm, error));
@@ -118,10 +108,10 @@ static enum status make_device(struct random_model *m, struct error *error) {
         TRY(low_bit_decoder_upload(&w->gate_up, true, &to->gate_up, NULL, error));
         TRY(low_bit_decoder_upload(&w->down, false, &to->down, NULL, error));
     }
-    TRY(copy_up(&d->sizes.embedding, h->embedding, h->V * h->C * 2, error));
+    TRY(copy_up(&d->sizes.embedding, h->embedding, h->sizes.V * h->sizes.C * 2, error));
     TRY(copy_up((const void **)&d->sizes.final_norm, h->final_norm, norm, error));
     TRY(low_bit_decoder_upload(&h->classifier, false, &d->sizes.classifier, NULL, error));
-    TRY(device_alloc((void **)&m->io.logits, h->V * sizeof(float), error));
+    TRY(device_alloc((void **)&m->io.logits, h->sizes.V * sizeof(float), error));
     TRY(device_alloc((void **)&m->io.token, sizeof(int32_t), error));
     return device_alloc((void **)&m->io.sampling, sizeof(struct sampling), error);
 }
@@ -143,7 +133,7 @@ static void free_matrix(struct low_bit_matrix *m) {
 void random_model_free(struct random_model *m) {
     struct reference_model *h = &m->host;
     const struct decoder_model *d = &m->device.sizes;
-    for (size_t l = 0; l < h->L && h->layers != NULL; l++) {
+    for (size_t l = 0; l < h->sizes.L && h->layers != NULL; l++) {
         struct reference_layer *w = &h->layers[l];
         struct low_bit_matrix *const matrices[] = {&w->qkv, &w->out, &w->gate_up, &w->down};
         for (int i = 0; i < 4; i++) {
@@ -152,7 +142,7 @@ void random_model_free(struct random_model *m) {
         free(w->attention_norm);
         free(w->ffn_norm);
     }
-    for (size_t l = 0; l < h->L && m->layers != NULL; l++) {
+    for (size_t l = 0; l < h->sizes.L && m->layers != NULL; l++) {
         const struct decoder_layer *w = &m->layers[l];
         const void *const all[] = {w->attention_norm, w->qkv,     w->out,
                                    w->ffn_norm,       w->gate_up, w->down};

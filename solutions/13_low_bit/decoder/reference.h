@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "common/nn/low_bit.h"
-#include "common/nn/nn.h"
+#include "labs/10_llama2_decoder/decoder.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -20,11 +20,9 @@ struct reference_layer {
     float *attention_norm, *ffn_norm; /**< (C) */
 };
 
-/** A model on the host. */
+/** A model on the host; of `sizes` only sizes and numbers are read, no weights. */
 struct reference_model {
-    size_t C, hidden, L, NH, KVH, HS, V, T;
-    float eps, theta;
-    enum nn_rope_layout rope;
+    struct decoder_model sizes;
     uint16_t *embedding; /**< (V, C) bf16 */
     struct reference_layer *layers;
     float *final_norm;

@@ -6,8 +6,8 @@
 #include "common/base/checked.h"
 #include "common/device/device.h"
 #include "common/programs/program.h"
+#include "labs/10_llama2_decoder/given/decoder_model.h"
 #include "labs/10_llama2_decoder/given/engine.h"
-#include "solutions/13_low_bit/decoder/model_sizes.h"
 #include "solutions/13_low_bit/decoder/stored_numbers.h"
 #include "solutions/13_low_bit/decoder/upload.h"
 
@@ -163,7 +163,7 @@ static enum status fill(struct loaded *l, const struct llama2_decoder_model *who
     l->model.type = l->stage->type;
     l->model.group = l->stage->group;
     TRY(choose_scales(l, &w->layers[0], error));
-    *m = model_sizes_of(c);
+    *m = decoder_sizes_of(c, NN_BF16);
     l->layers = calloc(c->L, sizeof *l->layers);
     if (l->layers == NULL) {
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for %zu layers", c->L);

@@ -9,6 +9,7 @@
 
 #include "common/base/checked.h"
 #include "solutions/13_low_bit/rows/rows_products.h"
+#include "solutions/13_low_bit/rows/step_decoder.h"
 
 /* ---- Memory ---- */
 
@@ -71,12 +72,14 @@ static enum status fill(struct rows_decoder *d, struct error *error) {
                          gpu.code / 10, gpu.code % 10);
     }
     d->multiprocessors = (size_t)gpu.multiprocessors;
-    return allocate(d, error);
+    TRY(allocate(d, error));
+    return d->form == ROWS_LAUNCHES ? STATUS_OK : step_decoder_create(&d->step, d, error);
 }
 
 enum status rows_decoder_create(struct rows_decoder **out,
                                 const struct low_bit_decoder_model *model, const struct rows_io *io,
-                                size_t rows, device_stream stream, struct error *error) {
+                                size_t rows, enum rows_form form, device_stream stream,
+                                struct error *error) {
     struct rows_decoder *d = (struct rows_decoder *)calloc(1, sizeof *d);
     *out = NULL;
     if (d == NULL) {
@@ -85,6 +88,7 @@ enum status rows_decoder_create(struct rows_decoder **out,
     d->model = *model;
     d->io = *io;
     d->rows = rows;
+    d->form = form;
     d->stream = stream;
     enum status status = fill(d, error);
     if (status != STATUS_OK) {
@@ -111,6 +115,7 @@ void rows_decoder_free(struct rows_decoder *d) {
             (void)cudaGraphExecDestroy((cudaGraphExec_t)d->graphs[i]);
         }
     }
+    step_decoder_free(d->step);
     free_input(&d->residual);
     free_input(&d->heads);
     free_input(&d->hidden);
@@ -181,6 +186,9 @@ enum status rows_decoder_feed(struct rows_decoder *d, size_t longest, struct err
     if (longest >= d->model.sizes.T) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "rows: position %zu of a context of %zu",
                          longest, d->model.sizes.T);
+    }
+    if (d->step != NULL) {
+        return step_decoder_feed(d->step, error);
     }
     if (d->graphs[i] == NULL) {
         size_t keys = (size_t)ROWS_SPLIT_KEYS << i, T = d->model.sizes.T;

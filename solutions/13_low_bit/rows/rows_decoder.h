@@ -3,9 +3,9 @@
  * @brief A step of up to eight texts at once, on the low-bit decoder's weights: each matrix is read
  * once for all of them.
  *
- * Texts have positions and keys of their own. A step is a CUDA graph of nine launches a layer. The
- * weights are those of low_bit_decoder.h, int8 or int4, in the same order, so that both decoders
- * can share them.
+ * Texts have positions and keys of their own. A step is one persistent kernel from compute
+ * capability 9.0 on, else a CUDA graph of nine launches a layer. The weights are those of
+ * low_bit_decoder.h, int8 or int4, in the same order, so that both decoders can share them.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_ROWS_DECODER_H_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_ROWS_DECODER_H_
@@ -26,6 +26,12 @@ struct rows_io {
     const int32_t *positions; /**< (rows): of those tokens, each below T */
 };
 
+/** How a step is made. */
+enum rows_form {
+    ROWS_FASTEST,  /**< as one persistent kernel where the GPU supports it, else by launches */
+    ROWS_LAUNCHES, /**< a CUDA graph of nine launches a layer */
+};
+
 struct rows_decoder;
 
 /**
@@ -39,7 +45,8 @@ struct rows_decoder;
 MUST_CHECK enum status rows_decoder_create(struct rows_decoder **decoder,
                                            const struct low_bit_decoder_model *model,
                                            const struct rows_io *io, size_t rows,
-                                           device_stream stream, struct error *error);
+                                           enum rows_form form, device_stream stream,
+                                           struct error *error);
 
 /**
  * @brief Feeds each text its token at its position. What a text fed at or behind that is forgotten.

@@ -22,6 +22,7 @@ struct rows_decoder {
     struct low_bit_decoder_model model;
     struct rows_io io;
     size_t rows, multiprocessors;
+    enum rows_form form;
     device_stream stream;
     struct rows_cache cache;
     float *x;        /* (rows, C): the residual stream */
@@ -31,6 +32,7 @@ struct rows_decoder {
     float *partials; /* (rows, NH, splits, HS + 2): of splits of the context */
     struct rows_input residual, heads, hidden; /* inputs of products, by what they are made of */
     void *graphs[ROWS_GRAPHS];                 /* executable; NULL: not recorded yet */
+    struct step_decoder *step; /* a step as one kernel; NULL: as a graph of launches */
 };
 
 /* Splits of contexts of up to `keys` keys. */

@@ -1,0 +1,106 @@
+/**
+ * @file step_arguments.cuh
+ * @brief A step of several texts as one persistent kernel: its arguments, how blocks and warps
+ * share a matrix, and the exchange between blocks.
+ *
+ * A matrix is tiles of 16 rows, and an input chunks of 256 channels. A block has whole tiles. Each
+ * of its warps has chunks, whose inputs stay in its registers for all of the block's tiles; where a
+ * matrix has fewer chunks than a block has warps, groups of warps take tiles in turn.
+ */
+#ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_ARGUMENTS_CUH_
+#define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_ARGUMENTS_CUH_
+
+#include <cuda_bf16.h>
+
+#include "common/cuda/flagged_mailbox.cuh"
+#include "solutions/13_low_bit/decoder/low_bit_layout.h"
+#include "solutions/13_low_bit/decoder/low_bit_model.h"
+#include "solutions/13_low_bit/rows/rows_kernels.h"
+
+enum {
+    STEP_WARPS = 16,
+    STEP_THREADS = STEP_WARPS * 32,
+    STEP_CHUNK = 256,    /* channels */
+    STEP_BATCH = 2,      /* tiles of a warp between two barriers of its block */
+    STEP_OUTPUTS = 128,  /* of a tile: 16 rows of eight texts */
+    STEP_LAYER_KINDS = 4 /* LOW_BIT_QKV .. LOW_BIT_DOWN */
+};
+
+/* Device memory. */
+struct step_layer {
+    const unsigned char *streams[STEP_LAYER_KINDS];
+    const float *attention_norm, *ffn_norm;
+};
+
+/* A matrix: rows, channels of its input, and how warps share it. */
+struct step_product {
+    unsigned N, K, tiles, slices;
+    unsigned chunks, groups, warps; /* groups of that many warps; the others have nothing */
+};
+
+struct step_arguments {
+    const struct step_layer *layers;
+    const unsigned char *classifier;
+    const float *final_norm;
+    const __nv_bfloat16 *embedding;
+    struct step_product products[LOW_BIT_PRODUCTS];
+    unsigned C, L, NH, KVH, HS, T, rows;
+    float eps;
+    bool rope_halves;
+    unsigned held_back; /* slices that a warp does not ask for before it waits for other blocks */
+    const int32_t *tokens, *positions;
+    const float2 *angles; /* (T, HS / 2) */
+    struct rows_cache cache;
+    float *logits;
+    struct flagged_mailbox qkv;              /* (rows, (NH + 2 KVH) * HS) */
+    struct flagged_mailbox x, heads, hidden; /* inputs of products, as input_place() says */
+    unsigned *steps;                         /* steps made */
+};
+
+/* A block's tiles of a matrix. */
+struct tile_range {
+    unsigned first, count;
+};
+
+static __device__ __forceinline__ struct tile_range own_tiles(unsigned tiles) {
+    unsigned first = tiles * blockIdx.x / gridDim.x;
+    return {first, tiles * (blockIdx.x + 1) / gridDim.x - first};
+}
+
+/* A warp's part of a matrix. */
+struct warp_part {
+    unsigned group, first_chunk;
+    unsigned tiles; /* of the block's, of which it takes one in `groups`; 0: it has no part */
+};
+
+static __device__ __forceinline__ struct warp_part part_of(const struct step_product &m) {
+    unsigned warp = threadIdx.x / 32, count = own_tiles(m.tiles).count;
+    struct warp_part part = {warp / m.warps, warp % m.warps, 0};
+    if (part.group < m.groups && part.group < count && part.first_chunk < m.chunks) {
+        part.tiles = (count - part.group + m.groups - 1) / m.groups;
+    }
+    return part;
+}
+
+/* Where channel `channel` of a text is in a mailbox of inputs: of 32 channels, a lane of the
+ * tensor cores' fragment has eight, in two reads of 16 bytes. */
+static __device__ __forceinline__ unsigned input_place(unsigned text, unsigned channel) {
+    unsigned read = channel / 32 * 2 + channel % 8 / 4;
+    return (read * 32 + text * 4 + channel % 32 / 8) * 4 + channel % 4;
+}
+
+/* ---- Flags: a mailbox's alternate from use to use ---- */
+
+/* Of qkv, heads and hidden in layer l. @param steps made before this one */
+static __device__ __forceinline__ unsigned layer_flag(unsigned steps, unsigned l,
+                                                      const struct step_arguments &p) {
+    return (steps * p.L + l + 1) & 1;
+}
+
+/* Of x after `sublayers` of the 2 L sublayers. */
+static __device__ __forceinline__ unsigned residual_flag(unsigned steps, unsigned sublayers,
+                                                         const struct step_arguments &p) {
+    return (steps * (2 * p.L + 1) + sublayers + 1) & 1;
+}
+
+#endif

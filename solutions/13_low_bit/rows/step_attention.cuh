@@ -1,0 +1,217 @@
+/**
+ * @file step_attention.cuh
+ * @brief Attention in the step of several texts: eight warps have a head of a text, and its whole
+ * context. The arithmetic is d8's.
+ */
+#ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_ATTENTION_CUH_
+#define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_ATTENTION_CUH_
+
+#include "solutions/10_llama2_decoder/steps/d8_attention.cuh"
+#include "solutions/13_low_bit/rows/step_arguments.cuh"
+
+enum {
+    TEAM_WARPS = ONE_WARPS,
+    TEAM_THREADS = ONE_THREADS,
+    TEAMS = STEP_WARPS / TEAM_WARPS, /* of a block */
+    TEAM_KEYS = 1                    /* that a lane has at a time */
+};
+
+/* Shared memory of a team. */
+struct __align__(16) team_shared {
+    float q[ONE_MAX_HS];
+    int8_t key[ONE_MAX_HS], value[ONE_MAX_HS];
+    float2 scale;
+    float partials[TEAM_WARPS * (ONE_MAX_HS + 2)];
+};
+
+/* A query head of a text. */
+struct team_item {
+    unsigned text, query, head; /* head of its keys */
+    unsigned position;
+    size_t row; /* of the context's first key of the head in the cache */
+};
+
+static __device__ __forceinline__ struct team_item item_of(unsigned item, unsigned layer,
+                                                           const struct step_arguments &p) {
+    struct team_item t;
+    t.text = item / p.NH;
+    t.query = item % p.NH;
+    t.head = t.query / (p.NH / p.KVH);
+    t.position = (unsigned)p.positions[t.text];
+    t.row = ((size_t)t.text * p.L + layer) * p.T * p.KVH + t.head;
+    return t;
+}
+
+/* All threads of the team. */
+static __device__ __forceinline__ void team_barrier() {
+    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / TEAM_THREADS), "n"((int)TEAM_THREADS)
+                 : "memory");
+}
+
+/* A value of the text's qkv, as soon as it has been published. */
+static __device__ __forceinline__ float wait_for_value(const struct step_arguments &p, size_t i,
+                                                       unsigned flag) {
+    unsigned x;
+    do {
+        x = read_value(p.qkv, i);
+    } while (!has_flag(x, flag));
+    return __uint_as_float(x);
+}
+
+/* Pair i of a head, rotated. @param first the head's place in qkv */
+static __device__ __forceinline__ float2 rotated_pair(size_t first, uint2 at, float2 angle,
+                                                      unsigned flag,
+                                                      const struct step_arguments &p) {
+    float x = wait_for_value(p, first + at.x, flag), y = wait_for_value(p, first + at.y, flag);
+    return rotated(make_float2(x, y), angle);
+}
+
+static __device__ __forceinline__ uint2 pair_channels(unsigned i, const struct step_arguments &p) {
+    return p.rope_halves ? make_uint2(i, i + p.HS / 2) : make_uint2(2 * i, 2 * i + 1);
+}
+
+/* The query, rotated, and scaled for exp2f. */
+static __device__ __forceinline__ void rotate_query(struct team_shared *s,
+                                                    const struct team_item &t, const float2 *angles,
+                                                    unsigned flag, const struct step_arguments &p) {
+    float scale = 1.44269504f * rsqrtf((float)p.HS);
+    size_t first = ((size_t)t.text * (p.NH + 2 * p.KVH) + t.query) * p.HS;
+    unsigned i = threadIdx.x % TEAM_THREADS; /* HS / 2 <= TEAM_THREADS */
+    if (i < p.HS / 2) {
+        uint2 at = pair_channels(i, p);
+        float2 y = rotated_pair(first, at, angles[i], flag, p);
+        s->q[at.x] = y.x * scale;
+        s->q[at.y] = y.y * scale;
+    }
+}
+
+/* The team's last warp rounds the token's key and value; teams that share them write the same. */
+static __device__ __forceinline__ void append_newest(struct team_shared *s,
+                                                     const struct team_item &t,
+                                                     const float2 *angles, unsigned flag,
+                                                     const struct step_arguments &p) {
+    enum { PAIRS = ONE_MAX_HS / 2 / 32 };
+    size_t key = ((size_t)t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
+    size_t row = t.row + (size_t)t.position * p.KVH;
+    unsigned lane = threadIdx.x % 32;
+    float2 k[PAIRS] = {}, v[PAIRS] = {};
+    float key_max = 0.0f, value_max = 0.0f;
+#pragma unroll
+    for (unsigned j = 0; j < PAIRS; j++) {
+        unsigned i = lane + j * 32;
+        if (i < p.HS / 2) {
+            uint2 at = pair_channels(i, p);
+            size_t value = key + p.KVH * p.HS;
+            k[j] = rotated_pair(key, at, angles[i], flag, p);
+            v[j] = make_float2(wait_for_value(p, value + at.x, flag),
+                               wait_for_value(p, value + at.y, flag));
+            key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
+            value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
+        }
+    }
+    float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
+    if (lane == 0) {
+        s->scale = p.cache.scales[row] = scale;
+    }
+    int8_t *k_to = p.cache.k + row * p.HS, *v_to = p.cache.v + row * p.HS;
+#pragma unroll
+    for (unsigned j = 0; j < PAIRS; j++) {
+        unsigned i = lane + j * 32;
+        if (i < p.HS / 2) {
+            uint2 at = pair_channels(i, p);
+            s->key[at.x] = k_to[at.x] = key8_of(k[j].x, scale.x).bits;
+            s->key[at.y] = k_to[at.y] = key8_of(k[j].y, scale.x).bits;
+            s->value[at.x] = v_to[at.x] = key8_of(v[j].x, scale.y).bits;
+            s->value[at.y] = v_to[at.y] = key8_of(v[j].y, scale.y).bits;
+        }
+    }
+}
+
+/* The warp's keys of earlier tokens, from key `first` on. */
+static __device__ __forceinline__ struct lane_keys<TEAM_KEYS>
+load_keys(const struct team_item &t, unsigned first, unsigned lanes,
+          const struct step_arguments &p) {
+    unsigned lane = threadIdx.x % 32, at_once = 32 / lanes;
+    struct lane_keys<TEAM_KEYS> k;
+#pragma unroll
+    for (unsigned i = 0; i < TEAM_KEYS; i++) {
+        unsigned key = first + i * at_once + lane / lanes;
+        k.valid[i] = key < t.position;
+        k.key[i] = k.value[i] = make_uint4(0, 0, 0, 0);
+        k.scale[i] = make_float2(0.0f, 0.0f);
+        if (k.valid[i]) {
+            size_t row = t.row + (size_t)key * p.KVH;
+            k.key[i] = *(const uint4 *)(p.cache.k + row * p.HS + lane % lanes * 16);
+            k.value[i] = *(const uint4 *)(p.cache.v + row * p.HS + lane % lanes * 16);
+            k.scale[i] = p.cache.scales[row];
+        }
+    }
+    return k;
+}
+
+static __device__ __forceinline__ struct lane_keys<1>
+newest_key(const struct team_shared *s, unsigned lanes) {
+    unsigned lane = threadIdx.x % 32, at = lane % lanes * 16;
+    struct lane_keys<1> k;
+    k.key[0] = *(const uint4 *)(s->key + at);
+    k.value[0] = *(const uint4 *)(s->value + at);
+    k.scale[0] = s->scale;
+    k.valid[0] = lane < lanes;
+    if (!k.valid[0]) {
+        k.value[0] = make_uint4(0, 0, 0, 0);
+    }
+    return k;
+}
+
+/* The team's warps take keys in turn. @param k the first ones, which have come while the team
+ * waited for its query */
+static __device__ __forceinline__ void
+attend_context(struct online_softmax<16> *state, const struct team_shared *s,
+               const struct team_item &t, struct lane_keys<TEAM_KEYS> k, unsigned first,
+               unsigned lanes, const struct step_arguments &p) {
+    unsigned step = TEAM_WARPS * TEAM_KEYS * (32 / lanes);
+    const struct lane_queries<key8, 1> q = lane_queries_of<key8, 1>(s->q, lanes, p.HS);
+    while (first < t.position) {
+        attend_tile<key8, 1>(state, q, k, lanes);
+        first += step;
+        k = load_keys(t, first, lanes, p);
+    }
+    if (threadIdx.x % TEAM_THREADS / 32 == TEAM_WARPS - 1) {
+        attend_tile<key8, 1>(state, q, newest_key(s, lanes), lanes);
+    }
+}
+
+static __device__ __forceinline__ void attend_item(struct team_shared *s, const struct team_item &t,
+                                                   unsigned flag, const struct step_arguments &p) {
+    unsigned lanes = p.HS / 16, warp = threadIdx.x % TEAM_THREADS / 32, floats = p.HS + 2;
+    unsigned first = warp * TEAM_KEYS * (32 / lanes), channel = threadIdx.x % TEAM_THREADS;
+    const float2 *angles = p.angles + (size_t)t.position * (p.HS / 2);
+    const struct lane_keys<TEAM_KEYS> k = load_keys(t, first, lanes, p);
+    struct online_softmax<16> state = {};
+    state.max = ONE_NO_SCORE;
+    rotate_query(s, t, angles, flag, p);
+    if (warp == TEAM_WARPS - 1) {
+        append_newest(s, t, angles, flag, p);
+    }
+    team_barrier();
+    attend_context(&state, s, t, k, first, lanes, p);
+    store_partials<key8, 1>(s->partials + warp * floats, &state, lanes, p.HS);
+    team_barrier();
+    if (channel < p.HS) { /* HS <= TEAM_THREADS */
+        const struct partial x = merge_warps(s->partials, floats, channel, p.HS);
+        publish(p.heads, input_place(t.text, t.query * p.HS + channel), x.value / x.sum, flag);
+    }
+    team_barrier();
+}
+
+/* Attention of layer `layer`. @param shared (TEAMS) */
+static __device__ __forceinline__ void attend_texts(struct team_shared *shared, unsigned layer,
+                                                    unsigned flag, const struct step_arguments &p) {
+    unsigned team = threadIdx.x / TEAM_THREADS;
+    for (unsigned item = blockIdx.x + team * gridDim.x; item < p.rows * p.NH;
+         item += TEAMS * gridDim.x) {
+        attend_item(shared + team, item_of(item, layer, p), flag, p);
+    }
+}
+
+#endif
