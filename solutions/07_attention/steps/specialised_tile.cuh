@@ -113,9 +113,7 @@ static enum status launch_specialised(const struct attention_problem *p, float *
     struct work_order order = {0, (unsigned)((p->T + TILE::QUERIES - 1) / TILE::QUERIES), 1};
     TRY(count_blocks(p, TILE::QUERIES, &order.items, error));
     if (p->causal) {
-        static const size_t l2_bytes = (size_t)gpu_attribute(cudaDevAttrL2CacheSize);
-        const struct causal_shares shares = causal_shares_of(p, order, TILE::QUERIES, most_blocks);
-        order.heads_together = count_heads_together(p, shares, l2_bytes);
+        order.heads_together = (unsigned)causal_plan_of<TILE>(p, most_blocks).heads_together;
     }
     return launch_items<TILE>(p, lse, maps, no_list(), order, most_blocks, stream, error);
 }

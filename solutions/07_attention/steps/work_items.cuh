@@ -68,34 +68,42 @@ index_of_round(unsigned round) {
 
 /* ---- Host ---- */
 
-/* A causal launch: its heads' tiles, the keys of tile 0 and of each one more, and its blocks. */
+/* A causal launch of padded texts: its heads, their tiles of `rows` queries, its blocks, the keys
+   of the first and of the last tile; keys are read `step` at a time. */
 struct causal_shares {
-    size_t heads, tiles, blocks, first_keys, tile_keys, most_keys;
+    size_t heads, tiles, rows, blocks, first_keys, last_keys, step;
 };
 
-static inline struct causal_shares causal_shares_of(const struct attention_problem *p,
-                                                    const struct work_order &order, int rows,
-                                                    unsigned most_blocks) {
-    size_t blocks = order.items < most_blocks ? order.items : most_blocks;
-    size_t first = p->S - p->T + (size_t)rows;
-    return {p->B * p->NH, order.tiles, blocks, first, (size_t)rows, p->S};
+static inline struct causal_shares causal_shares_of(const struct attention_problem *p, size_t rows,
+                                                    size_t step, size_t most_blocks) {
+    size_t heads = p->B * p->NH, tiles = (p->T + rows - 1) / rows;
+    size_t blocks = heads * tiles < most_blocks ? heads * tiles : most_blocks;
+    return {heads, tiles, rows, blocks, p->S - p->T + rows, p->S, step};
 }
+
+struct causal_plan {
+    size_t heads_together, longest_share; /* of a block, in keys */
+};
 
 /* The longest of all blocks' shares, in keys, in the order of work_item_at() and index_of_round().
    An item's start and end take as long as ITEM keys. */
 static inline size_t longest_share(const struct causal_shares &c, size_t together) {
-    constexpr size_t ITEM = 100, MOST_BLOCKS = 256;
+    constexpr size_t ITEM = 200, MOST_BLOCKS = 256;
     size_t shares[MOST_BLOCKS] = {}, longest = 0, place = 0;
     bool backwards = false;
     for (size_t first = 0; first < c.heads && c.blocks <= MOST_BLOCKS; first += together) {
         size_t width = c.heads - first < together ? c.heads - first : together;
-        for (size_t i = 0; i < c.tiles * width; i++) {
-            size_t keys = c.first_keys + (c.tiles - 1 - i / width) * c.tile_keys;
-            size_t *share = &shares[backwards ? c.blocks - 1 - place : place];
-            *share += ITEM + (keys < c.most_keys ? keys : c.most_keys);
-            longest = *share > longest ? *share : longest;
-            if (++place == c.blocks) {
-                place = 0, backwards = !backwards;
+        for (size_t tile = c.tiles; tile-- > 0;) {
+            size_t keys = c.first_keys + tile * c.rows;
+            keys = keys < c.last_keys ? keys : c.last_keys;
+            keys = ITEM + (keys + c.step - 1) / c.step * c.step;
+            for (size_t head = 0; head < width; head++) {
+                size_t *share = &shares[backwards ? c.blocks - 1 - place : place];
+                *share += keys;
+                longest = *share > longest ? *share : longest;
+                if (++place == c.blocks) {
+                    place = 0, backwards = !backwards;
+                }
             }
         }
     }
@@ -104,38 +112,40 @@ static inline size_t longest_share(const struct causal_shares &c, size_t togethe
 
 /* How many heads a causal launch takes together: of the numbers whose keys and values fill a
    quarter to half of L2, and of all heads if they fill at most three quarters, the one that gives
-   blocks the most equal shares. (Each group of heads begins with its longest items.) H100, ms: 32
-   heads of 2048 tokens, 128 channels, 0.0661 all together, 0.0934 by 25 and 0.0832 by 22; 64
-   heads 0.1258 by 22, 0.1433 by 25, 0.1331 by 33, 0.1502 together. */
-static inline size_t choose_heads_together(const struct attention_problem *p,
-                                           const struct causal_shares &c, size_t l2_bytes) {
-    size_t bytes = 2 * p->S * p->HS * nn_dtype_bytes(p->dtype) * p->KVH / p->NH + 1;
-    size_t half = l2_bytes / 2 / bytes, most = half < 1 ? 1 : half < c.heads ? half : c.heads;
-    size_t best = l2_bytes / 4 * 3 / bytes >= c.heads ? c.heads : most;
-    size_t least = longest_share(c, best);
-    for (size_t together = most; best < c.heads && together > most / 2; together--) {
-        size_t longest = longest_share(c, together);
-        if (longest < least) {
-            best = together, least = longest;
+   blocks the most equal shares; of many items shares are equal. (Each group of heads begins with
+   its longest items.) H100, ms: 32 heads of 2048 tokens, 128 channels, 0.0661 all together, 0.0934
+   by 25 and 0.0832 by 22; 64 heads 0.1258 by 22, 0.1433 by 25, 0.1331 by 33, 0.1502 together. */
+static inline struct causal_plan plan_causal(const struct causal_shares &c, size_t head_bytes,
+                                             size_t l2_bytes) {
+    size_t half = l2_bytes / 2 / head_bytes, most = half < 1 ? 1 : half < c.heads ? half : c.heads;
+    size_t first = l2_bytes / 4 * 3 / head_bytes >= c.heads ? c.heads : most;
+    bool search = first < c.heads && c.heads * c.tiles <= 64 * c.blocks;
+    struct causal_plan best = {first, longest_share(c, first)};
+    for (size_t n = most; search && n > most / 2; n -= 1 + most / 32) {
+        size_t longest = longest_share(c, n);
+        if (longest < best.longest_share) {
+            best = {n, longest};
         }
     }
     return best;
 }
 
-/* The same; a model's layers ask for the same one after the other, so the last answer is kept. */
-static inline unsigned count_heads_together(const struct attention_problem *p,
-                                            const struct causal_shares &c, size_t l2_bytes) {
+/* The same; a model's layers ask for the same one after the other, so the last answer is kept, of
+   each TILE. */
+template <typename TILE>
+static struct causal_plan causal_plan_of(const struct attention_problem *p, size_t most_blocks) {
+    static const size_t l2_bytes = (size_t)gpu_attribute(cudaDevAttrL2CacheSize);
     static thread_local struct {
         struct causal_shares shares;
-        size_t head_bytes, together;
+        size_t head_bytes;
+        struct causal_plan plan;
     } last;
-    size_t head_bytes = p->HS * nn_dtype_bytes(p->dtype) * p->KVH / p->NH;
-    if (last.together == 0 || last.head_bytes != head_bytes ||
-        memcmp(&last.shares, &c, sizeof c) != 0) {
-        last.head_bytes = head_bytes, last.shares = c;
-        last.together = choose_heads_together(p, c, l2_bytes);
+    const struct causal_shares shares = causal_shares_of(p, TILE::QUERIES, TILE::KEYS, most_blocks);
+    size_t head_bytes = 2 * p->S * p->HS * nn_dtype_bytes(p->dtype) * p->KVH / p->NH + 1;
+    if (last.head_bytes != head_bytes || memcmp(&last.shares, &shares, sizeof shares) != 0) {
+        last = {shares, head_bytes, plan_causal(shares, head_bytes, l2_bytes)};
     }
-    return (unsigned)last.together;
+    return last.plan;
 }
 
 #endif
