@@ -61,6 +61,8 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
         {128, 128, 1, 1, 0.320, {0, 0, 0, 0, 2.80, 4.10}},
         {128, 128, 2, 2, 0.352, {0, 0, 0, 0, 5.70, 6.23}},
         {128, 64, 1, 1, 0.210, {0, 0, 0, 0, 1.20, 2.00}},
+        {512, 160, 4, 1, 0.370, {0, 0, 0, 0, 6.00, 7.50}},
+        {256, 640, 8, 1, 0.370, {0, 0, 0, 0, 6.00, 7.50}},
     };
     *count = p->in_is_transposed
                  ? p->weight_is_transposed ? (int)(sizeof dweight / sizeof *dweight) : 0
