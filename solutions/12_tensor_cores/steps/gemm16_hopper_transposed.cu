@@ -62,7 +62,7 @@ enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struc
         return tile == 0   ? launch_dweight<E, 192, ALONE, 1>(finish, launch)
                : tile == 1 ? launch_dweight<E, 128, ALONE, 1>(finish, launch)
                : tile == 2 ? launch_dweight<E, 128, ALONG_K, 2>(finish, launch)
-               : tile == 4 ? launch_dweight<E, 160, FOUR_ALONG_M, 1>(finish, launch)
+               : tile == 4 ? launch_dweight<E, 160, ALONG_M, 1>(finish, launch)
                : tile == 5 ? launch_dweight<E, 160, TWO_BY_FOUR, 1>(finish, launch)
                            : launch_dweight<E, 64, ALONE, 1>(finish, launch);
     });

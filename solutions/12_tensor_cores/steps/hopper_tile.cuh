@@ -56,13 +56,13 @@ constexpr int GROUP = 128;                          /* threads of a warpgroup */
 constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers */
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
-/* The blocks of a cluster: tiles that lie one below the other and share weights, two or four; two
-   below and four beside each other, which share `in`; or some that have the same tile, and each a
-   part of K. */
-enum cluster { ALONE, ALONG_M, FOUR_ALONG_M, TWO_BY_FOUR, ALONG_K };
+/* The blocks of a cluster: two tiles that lie one below the other and share weights; two below and
+   four beside each other, which share `in`, too; or some that have the same tile, and each a part
+   of K. */
+enum cluster { ALONE, ALONG_M, TWO_BY_FOUR, ALONG_K };
 
 constexpr int blocks_below(enum cluster c) {
-    return c == FOUR_ALONG_M ? 4 : c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
+    return c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
 }
 
 constexpr int blocks_beside(enum cluster c) {
@@ -337,16 +337,8 @@ __device__ __forceinline__ void start_copy(factor<TRANSPOSED, SIZE, WIDTH, SHARE
     }
 }
 
-/* Starts the copies of a step's weights into an empty stage. One thread. */
-template <typename T>
-__device__ __forceinline__ void start_weights(const struct hopper_shared &shared, unsigned stage,
-                                              const struct factor_copy &weight, int k) {
-    unsigned to = shared.stages + stage * T::STAGE, barrier = shared.full + stage * 8;
-    mbarrier_arrive_expect_tx(barrier, T::STAGE);
-    start_copy(typename T::weight_factor(), to + T::IN, weight, k, barrier);
-}
-
-/* The same of all stages, of the block's first tile. @return how many steps have their weights */
+/* Starts the copies of weights into all stages, of the block's first tile. @return how many steps
+   have their weights */
 template <typename T>
 __device__ __forceinline__ unsigned produce_early(const struct hopper_maps &maps,
                                                   const struct hopper_sizes &s,
@@ -356,8 +348,11 @@ __device__ __forceinline__ unsigned produce_early(const struct hopper_maps &maps
     unsigned count = min(steps.count, (unsigned)T::STAGES);
     const struct factor_copy weight = copy_of_weight<T>(maps, s, tile_origin<T>(s, tile).y);
     for (unsigned step = 0; step < count; step++) {
+        unsigned to = shared.stages + step * T::STAGE + T::IN, barrier = shared.full + step * 8;
         if (elect_lane()) {
-            start_weights<T>(shared, step, weight, (int)((steps.first + step) * BK));
+            mbarrier_arrive_expect_tx(barrier, T::STAGE);
+            start_copy(typename T::weight_factor(), to, weight, (int)((steps.first + step) * BK),
+                       barrier);
         }
     }
     return count;
@@ -398,20 +393,35 @@ __device__ __forceinline__ void produce_tile(const struct hopper_maps &maps,
     const struct factor_copy in = copy_of_in<T>(maps, s, at.x),
                              weight = copy_of_weight<T>(maps, s, at.y);
     for (unsigned step = 0; step < steps.count; step++) {
+        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
         int k = (int)((steps.first + step) * BK);
-        if (step >= with_weights) {
+        bool whole = step >= with_weights;
+        if (whole) {
             mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
         }
         if (elect_lane()) {
-            if (step >= with_weights) {
-                start_weights<T>(shared, r.stage, weight, k);
+            if (whole) {
+                mbarrier_arrive_expect_tx(barrier, T::STAGE);
             }
-            start_copy(typename T::in_factor(), shared.stages + r.stage * T::STAGE, in, k,
-                       shared.full + r.stage * 8);
+            start_copy(typename T::in_factor(), to, in, k, barrier);
+            if (whole) {
+                start_copy(typename T::weight_factor(), to + T::IN, weight, k, barrier);
+            }
         }
         advance<T>(r);
     }
     produce_fills<T>(maps, shared, r, at);
+}
+
+/* Waits until all stages are empty: then all arrivals of other blocks are there, and so this block
+   may exit. (A barrier of the cluster would have to wait for memory as well: cluster_sync().) */
+template <typename T>
+__device__ __forceinline__ void wait_for_readers(const struct hopper_shared &shared,
+                                                 struct ring r) {
+    for (int i = 0; i < T::STAGES; i++) {
+        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+        advance<T>(r);
+    }
 }
 
 /* The producer, a warp: all copies of the block. @param with_weights by produce_early() */
@@ -420,10 +430,18 @@ __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
                                         const struct hopper_shared &shared, unsigned with_weights) {
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
+    /* By the shuffle the addresses stay in uniform registers; else each use reads the block's rank
+       anew. */
+    const struct hopper_shared same = {__shfl_sync(~0u, shared.stages, 0),
+                                       __shfl_sync(~0u, shared.full, 0),
+                                       __shfl_sync(~0u, shared.empty, 0), shared.order};
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-        produce_tile<T>(maps, s, shared, r, tile, with_weights);
+        produce_tile<T>(maps, s, same, r, tile, with_weights);
         with_weights = 0;
+    }
+    if constexpr (T::SHARERS > 1) {
+        wait_for_readers<T>(same, r);
     }
 }
 
@@ -594,7 +612,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
     if constexpr (T::BLOCKS == 1) {
         __syncthreads();
     } else {
-        cluster_sync();
+        cluster_sync_relaxed();
     }
     /* The same in all lanes: by the shuffle the compiler knows that a warp does not diverge. */
     bool producer = __shfl_sync(~0u, threadIdx.x / 32, 0) == 0;
@@ -613,9 +631,6 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
     } else {
         warpgroup_reg_alloc<232>();
         consume<T>(s, shared, early, epilogue);
-    }
-    if constexpr (T::SHARERS > 1) {
-        cluster_sync(); /* no block exits while another one writes to its shared memory */
     }
 }
 
@@ -692,8 +707,8 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     return s;
 }
 
-/* Clusters of KERNEL that run at once: 30 of four blocks and 15 of eight on an H100, as each lies
-   within a GPC, and not all of these have the same number of multiprocessors. */
+/* Clusters of KERNEL that run at once: 15 of eight blocks on an H100, as each lies within a GPC,
+ * and not all of these have the same number of multiprocessors. */
 template <typename T, auto KERNEL> int clusters_at_once() {
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;

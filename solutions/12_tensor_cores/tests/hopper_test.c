@@ -115,7 +115,7 @@ C_TEST(hopper, each_tile_of_transposed_factors) {
             bool is_float = form == 3 && !activates, residual = any || n % 2 == 0;
             enum nn_dtype dtype = (n / 4 + form) % 2 == 0 ? NN_BF16 : NN_F16;
             const struct gemm16_case c = {.M = whole ? 320 : 200,
-                                          .N = whole ? 704 : 264,
+                                          .N = whole ? 448 : 264,
                                           .K = 72 + (any ? 0 : 256 * (size_t)tiles[n / 4].split),
                                           .dtype = dtype,
                                           .out_dtype = is_float ? NN_F32 : dtype,
