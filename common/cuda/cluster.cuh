@@ -22,4 +22,14 @@ static __device__ __forceinline__ void cluster_sync() {
                      : "memory");
 }
 
+/* The same without ordering memory (arrive.relaxed), where nothing but mbarriers was written
+   before: their initialisation has a fence of its own. The release of cluster_sync() is a fence for
+   the whole GPU, which waits for all of a thread's memory operations. An arrival at another block's
+   mbarrier may come after it: it does not keep blocks from exiting too early. */
+static __device__ __forceinline__ void cluster_sync_relaxed() {
+    asm volatile("barrier.cluster.arrive.relaxed;\n"
+                 "barrier.cluster.wait;" ::
+                     : "memory");
+}
+
 #endif

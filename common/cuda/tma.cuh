@@ -33,6 +33,25 @@ static __device__ __forceinline__ void tma_load_2d_multicast(unsigned to, const 
                  : "memory");
 }
 
+/* The same of a tensor of three dimensions: the box at (place 2, place 1, place 0). */
+static __device__ __forceinline__ void tma_load_3d(unsigned to, const CUtensorMap *map, int place_0,
+                                                   int place_1, int place_2, unsigned barrier) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4}], [%5];" ::"r"(to),
+                 "l"(map), "r"(place_0), "r"(place_1), "r"(place_2), "r"(barrier)
+                 : "memory");
+}
+
+static __device__ __forceinline__ void tma_load_3d_multicast(unsigned to, const CUtensorMap *map,
+                                                             int place_0, int place_1, int place_2,
+                                                             unsigned barrier,
+                                                             unsigned short blocks) {
+    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;" ::"r"(to),
+                 "l"(map), "r"(place_0), "r"(place_1), "r"(place_2), "r"(barrier), "h"(blocks)
+                 : "memory");
+}
+
 /* As tma_load_2d(), for data that is not read again: its lines leave L2 first, and those that other
    kernels have written stay. */
 static __device__ __forceinline__ void tma_load_2d_once(unsigned to, const CUtensorMap *map,

@@ -61,6 +61,17 @@ static __device__ __forceinline__ float warp_sum_to_lane_0(float x) {
     return x;
 }
 
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+/* True in one lane of the warp (elect.sync): unlike `lane == 0` it tells the compiler that what
+   follows has one thread, and operands of the TMA stay in uniform registers. */
+static __device__ __forceinline__ bool elect_lane() {
+    unsigned elected;
+    asm volatile("{\n.reg .pred p;\nelect.sync _|p, 0xffffffff;\nselp.u32 %0, 1, 0, p;\n}"
+                 : "=r"(elected));
+    return elected != 0;
+}
+#endif
+
 /* Over a quad: the four neighbouring lanes that share a row of an mma or wgmma accumulator. */
 static __device__ __forceinline__ float quad_sum(float x) {
     x += __shfl_xor_sync(0xffffffffu, x, 1);

@@ -119,15 +119,17 @@ WGMMA_REGISTERS(128, T64, "{%64, %65, %66, %67}", "%68", "%69", R32(0), R32(32))
  * TRANSPOSED, that is M- or N-major, rows of 64 columns at one k: PTX ISA (matrix descriptor,
  * canonical layouts) has 16-bit elements at ((8, 8, m), (8, k)) : ((1, 8, leading), (64, stride)).
  * So 64 columns are contiguous, a row of 128 bytes; eight k are eight rows; the stride offset leads
- * from eight k to the next eight, 1024 bytes; and the leading one from 64 columns to the next 64,
- * which is the next box of the TMA: 64 rows, 8192 bytes. Sixteen k further on are 2048 bytes more,
+ * from eight k to the next eight, 1024 bytes; and the leading one from 64 columns to the next 64:
+ * LEADING bytes, 8192 where a box of the TMA is 64 rows. Sixteen k further on are 2048 bytes more,
  * where the swizzle's pattern begins again, so that the base offset stays 0.
+ *
+ * ROW 64: with 64-byte swizzle, a 2 instead of the 1: rows of 32 columns, eight of them 512 bytes.
  */
-template <bool TRANSPOSED>
+template <bool TRANSPOSED, unsigned ROW = 128, unsigned LEADING = 64 * ROW>
 static __device__ __forceinline__ uint64_t wgmma_descriptor(unsigned shared_address) {
-    constexpr uint64_t LEADING = TRANSPOSED ? 64 * 128 >> 4 : 1;
-    return (uint64_t)1 << 62 | (uint64_t)(1024 >> 4) << 32 | LEADING << 16 |
-           (shared_address & 0x3ffff) >> 4;
+    static_assert(ROW == 128 || ROW == 64, "the swizzles of 128 and of 64 bytes");
+    return (uint64_t)(128 / ROW) << 62 | (uint64_t)(8 * ROW >> 4) << 32 |
+           (uint64_t)(TRANSPOSED ? LEADING >> 4 : 1) << 16 | (shared_address & 0x3ffff) >> 4;
 }
 
 /* Orders the warpgroup's accesses to registers before the wgmma that follow (wgmma.fence): before

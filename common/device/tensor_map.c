@@ -54,16 +54,23 @@ enum status tensor_map_create(CUtensorMap *map, const struct tensor_map_matrix *
                          "this driver has no cuTensorMapEncodeTiled: the TMA needs CUDA 12");
     }
     size_t size = m->dtype == NN_F32 ? 4 : 2;
-    const cuuint64_t sizes[2] = {m->columns, m->rows}, strides[1] = {m->columns * size};
-    const cuuint32_t box[2] = {m->box_columns, m->box_rows}, steps[2] = {1, 1};
-    CUresult code = encode(map, type_of(m->dtype), 2, (void *)m->data, sizes, strides, box, steps,
-                           CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(m->swizzle),
-                           CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    bool grouped = m->box_groups > 1;
+    size_t width = grouped ? m->box_columns : m->columns;
+    const cuuint64_t sizes[3] = {width, m->rows, grouped ? m->columns / width : 1};
+    const cuuint64_t strides[2] = {m->columns * size, m->box_columns * size};
+    const cuuint32_t box[3] = {m->box_columns, m->box_rows, m->box_groups}, steps[3] = {1, 1, 1};
+    CUresult code = CUDA_ERROR_INVALID_VALUE;
+    if (m->columns % width == 0) {
+        code = encode(map, type_of(m->dtype), m->box_groups == 0 ? 2 : 3, (void *)m->data, sizes,
+                      strides, box, steps, CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(m->swizzle),
+                      CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+    }
     if (code != CUDA_SUCCESS) {
         return error_set(error, STATUS_INVALID_ARGUMENT,
-                         "the TMA does not take a matrix of %zu x %zu in boxes of %u x %u with a "
-                         "swizzle of %u bytes (CUresult %d)",
-                         m->rows, m->columns, m->box_rows, m->box_columns, m->swizzle, (int)code);
+                         "the TMA does not take a matrix of %zu x %zu in boxes of %u x %u, %u of "
+                         "them, with a swizzle of %u bytes (CUresult %d)",
+                         m->rows, m->columns, m->box_rows, m->box_columns,
+                         m->box_groups == 0 ? 1 : m->box_groups, m->swizzle, (int)code);
     }
     return STATUS_OK;
 }

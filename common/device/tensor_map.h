@@ -27,12 +27,17 @@ struct tensor_map_matrix {
                                % 4 == 0 of fp32 */
     unsigned box_rows, box_columns; /**< at most 256 each; with a swizzle a box row is at most that
                                          many bytes */
-    unsigned swizzle; /**< 128, 64, 32 bytes or 0: what a box looks like in shared memory */
+    unsigned swizzle;    /**< 128, 64, 32 bytes or 0: what a box looks like in shared memory */
+    unsigned box_groups; /**< 0: the map has two dimensions. Else three: columns of a group, rows,
+                              groups of `box_columns` columns, and a box has that many groups, one
+                              behind the other. (1: the last group may be part of one. Then
+                              dimension 0 is the matrix's column, and that of groups is 0.) */
 };
 
 /**
  * @brief Describes the matrix, on the host. Pass the map to a kernel by value, as a `const
- *        __grid_constant__ CUtensorMap` parameter, and its address to tma_load_2d().
+ *        __grid_constant__ CUtensorMap` parameter, and its address to tma_load_2d() or
+ *        tma_load_3d().
  * @return STATUS_OK; STATUS_UNSUPPORTED where the driver has no TMA; STATUS_INVALID_ARGUMENT, with
  *         the sizes, for a matrix or a box that it does not take
  */

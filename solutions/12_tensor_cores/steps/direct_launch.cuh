@@ -45,9 +45,9 @@ enum status launch_direct(const struct gemm16_problem *p, unsigned band, bool pe
                           device_stream stream, struct error *error) {
     struct hopper_maps maps = {};
     const struct hopper_sizes s = sizes_of<T>(p, 1, band);
-    unsigned blocks = persistent
-                          ? persistent_blocks<T>(s, gemm16_gpu_of_this_thread().multiprocessors)
-                          : (unsigned)T::BLOCKS * s.tiles_m * s.tiles_n;
+    unsigned blocks = persistent ? persistent_blocks<T, gemm16_direct<T, true>>(
+                                       s, gemm16_gpu_of_this_thread().multiprocessors)
+                                 : (unsigned)T::BLOCKS * s.tiles_m * s.tiles_n;
     TRY(describe_factors<T>(&maps, p, error));
     const struct gemm16_epilogue f = gemm16_epilogue_of(p);
     return is_plain(f)

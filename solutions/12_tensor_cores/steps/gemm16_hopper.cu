@@ -57,10 +57,12 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
         {64, 192, 1, 1, 0.303, {1.12, 0, 0, 2.00}},
     };
     static const struct gemm16_hopper_tile dweight[] = {
-        {128, 192, 1, 1, 0.425, {0, 0, 0, 0, 6.00, 7.50}},
-        {128, 128, 1, 1, 0.320, {0, 0, 0, 0, 2.80, 4.10}},
-        {128, 128, 2, 2, 0.352, {0, 0, 0, 0, 5.70, 6.23}},
-        {128, 64, 1, 1, 0.210, {0, 0, 0, 0, 1.20, 2.00}},
+        {128, 192, 1, 1, 0.441, {0, 0, 0, 0, 4.40, 7.00}},
+        {128, 128, 1, 1, 0.288, {0, 0, 0, 0, 4.70, 6.60}},
+        {128, 128, 2, 2, 0.327, {0, 0, 0, 0, 4.70, 6.00}},
+        {128, 64, 1, 1, 0.185, {0, 0, 0, 0, 2.30, 3.10}},
+        {256, 160, 2, 1, 0.384, {0, 0, 0, 0, 5.00, 7.50}},
+        {256, 640, 8, 1, 0.375, {0, 0, 0, 0, 5.90, 8.60}},
     };
     *count = p->in_is_transposed
                  ? p->weight_is_transposed ? (int)(sizeof dweight / sizeof *dweight) : 0
@@ -79,13 +81,15 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
 static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
                       const struct gemm16_gpu *gpu, enum finish finish, size_t splits) {
     constexpr double START = 5.0, MEGABYTE = 1.18, WHOLE = 0.9; /* us; share of whole waves */
+    constexpr double LARGE = 10.0 / 11.0; /* of an H100 are in clusters of four, or eight, blocks */
     constexpr double FAR = 1.1; /* what L2 costs where N is wide and no cluster shares weights */
     if (finish == FINISH_ANY || t->epilogue[finish] == 0.0 ||
         divide_up(p->K, 64) < 4 * (size_t)t->split) {
         return INFINITY;
     }
     double count = (double)(divide_up(p->M, t->rows) * divide_up(p->N, t->columns) * splits);
-    double waves = count / fmax((double)(gpu->multiprocessors / t->blocks), 1.0);
+    double fit = gpu->multiprocessors * (t->blocks > 2 ? LARGE : 1.0) / t->blocks;
+    double waves = count / fmax(floor(fit), 1.0);
     double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
     bool far =
         t->blocks == 1 && t->rows <= 128 && t->columns == 192 && p->N > 1024 && !is_transposed(p);

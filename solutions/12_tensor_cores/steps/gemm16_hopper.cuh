@@ -33,7 +33,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
             });
     } else {
         extern __shared__ unsigned char shared_bytes[];
-        __shared__ __align__(8) uint64_t ready[2 * GROUP / 32][T::SLOTS];
+        __shared__ __align__(8) uint64_t ready[2 * GROUP / 32][T::LOADS_RESIDUAL ? T::SLOTS : 1];
         int warp = threadIdx.x / 32 - GROUP / 32;
         unsigned char *stages = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024;
         unsigned char *staging = stages + T::STAGES * T::STAGE + warp * (int)T::STAGING;
@@ -52,7 +52,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
             maps, s, [&](int row, int column) { epilogue.begin(row, column); },
             [&](float *sums, int row, int column, unsigned tile,
                 const struct residual_fills &fills) {
-                if constexpr (T::PAIR == ALONG_K) {
+                if constexpr (T::CLUSTER == ALONG_K) {
                     add_blocks<T>(sums, shared_address(stages));
                 }
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
@@ -87,16 +87,17 @@ enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gp
     if (T::FINISH != FINISH_ANY) { /* what the TMA stores, and loads */
         enum nn_dtype dtype = T::FLOATS ? NN_F32 : p->dtype;
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
-        TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N, 16, T::STORE_COLUMNS,
-                     error));
+        TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N,
+                     T::RING_RESULTS ? 64 : 16, T::STORE_COLUMNS, error));
         if ((T::LOADS_RESIDUAL || T::RING_RESIDUAL) && f.residual != NULL) {
             TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N,
                          T::RING_RESIDUAL ? T::BM : 16, T::STORE_COLUMNS, error));
         }
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));
-    launch_dependent<gemm16_wgmma<T>>(persistent_blocks<T>(s, gpu->multiprocessors), THREADS,
-                                      T::BYTES, stream, maps, s, f);
+    launch_dependent<gemm16_wgmma<T>>(
+        persistent_blocks<T, gemm16_wgmma<T>>(s, gpu->multiprocessors), THREADS, T::BYTES, stream,
+        maps, s, f);
     TRY(device_launched("gemm16_wgmma", error));
     return s.splits == 1 ? STATUS_OK
                          : gemm16_split_k_reduce(p, (const float *)workspace, s.splits,

@@ -19,23 +19,23 @@ constexpr unsigned FLOAT_RESIDUAL = 1u << FINISH_FLOAT_RESIDUAL;
 constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | FLOAT_RESIDUAL;
 
 /* The kernel of a tile for `finish`, one of WHICH. */
-template <typename E, int BN, int ATOMS, enum schedule SCHEDULE, enum pair PAIR, unsigned WHICH,
-          int FINISH = 0, typename LAUNCH>
+template <typename E, int BN, int ATOMS, enum schedule SCHEDULE, enum cluster CLUSTER,
+          unsigned WHICH, int FINISH = 0, typename LAUNCH>
 enum status launch_finish(enum finish finish, LAUNCH launch, struct error *error) {
     if constexpr (FINISH == FINISH_ANY) {
         return error_set(error, STATUS_UNSUPPORTED, "gemm16: this tile has no such epilogue");
     } else {
         if constexpr ((WHICH >> FINISH & 1) != 0) {
             if (finish == FINISH) {
-                return launch(hopper_tile<E, BN, ATOMS, SCHEDULE, PAIR, (enum finish)FINISH>());
+                return launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER, (enum finish)FINISH>());
             }
         }
-        return launch_finish<E, BN, ATOMS, SCHEDULE, PAIR, WHICH, FINISH + 1>(finish, launch,
-                                                                              error);
+        return launch_finish<E, BN, ATOMS, SCHEDULE, CLUSTER, WHICH, FINISH + 1>(finish, launch,
+                                                                                 error);
     }
 }
 
-template <int BN, int ATOMS, enum schedule SCHEDULE, enum pair PAIR, unsigned WHICH>
+template <int BN, int ATOMS, enum schedule SCHEDULE, enum cluster CLUSTER, unsigned WHICH>
 enum status launch_tile(const struct gemm16_problem *p, const struct gemm16_gpu *gpu, size_t splits,
                         unsigned band, void *workspace, device_stream stream, struct error *error) {
     enum finish finish = splits > 1 ? FINISH_FLOAT : gemm16_finish_of(p);
@@ -43,7 +43,7 @@ enum status launch_tile(const struct gemm16_problem *p, const struct gemm16_gpu 
         auto launch = [&](auto tile) {
             return launch_hopper<decltype(tile)>(p, gpu, splits, band, workspace, stream, error);
         };
-        return launch_finish<typename decltype(type)::E, BN, ATOMS, SCHEDULE, PAIR, WHICH>(
+        return launch_finish<typename decltype(type)::E, BN, ATOMS, SCHEDULE, CLUSTER, WHICH>(
             finish, launch, error);
     });
 }

@@ -18,14 +18,14 @@ enum status launch_din(enum finish finish, LAUNCH launch) {
 }
 
 /* dweight: both are transposed; results of fp32. */
-template <typename E, int BN, enum pair PAIR, int SPLIT, enum finish FINISH>
-using dweight_tile = hopper_tile<E, BN, 1, TOP_AND_BOTTOM, PAIR, FINISH, true, true, SPLIT>;
+template <typename E, int BN, enum cluster CLUSTER, int SPLIT, enum finish FINISH>
+using dweight_tile = hopper_tile<E, BN, 1, TOP_AND_BOTTOM, CLUSTER, FINISH, true, true, SPLIT>;
 
-template <typename E, int BN, enum pair PAIR, int SPLIT, typename LAUNCH>
+template <typename E, int BN, enum cluster CLUSTER, int SPLIT, typename LAUNCH>
 enum status launch_dweight(enum finish finish, LAUNCH launch) {
     return finish == FINISH_FLOAT
-               ? launch(dweight_tile<E, BN, PAIR, SPLIT, FINISH_FLOAT>())
-               : launch(dweight_tile<E, BN, PAIR, SPLIT, FINISH_FLOAT_RESIDUAL>());
+               ? launch(dweight_tile<E, BN, CLUSTER, SPLIT, FINISH_FLOAT>())
+               : launch(dweight_tile<E, BN, CLUSTER, SPLIT, FINISH_FLOAT_RESIDUAL>());
 }
 
 /* Everything else. */
@@ -62,6 +62,8 @@ enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struc
         return tile == 0   ? launch_dweight<E, 192, ALONE, 1>(finish, launch)
                : tile == 1 ? launch_dweight<E, 128, ALONE, 1>(finish, launch)
                : tile == 2 ? launch_dweight<E, 128, ALONG_K, 2>(finish, launch)
+               : tile == 4 ? launch_dweight<E, 160, ALONG_M, 1>(finish, launch)
+               : tile == 5 ? launch_dweight<E, 160, TWO_BY_FOUR, 1>(finish, launch)
                            : launch_dweight<E, 64, ALONE, 1>(finish, launch);
     });
 }

@@ -9,7 +9,8 @@
  *
  * The residual comes by the ring, in stages behind those of the tile's steps: no memory of its own,
  * and no copies that the first steps have to wait behind. On an H100 3072 x 768 x 8192 that adds to
- * fp32 takes 65 us instead of 70, 2048 x 2048 x 5632 with a residual 64 instead of 71. (Where the
+ * fp32 takes 65 us instead of 70, 2048 x 2048 x 5632 with a residual 64 instead of 71. Gradients of
+ * weights are added to it there, and leave from there. (Where the
  * blocks of a cluster split K, their sums take the ring: there the TMA brings the residual into the
  * store tiles while the first step is multiplied, and so it does for the rarer activations.) Of the
  * bias each lane loads two columns of 64 into registers, early, and shuffles pass them on.
@@ -372,11 +373,35 @@ template <typename T> struct hopper_epilogue {
         __syncwarp();
     }
 
+    /* Parts of fp32 results, in the ring, where the residual is if there is one: a box of all 64
+       rows of a warpgroup at a time. */
+    __device__ __forceinline__ void store_from_ring(const float *sums, int row, int column,
+                                                    const struct residual_fills &fills) {
+        bool stores = threadIdx.x % GROUP == 0;
+#pragma unroll
+        for (int part = 0; part < T::PARTS; part++) {
+            unsigned to = residual_at(fills, part);
+            unsigned char *tile = stages + (to - shared_address(stages));
+            write_floats<T>(sums + part * T::EACH, tile, tile);
+            fence_proxy_async();
+            sync_warpgroup();
+            if (stores) {
+                tma_store_2d(&maps.out, column + part % ROW * T::STORE_COLUMNS,
+                             row + part / ROW * 64, to);
+            }
+        }
+        if (stores) { /* before the stages are released */
+            tma_store_wait_read<0>();
+        }
+    }
+
     /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column,
                                           const struct residual_fills &fills) {
         constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
-        if constexpr (T::FINISH == FINISH_ACTIVATION) {
+        if constexpr (T::RING_RESULTS) {
+            store_from_ring(sums, out_row, column, fills);
+        } else if constexpr (T::FINISH == FINISH_ACTIVATION) {
             struct bias_pair now = bias[0];
 #pragma unroll 1
             for (int part = 0; part < T::PARTS; part++) {

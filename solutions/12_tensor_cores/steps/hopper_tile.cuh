@@ -4,20 +4,23 @@
  * which v7 to v10 share.
  *
  * wgmma reads both operands from shared memory: no registers, no ldmatrix between. Warps are
- * specialised: one thread of a producer warpgroup starts all copies, through the TMA; two consumer
+ * specialised: a warp of a producer warpgroup starts all copies, through the TMA; two consumer
  * warpgroups multiply, and run the epilogue. A block takes tile after tile, and copies for the next
  * tile start before this one is done.
  *
  * In the ping-pong schedule each consumer warpgroup has tiles of its own: while one runs its
  * epilogue the other one multiplies. In the cooperative schedule both share a larger tile.
  *
- * Two blocks may be a cluster whose tiles lie one below the other: the weights of a step are the
- * same for both, so each fetches half of them, and the TMA writes it to both (multicast). Or the
- * blocks of a cluster have the same tile, and each a part of K (split-K): at the end each adds its
- * share of the tile over all of them, by distributed shared memory.
+ * Blocks may be a cluster whose tiles lie one below the other: the weights of a step are the same
+ * for all of them, so each fetches a share, and the TMA writes it to all (multicast). Tiles beside
+ * each other share `in` in the same way. Or the blocks of a cluster have the same tile, and each a
+ * part of K (split-K): at the end each adds its share of the tile over all of them, by distributed
+ * shared memory.
  *
- * A factor that is transposed, (K, M) or (K, N), comes in boxes of 64 rows of K and 64 columns, and
- * wgmma reads it "M-major" or "N-major".
+ * A factor that is transposed, (K, M) or (K, N), comes in groups of 64 or 32 columns, a row for
+ * each k, and wgmma reads it "M-major" or "N-major". One copy brings all groups, as the third
+ * dimension of a box: a copy for each group, as before, keeps the producer's thread busy for about
+ * 140 cycles each (H100), more than the products of a step of 128 x 64, or of seven groups.
  *
  * Without code for sm_90a the kernels are empty and have no static shared memory, by which
  * hopper_has_code() tells.
@@ -39,6 +42,7 @@
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/memory.cuh"
 #include "common/cuda/tma.cuh"
+#include "common/cuda/warp.cuh"
 #include "common/cuda/wgmma.cuh"
 #define CLUSTER_OF(T) __cluster_dims__(T::BLOCKS, 1, 1)
 #else
@@ -52,14 +56,46 @@ constexpr int GROUP = 128;                          /* threads of a warpgroup */
 constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers */
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
-/* The blocks of a cluster: two whose tiles lie one below the other and share weights; or some that
-   have the same tile, and each a part of K. */
-enum pair { ALONE, ALONG_M, ALONG_K };
+/* The blocks of a cluster: two tiles that lie one below the other and share weights; two below and
+   four beside each other, which share `in`, too; or some that have the same tile, and each a part
+   of K. */
+enum cluster { ALONE, ALONG_M, TWO_BY_FOUR, ALONG_K };
+
+constexpr int blocks_below(enum cluster c) {
+    return c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
+}
+
+constexpr int blocks_beside(enum cluster c) {
+    return c == TWO_BY_FOUR ? 4 : 1;
+}
 
 /* How the consumer warpgroups of a block work: in turn, each on a tile of its own, so that one
    multiplies while the other one stores (the ping-pong schedule); or together, on the upper and the
    lower half of a tile, or on its left and right one (the cooperative schedule). */
 enum schedule { IN_TURN, TOP_AND_BOTTOM, SIDE_BY_SIDE };
+
+/* How a factor's part of a step lies in a stage: SIZE rows of 64 elements of K; or, TRANSPOSED,
+   groups of WIDTH columns with a row for each k. SHARERS blocks fetch a share each, SHARE rows
+   (TRANSPOSED: SHARE elements of K, one share of all groups behind the other). */
+template <bool TRANSPOSED, int SIZE, int WIDTH, int SHARERS> struct factor {
+    static constexpr int SHARE = (TRANSPOSED ? BK : SIZE) / SHARERS;
+    static constexpr int GROUPS = TRANSPOSED ? SIZE / WIDTH : 1, COLUMNS = TRANSPOSED ? WIDTH : BK;
+    static_assert(SHARE * SHARERS == (TRANSPOSED ? BK : SIZE) && SHARE % (TRANSPOSED ? 16 : 8) == 0,
+                  "whole swizzled rows");
+    static constexpr unsigned ROW = COLUMNS * 2, GROUP_BYTES = SHARE * ROW; /* of a share */
+    static constexpr unsigned SHARE_BYTES = GROUPS * GROUP_BYTES;
+
+    /* Where row (TRANSPOSED: column) `first`, a multiple of 64, lies. */
+    static constexpr __host__ __device__ unsigned at(unsigned first) {
+        return TRANSPOSED ? first / WIDTH * GROUP_BYTES : first * ROW;
+    }
+
+    /* Where elements 16 * depth and up of K lie. */
+    static constexpr __host__ __device__ unsigned at_depth(unsigned depth) {
+        return !TRANSPOSED ? depth * 32
+                           : depth * 16 / SHARE * SHARE_BYTES + depth * 16 % SHARE * ROW;
+    }
+};
 
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which
    factors are transposed; SPLIT: blocks of a cluster ALONG_K.
@@ -68,8 +104,8 @@ enum schedule { IN_TURN, TOP_AND_BOTTOM, SIDE_BY_SIDE };
    of them, 128 bytes of each row, is a store tile (64 bytes where GROUP_COLUMNS is no multiple of
    64). PARTS: of a warp; SLOTS: store tiles that a warp has. FILLS: stages that a tile's residual
    takes in the ring, behind its steps, so that it is asked for when the steps' copies are, and no
-   earlier. */
-template <typename E_, int BN_, int ATOMS_, enum schedule SCHEDULE_, enum pair PAIR_,
+   earlier; or its results (RING_RESULTS). */
+template <typename E_, int BN_, int ATOMS_, enum schedule SCHEDULE_, enum cluster CLUSTER_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
           bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
 struct hopper_tile {
@@ -79,17 +115,24 @@ struct hopper_tile {
     static constexpr enum schedule SCHEDULE = SCHEDULE_;
     static constexpr bool PINGPONG = SCHEDULE == IN_TURN, HALVES = SCHEDULE == TOP_AND_BOTTOM;
     static constexpr int GROUP_COLUMNS = SCHEDULE == SIDE_BY_SIDE ? BN / 2 : BN;
-    static constexpr enum pair PAIR = PAIR_;
+    static constexpr enum cluster CLUSTER = CLUSTER_;
     static constexpr enum finish FINISH = FINISH_;
-    static constexpr int SPLIT = SPLIT_, SHARERS = PAIR == ALONG_M ? 2 : 1; /* of a stage */
-    static constexpr int BLOCKS = SHARERS * SPLIT;                          /* of a cluster */
-    static_assert((PAIR == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1), "no such schedule");
+    static constexpr int BELOW = blocks_below(CLUSTER), BESIDE = blocks_beside(CLUSTER);
+    static constexpr int SPLIT = SPLIT_, SHARERS = BELOW + BESIDE - 1; /* of a stage */
+    static constexpr int BLOCKS = BELOW * BESIDE * SPLIT;              /* of a cluster */
+    static_assert((CLUSTER == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1),
+                  "no such schedule");
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = HALVES ? 2 * GROUP_ROWS : GROUP_ROWS;
     /* The residual comes by the ring, or into the store tiles, if there is one. */
     static constexpr bool RING_RESIDUAL =
-        FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR != ALONG_K);
+        FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER != ALONG_K);
+    /* Results leave from stages of the ring, those of the residual if there is one: where a block
+       has few tiles, as for a gradient of weights, nothing else needs the ring at their end. */
+    static constexpr bool RING_RESULTS =
+        IN_TRANSPOSED && HALVES && CLUSTER != ALONG_K &&
+        (FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL);
     static constexpr bool LOADS_RESIDUAL =
-        FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && PAIR == ALONG_K);
+        FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER == ALONG_K);
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
@@ -103,24 +146,28 @@ struct hopper_tile {
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
     /* One store tile where that leaves room for a stage more. */
     static constexpr bool DEEP =
-        ATOMS * GROUP_COLUMNS == 384
-            ? FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || FINISH == FINISH_RESIDUAL
-            : BN == 192 && !PINGPONG && RING_RESIDUAL && FLOATS;
-    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY ? 0 : LOADS_RESIDUAL ? 4 : DEEP ? 1 : 2;
+        ATOMS * GROUP_COLUMNS == 384 &&
+        (FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || FINISH == FINISH_RESIDUAL);
+    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY || RING_RESULTS ? 0
+                                      : LOADS_RESIDUAL                     ? 4
+                                      : DEEP                               ? 1
+                                                                           : 2;
     static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
     static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
     static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
-    static_assert(!WEIGHT_TRANSPOSED || GROUP_COLUMNS % BK == 0, "whole boxes");
+    typedef factor<IN_TRANSPOSED, BM, 64, BESIDE> in_factor;
+    typedef factor<WEIGHT_TRANSPOSED, BN, GROUP_COLUMNS % 64 == 0 ? 64 : 32, BELOW> weight_factor;
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
-    /* Stages that a tile's residual takes behind its steps: groups of columns, all rows of each. */
+    /* Stages that a tile's residual, or its results, take behind its steps: groups of columns, all
+       rows of each. */
     static constexpr int COLUMN_GROUPS = BN / STORE_COLUMNS;
     static constexpr unsigned COLUMN_GROUP = BM * STORE_COLUMNS * (FLOATS ? 4 : 2);
     static constexpr int GROUPS_A_FILL = STAGE / COLUMN_GROUP;
     static constexpr int FILLS =
-        RING_RESIDUAL ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
+        RING_RESIDUAL || RING_RESULTS ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
     static_assert(FILLS <= 3 && FILLS < STAGES, "stages");
     /* Bytes of the sums of a part that a block receives from another one. */
     static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
@@ -136,7 +183,8 @@ struct hopper_sizes {
     unsigned band;       /* tiles of M whose clusters run side by side */
     unsigned split_rows; /* rows of the partial sums of a split, those of whole tiles */
     bool weight_is_constant;
-    bool in_once; /* whether L2 need not keep `in`: tma_load_2d_once() */
+    bool groups_of_in, groups_of_weight; /* whether one copy brings all of a transposed factor's */
+    bool in_once;                        /* whether L2 need not keep `in`: tma_load_2d_once() */
 };
 
 /* The TMA's descriptions of the matrices; out and residual: where the TMA moves these. */
@@ -145,8 +193,6 @@ struct hopper_maps {
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
-
-constexpr unsigned short BOTH_BLOCKS = 3; /* of a cluster, as a mask */
 
 /* What a block has in shared memory: addresses. */
 struct hopper_shared {
@@ -182,6 +228,15 @@ template <typename T> __device__ __forceinline__ unsigned rank_of_block() {
     return T::BLOCKS == 1 ? 0 : cluster_rank();
 }
 
+/* The block's place in its cluster, which goes down and then to the right. */
+template <typename T> __device__ __forceinline__ unsigned block_below() {
+    return T::BELOW == 1 ? 0 : rank_of_block<T>() % T::BELOW;
+}
+
+template <typename T> __device__ __forceinline__ unsigned block_beside() {
+    return T::BESIDE == 1 ? 0 : rank_of_block<T>() / T::BELOW;
+}
+
 /* A tile's range of K. */
 struct steps {
     unsigned first, count;
@@ -189,7 +244,7 @@ struct steps {
 
 template <typename T>
 __device__ __forceinline__ struct steps steps_of(const struct hopper_sizes &s, unsigned tile) {
-    if constexpr (T::PAIR == ALONG_K) {
+    if constexpr (T::CLUSTER == ALONG_K) {
         unsigned rank = rank_of_block<T>(), first = s.steps * rank / T::SPLIT;
         return {first, s.steps * (rank + 1) / T::SPLIT - first};
     }
@@ -210,51 +265,80 @@ template <typename T>
 __device__ __forceinline__ int2 tile_origin(const struct hopper_sizes &s, unsigned tile) {
     tile %= s.tiles_m * s.tiles_n;
     unsigned band = tile / (s.band * s.tiles_n), inside = tile % (s.band * s.tiles_n);
-    unsigned height = min(s.band, s.tiles_m - band * s.band), rank = rank_of_block<T>();
+    unsigned height = min(s.band, s.tiles_m - band * s.band);
     unsigned m = band * s.band + inside % height, n = inside / height;
-    return make_int2((int)((T::PAIR == ALONG_M ? m * 2 + rank : m) * T::BM), (int)(n * T::BN));
+    return make_int2((int)((m * T::BELOW + block_below<T>()) * T::BM),
+                     (int)((n * T::BESIDE + block_beside<T>()) * T::BN));
 }
 
-/* Starts the copies of a factor's part of a step: SIZE rows (TRANSPOSED: columns) from `first` on,
-   elements k to k + 64 of K. SHARED: both blocks need it, and each fetches half: half of the rows,
-   or half of the 64 elements of K where the factor is transposed. ONCE: tma_load_2d_once(), where
-   the factor is neither. */
-template <bool TRANSPOSED, int SIZE, bool SHARED>
-__device__ __forceinline__ void copy_factor(unsigned to, const CUtensorMap *map, int first, int k,
-                                            unsigned rank, unsigned barrier, bool once) {
-    constexpr unsigned BOX = BK * BK * 2, HALF = SIZE / 2;
-    if constexpr (TRANSPOSED) {
+/* Blocks of a cluster, as a mask. */
+template <typename T> __device__ __forceinline__ unsigned short sharers_of_weight() {
+    return (unsigned short)(((1u << T::BELOW) - 1) << block_beside<T>() * T::BELOW);
+}
+
+template <typename T> __device__ __forceinline__ unsigned short sharers_of_in() {
+    unsigned blocks = 0;
 #pragma unroll
-        for (int i = 0; i < SIZE / BK; i++) {
-            if constexpr (SHARED) {
-                tma_load_2d_multicast(to + i * BOX + rank * (BOX / 2), map, first + i * BK,
-                                      k + (int)rank * (BK / 2), barrier, BOTH_BLOCKS);
+    for (int i = 0; i < T::BESIDE; i++) {
+        blocks |= 1u << i * T::BELOW;
+    }
+    return (unsigned short)(blocks << block_below<T>());
+}
+
+/* A factor, its part of a tile, and the blocks that share it, of which this one is number `which`;
+   groups: whether one copy brings all; once: tma_load_2d_once(). */
+struct factor_copy {
+    const CUtensorMap *map;
+    int first; /* row, or column */
+    unsigned short blocks;
+    unsigned which;
+    bool groups, once;
+};
+
+template <typename T>
+__device__ __forceinline__ struct factor_copy copy_of_in(const struct hopper_maps &maps,
+                                                         const struct hopper_sizes &s, int row) {
+    return {&maps.in, row, sharers_of_in<T>(), block_beside<T>(), s.groups_of_in, s.in_once};
+}
+
+template <typename T>
+__device__ __forceinline__ struct factor_copy
+copy_of_weight(const struct hopper_maps &maps, const struct hopper_sizes &s, int column) {
+    return {&maps.weight,       column, sharers_of_weight<T>(), block_below<T>(),
+            s.groups_of_weight, false};
+}
+
+/* Starts the copies of a factor's part of a step, or of this block's share of it: elements k to
+   k + 64 of K. One thread. */
+template <bool TRANSPOSED, int SIZE, int WIDTH, int SHARERS>
+__device__ __forceinline__ void start_copy(factor<TRANSPOSED, SIZE, WIDTH, SHARERS>, unsigned to,
+                                           const struct factor_copy &c, int k, unsigned barrier) {
+    typedef factor<TRANSPOSED, SIZE, WIDTH, SHARERS> F;
+    to += c.which * F::SHARE_BYTES;
+    if constexpr (TRANSPOSED) {
+        int place = c.groups ? 0 : c.first, group = c.groups ? c.first / WIDTH : 0;
+        k += (int)c.which * F::SHARE;
+#pragma unroll 1
+        for (int i = c.groups ? F::GROUPS - 1 : 0; i < F::GROUPS; i++) {
+            if constexpr (SHARERS > 1) {
+                tma_load_3d_multicast(to, c.map, place, k, group, barrier, c.blocks);
             } else {
-                tma_load_2d(to + i * BOX, map, first + i * BK, k, barrier);
+                tma_load_3d(to, c.map, place, k, group, barrier);
             }
+            to += F::GROUP_BYTES;
+            place += WIDTH;
         }
-    } else if constexpr (SHARED) {
-        tma_load_2d_multicast(to + rank * HALF * BK * 2, map, k, first + (int)(rank * HALF),
-                              barrier, BOTH_BLOCKS);
-    } else if (once) {
-        tma_load_2d_once(to, map, k, first, barrier);
+    } else if constexpr (SHARERS > 1) {
+        tma_load_2d_multicast(to, c.map, k, c.first + (int)c.which * F::SHARE, barrier, c.blocks);
+    } else if (c.once) {
+        tma_load_2d_once(to, c.map, k, c.first, barrier);
     } else {
-        tma_load_2d(to, map, k, first, barrier);
+        tma_load_2d(to, c.map, k, c.first, barrier);
     }
 }
 
-/* Starts the copies of a step's weights into an empty stage. */
-template <typename T>
-__device__ __forceinline__ void produce_weights(const struct hopper_maps &maps,
-                                                const struct hopper_shared &shared, unsigned stage,
-                                                int column, int k) {
-    unsigned to = shared.stages + stage * T::STAGE + T::IN, barrier = shared.full + stage * 8;
-    mbarrier_arrive_expect_tx(barrier, T::STAGE);
-    copy_factor<T::WEIGHT_TRANSPOSED, T::BN, T::PAIR == ALONG_M>(
-        to, &maps.weight, column, k, rank_of_block<T>(), barrier, false);
-}
-
-/* The same of all stages, of the block's first tile. @return how many steps have their weights */
+/* Starts the copies of weights into all stages, of the block's first tile. @return how many steps
+   have their weights */
 template <typename T>
 __device__ __forceinline__ unsigned produce_early(const struct hopper_maps &maps,
                                                   const struct hopper_sizes &s,
@@ -262,66 +346,118 @@ __device__ __forceinline__ unsigned produce_early(const struct hopper_maps &maps
     unsigned tile = blockIdx.x / T::BLOCKS;
     const struct steps steps = steps_of<T>(s, tile);
     unsigned count = min(steps.count, (unsigned)T::STAGES);
-    int column = tile_origin<T>(s, tile).y;
+    const struct factor_copy weight = copy_of_weight<T>(maps, s, tile_origin<T>(s, tile).y);
     for (unsigned step = 0; step < count; step++) {
-        produce_weights<T>(maps, shared, step, column, (int)((steps.first + step) * BK));
+        unsigned to = shared.stages + step * T::STAGE + T::IN, barrier = shared.full + step * 8;
+        if (elect_lane()) {
+            mbarrier_arrive_expect_tx(barrier, T::STAGE);
+            start_copy(typename T::weight_factor(), to, weight, (int)((steps.first + step) * BK),
+                       barrier);
+        }
     }
     return count;
+}
+
+/* Starts the copies of a tile's residual, as stages become empty; or passes these stages on for its
+   results. */
+template <typename T>
+__device__ __forceinline__ void produce_fills(const struct hopper_maps &maps,
+                                              const struct hopper_shared &shared, struct ring &r,
+                                              int2 at) {
+    for (int fill = 0; fill < T::FILLS; fill++) {
+        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
+        int first = fill * T::GROUPS_A_FILL, end = min(first + T::GROUPS_A_FILL, T::COLUMN_GROUPS);
+        mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
+        if (!T::RING_RESIDUAL && elect_lane()) {
+            mbarrier_arrive(barrier);
+        } else if (T::RING_RESIDUAL && elect_lane()) {
+            mbarrier_arrive_expect_tx(barrier, (end - first) * T::COLUMN_GROUP);
+            for (int group = first; group < end; group++) {
+                tma_load_2d(to + (group - first) * T::COLUMN_GROUP, &maps.residual,
+                            at.y + group * T::STORE_COLUMNS, at.x, barrier);
+            }
+        }
+        advance<T>(r);
+    }
 }
 
 /* Starts the copies of a tile's steps, as stages become empty, the first `with_weights` without
    their weights, which are on their way; then those of its residual. */
 template <typename T>
-__device__ __forceinline__ void
-produce_steps(const struct hopper_maps &maps, const struct hopper_sizes &s,
-              const struct hopper_shared &shared, struct ring &r, unsigned tile,
-              const struct steps &steps, unsigned with_weights) {
-    int2 at = tile_origin<T>(s, tile);
-    unsigned rank = rank_of_block<T>();
+__device__ __forceinline__ void produce_tile(const struct hopper_maps &maps,
+                                             const struct hopper_sizes &s,
+                                             const struct hopper_shared &shared, struct ring &r,
+                                             unsigned tile, unsigned with_weights) {
+    const struct steps steps = steps_of<T>(s, tile);
+    const int2 at = tile_origin<T>(s, tile);
+    const struct factor_copy in = copy_of_in<T>(maps, s, at.x),
+                             weight = copy_of_weight<T>(maps, s, at.y);
     for (unsigned step = 0; step < steps.count; step++) {
         unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
         int k = (int)((steps.first + step) * BK);
-        if (step >= with_weights) {
+        bool whole = step >= with_weights;
+        if (whole) {
             mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-            produce_weights<T>(maps, shared, r.stage, at.y, k);
         }
-        copy_factor<T::IN_TRANSPOSED, T::BM, false>(to, &maps.in, at.x, k, rank, barrier,
-                                                    s.in_once);
+        if (elect_lane()) {
+            if (whole) {
+                mbarrier_arrive_expect_tx(barrier, T::STAGE);
+            }
+            start_copy(typename T::in_factor(), to, in, k, barrier);
+            if (whole) {
+                start_copy(typename T::weight_factor(), to + T::IN, weight, k, barrier);
+            }
+        }
         advance<T>(r);
     }
-    for (int fill = 0; fill < T::FILLS; fill++) {
-        unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
-        int first = fill * T::GROUPS_A_FILL, end = min(first + T::GROUPS_A_FILL, T::COLUMN_GROUPS);
+    produce_fills<T>(maps, shared, r, at);
+}
+
+/* Waits until all stages are empty: then all arrivals of other blocks are there, and so this block
+   may exit. (A barrier of the cluster would have to wait for memory as well: cluster_sync().) */
+template <typename T>
+__device__ __forceinline__ void wait_for_readers(const struct hopper_shared &shared,
+                                                 struct ring r) {
+    for (int i = 0; i < T::STAGES; i++) {
         mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
-        mbarrier_arrive_expect_tx(barrier, (end - first) * T::COLUMN_GROUP);
-        for (int group = first; group < end; group++) {
-            tma_load_2d(to + (group - first) * T::COLUMN_GROUP, &maps.residual,
-                        at.y + group * T::STORE_COLUMNS, at.x, barrier);
-        }
         advance<T>(r);
     }
 }
 
-/* The producer, one thread: all copies of the block. @param with_weights by produce_early() */
+/* The producer, a warp: all copies of the block. @param with_weights by produce_early() */
 template <typename T>
 __device__ __forceinline__ void produce(const struct hopper_maps &maps,
                                         const struct hopper_sizes &s,
                                         const struct hopper_shared &shared, unsigned with_weights) {
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
+    /* By the shuffle the addresses stay in uniform registers; else each use reads the block's rank
+       anew. */
+    const struct hopper_shared same = {__shfl_sync(~0u, shared.stages, 0),
+                                       __shfl_sync(~0u, shared.full, 0),
+                                       __shfl_sync(~0u, shared.empty, 0), shared.order};
     struct ring r = {0, 0};
     for (unsigned tile = blockIdx.x / T::BLOCKS; tile < tiles; tile += clusters) {
-        produce_steps<T>(maps, s, shared, r, tile, steps_of<T>(s, tile), with_weights);
+        produce_tile<T>(maps, s, same, r, tile, with_weights);
         with_weights = 0;
+    }
+    if constexpr (T::SHARERS > 1) {
+        wait_for_readers<T>(same, r);
     }
 }
 
-/* A consumer warpgroup releases a stage to the producers of both blocks: one arrival each. */
+/* A consumer warpgroup releases a stage to the producers of all blocks that copy into it: its own,
+   those above and below, those beside. One arrival each. */
 template <typename T> __device__ __forceinline__ void release(unsigned barrier) {
-    if (threadIdx.x % 32 == 0 && threadIdx.x % GROUP / 32 < T::SHARERS) {
-        if constexpr (T::SHARERS == 1) {
+    if constexpr (T::SHARERS == 1) {
+        if (threadIdx.x % GROUP == 0) {
             mbarrier_arrive(barrier);
-        } else {
-            mbarrier_arrive_cluster(barrier, threadIdx.x % GROUP / 32);
+        }
+    } else {
+        unsigned i = threadIdx.x % GROUP, rank = rank_of_block<T>();
+        if (i < T::SHARERS) {
+            unsigned block = i < T::BELOW ? i + block_beside<T>() * T::BELOW
+                                          : rank + (i - T::BELOW + 1) * T::BELOW;
+            mbarrier_arrive_cluster(barrier, block % T::BLOCKS);
         }
     }
 }
@@ -348,12 +484,17 @@ __device__ __forceinline__ void wait_for_fills(const struct hopper_shared &share
     }
 }
 
+/* A barrier of the warpgroup's threads. */
+__device__ __forceinline__ void sync_warpgroup() {
+    asm volatile("bar.sync %0, 128;" ::"r"(threadIdx.x / GROUP) : "memory");
+}
+
 /* Releases its stages, when all warps of the warpgroup have read them. */
 template <typename T>
 __device__ __forceinline__ void release_fills(const struct hopper_shared &shared,
                                               struct ring first) {
     if (T::FILLS > 0) {
-        asm volatile("bar.sync %0, 128;" ::"r"(threadIdx.x / GROUP) : "memory");
+        sync_warpgroup();
     }
     for (int fill = 0; fill < T::FILLS; fill++) {
         release<T>(shared.empty + first.stage * 8);
@@ -362,22 +503,22 @@ __device__ __forceinline__ void release_fills(const struct hopper_shared &shared
 }
 
 /* The mainloop: sums = the warpgroup's part of one tile; its rows of `in` lie `rows_at` bytes into
-   those of a stage, its columns of weight `columns_at`. In the ping-pong schedule the other
+   a stage, its columns of weight `columns_at`. In the ping-pong schedule the other
    warpgroup may start when all steps of this tile have arrived, not earlier: a barrier's parity
    tells a phase from the next one only. early() runs while the first step is multiplied. */
 template <typename T, typename EARLY>
 __device__ __forceinline__ void
 multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_shared &shared,
               unsigned rows_at, unsigned columns_at, unsigned next_in_order, EARLY early) {
-    /* Sixteen elements of K in a descriptor's units of 16 bytes: 32 bytes, or sixteen rows. */
-    constexpr int IN_STEP = T::IN_TRANSPOSED ? 16 * 128 >> 4 : 2;
-    constexpr int WEIGHT_STEP = T::WEIGHT_TRANSPOSED ? 16 * 128 >> 4 : 2;
+    typedef typename T::in_factor I;
+    typedef typename T::weight_factor W;
     unsigned last = 0;
     for (unsigned step = 0; step < steps; step++) {
         mbarrier_wait(shared.full + r.stage * 8, r.parity);
         unsigned stage = shared.stages + r.stage * T::STAGE;
-        uint64_t in = wgmma_descriptor<T::IN_TRANSPOSED>(stage + rows_at);
-        uint64_t weight = wgmma_descriptor<T::WEIGHT_TRANSPOSED>(stage + T::IN + columns_at);
+        uint64_t in = wgmma_descriptor<T::IN_TRANSPOSED, I::ROW, I::GROUP_BYTES>(stage + rows_at);
+        uint64_t weight =
+            wgmma_descriptor<T::WEIGHT_TRANSPOSED, W::ROW, W::GROUP_BYTES>(stage + columns_at);
         wgmma_fence();
 #pragma unroll
         for (int depth = 0; depth < BK / 16; depth++) {
@@ -385,8 +526,8 @@ multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_s
             for (int atom = 0; atom < T::ATOMS; atom++) {
                 wgmma<T::GROUP_COLUMNS>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
                     sums + atom * (T::GROUP_COLUMNS / 2),
-                    in + atom * (64 * BK * 2 >> 4) + IN_STEP * depth, weight + WEIGHT_STEP * depth,
-                    step > 0 || depth > 0, typename T::E());
+                    in + (I::at(64 * atom) + I::at_depth(depth) >> 4),
+                    weight + (W::at_depth(depth) >> 4), step > 0 || depth > 0, typename T::E());
             }
         }
         wgmma_commit();
@@ -432,8 +573,8 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
             mbarrier_wait(shared.order + group * 8, parity);
             parity ^= 1;
         }
-        multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, first_row * BK * 2,
-                         first_column * BK * 2, shared.order + (group ^ 1) * 8,
+        multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, T::in_factor::at(first_row),
+                         T::IN + T::weight_factor::at(first_column), shared.order + (group ^ 1) * 8,
                          [&]() { early(at.x, at.y); });
         const struct ring residual = r;
         const struct residual_fills fills = fills_at<T>(shared, residual);
@@ -461,7 +602,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
     if (threadIdx.x == 0) {
         for (int i = 0; i < T::STAGES; i++) {
             mbarrier_init(shared.full + i * 8, 1);
-            /* the consumer warpgroups that read it, of both blocks */
+            /* the consumer warpgroups that read it, of all blocks that copy into it */
             mbarrier_init(shared.empty + i * 8, T::SHARERS * (T::PINGPONG ? 1 : 2));
         }
         mbarrier_init(shared.order, 4);
@@ -471,26 +612,25 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
     if constexpr (T::BLOCKS == 1) {
         __syncthreads();
     } else {
-        cluster_sync();
+        cluster_sync_relaxed();
     }
+    /* The same in all lanes: by the shuffle the compiler knows that a warp does not diverge. */
+    bool producer = __shfl_sync(~0u, threadIdx.x / 32, 0) == 0;
     unsigned with_weights =
-        threadIdx.x == 0 && s.weight_is_constant ? produce_early<T>(maps, s, shared) : 0;
+        producer && s.weight_is_constant ? produce_early<T>(maps, s, shared) : 0;
     wait_on_dependent_grids();
     if (threadIdx.x < GROUP) {
         warpgroup_reg_dealloc<40>(); /* 40 + 2 * 232 = 3 * 168, which the block has */
-        if (threadIdx.x == 0) {
+        if (producer) {
             produce<T>(maps, s, shared, with_weights);
         }
-        if constexpr (T::PAIR == ALONG_K) { /* those of the epilogue */
+        if constexpr (T::CLUSTER == ALONG_K) { /* those of the epilogue */
             cluster_sync();
             cluster_sync();
         }
     } else {
         warpgroup_reg_alloc<232>();
         consume<T>(s, shared, early, epilogue);
-    }
-    if constexpr (T::PAIR == ALONG_M) {
-        cluster_sync(); /* no block exits while the other one writes to its shared memory */
     }
 }
 
@@ -509,21 +649,35 @@ size_t divide_up(size_t a, size_t b) {
     return (a + b - 1) / b;
 }
 
-/* Describes both factors as T reads them. */
+/* Whether one copy brings all groups of a transposed factor: columns are whole groups, as the last
+   one would reach into the next row. Else each comes by its own. */
+template <bool TRANSPOSED, int SIZE, int WIDTH, int SHARERS>
+bool is_grouped(factor<TRANSPOSED, SIZE, WIDTH, SHARERS>, size_t columns) {
+    return TRANSPOSED && SIZE > WIDTH && columns % WIDTH == 0;
+}
+
+/* Describes a factor, `size` rows or, TRANSPOSED, columns, as start_copy() asks for it. */
+template <bool TRANSPOSED, int SIZE, int WIDTH, int SHARERS>
+enum status describe_factor(factor<TRANSPOSED, SIZE, WIDTH, SHARERS> part, CUtensorMap *map,
+                            const struct gemm16_problem *p, const void *data, size_t size,
+                            struct error *error) {
+    typedef factor<TRANSPOSED, SIZE, WIDTH, SHARERS> F;
+    struct tensor_map_matrix m = {p->dtype, data, size, p->K, F::SHARE, BK, F::ROW, 0};
+    if (TRANSPOSED) {
+        m.rows = p->K;
+        m.columns = size;
+        m.box_columns = WIDTH;
+        m.box_groups = is_grouped(part, size) ? F::GROUPS : 1;
+    }
+    return tensor_map_create(map, &m, error);
+}
+
+/* Both factors as T reads them. */
 template <typename T>
 enum status describe_factors(struct hopper_maps *maps, const struct gemm16_problem *p,
                              struct error *error) {
-    constexpr unsigned WEIGHT = T::PAIR == ALONG_M ? 2 : 1;
-    enum status status = T::IN_TRANSPOSED
-                             ? describe(&maps->in, p->dtype, p->in, p->K, p->M, BK, BK, error)
-                             : describe(&maps->in, p->dtype, p->in, p->M, p->K, T::BM, BK, error);
-    if (status != STATUS_OK) {
-        return status;
-    }
-    return T::WEIGHT_TRANSPOSED
-               ? describe(&maps->weight, p->dtype, p->weight, p->K, p->N, BK / WEIGHT, BK, error)
-               : describe(&maps->weight, p->dtype, p->weight, p->N, p->K, T::BN / WEIGHT, BK,
-                          error);
+    TRY(describe_factor(typename T::in_factor(), &maps->in, p, p->in, p->M, error));
+    return describe_factor(typename T::weight_factor(), &maps->weight, p, p->weight, p->N, error);
 }
 
 /* Whether only blocks that run at the same time read the same of `in`: out is narrow, K long. On an
@@ -540,22 +694,47 @@ template <typename T>
 struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsigned band) {
     struct hopper_sizes s = {};
     s.steps = (unsigned)divide_up(p->K, BK);
-    s.tiles_m = (unsigned)divide_up(p->M, T::BM * (T::PAIR == ALONG_M ? 2 : 1));
-    s.tiles_n = (unsigned)divide_up(p->N, T::BN);
+    s.tiles_m = (unsigned)divide_up(p->M, T::BM * T::BELOW);
+    s.tiles_n = (unsigned)divide_up(p->N, T::BN * T::BESIDE);
     s.split_steps = (unsigned)divide_up(s.steps, splits);
     s.splits = (unsigned)divide_up(s.steps, s.split_steps);
     s.band = band;
     s.weight_is_constant = p->weight_is_constant;
     s.in_once = is_read_once(p);
-    s.split_rows = s.tiles_m * T::BM * (T::PAIR == ALONG_M ? 2 : 1);
+    s.groups_of_in = is_grouped(typename T::in_factor(), p->M);
+    s.groups_of_weight = is_grouped(typename T::weight_factor(), p->N);
+    s.split_rows = s.tiles_m * T::BM * T::BELOW;
     return s;
 }
 
+/* Clusters of KERNEL that run at once: 15 of eight blocks on an H100, as each lies within a GPC,
+ * and not all of these have the same number of multiprocessors. */
+template <typename T, auto KERNEL> int clusters_at_once() {
+    cudaLaunchAttribute cluster = {};
+    cluster.id = cudaLaunchAttributeClusterDimension;
+    cluster.val.clusterDim.x = T::BLOCKS;
+    cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
+    cudaLaunchConfig_t config = {};
+    config.gridDim = dim3(T::BLOCKS);
+    config.blockDim = dim3(THREADS);
+    config.dynamicSmemBytes = T::BYTES;
+    config.attrs = &cluster;
+    config.numAttrs = 1;
+    int count = 0;
+    cudaError_t code = cudaOccupancyMaxActiveClusters(&count, KERNEL, &config);
+    (void)cudaGetLastError();
+    return code == cudaSuccess ? count : 0;
+}
+
 /* Blocks of a persistent launch: all that run at once, or fewer; ALONG_K a cluster has one tile. */
-template <typename T>
+template <typename T, auto KERNEL>
 unsigned persistent_blocks(const struct hopper_sizes &s, int multiprocessors) {
     size_t tiles = (size_t)s.tiles_m * s.tiles_n * s.splits;
-    size_t clusters = T::PAIR == ALONG_K ? tiles : (size_t)multiprocessors / T::BLOCKS;
+    size_t clusters = T::CLUSTER == ALONG_K ? tiles : (size_t)multiprocessors / T::BLOCKS;
+    if (T::SHARERS > 2) {
+        static const int fit = clusters_at_once<T, KERNEL>();
+        clusters = (size_t)fit < clusters ? (size_t)fit : clusters;
+    }
     clusters = clusters < 1 ? 1 : clusters;
     return (unsigned)(T::BLOCKS * (tiles < clusters ? tiles : clusters));
 }

@@ -101,7 +101,7 @@ C_TEST(hopper, each_tile_and_epilogue) {
 /* din, dweight and the fourth combination: as a backward pass has them, the kernels of
    gemm16_hopper_tiles(), with a residual that is out or lies elsewhere; with a bias, and an
    activation or none, the one for everything else. K is long enough for those whose clusters split
-   it. */
+   it. Columns of transposed factors are whole groups, which one copy brings, or not. */
 C_TEST(hopper, each_tile_of_transposed_factors) {
     if (!is_hopper()) {
         TEST_SKIP("needs a Hopper GPU");
@@ -110,13 +110,13 @@ C_TEST(hopper, each_tile_of_transposed_factors) {
         struct gemm16_problem p = {.in_is_transposed = form & 1, .weight_is_transposed = form & 2};
         int count = 0;
         const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(&p, &count);
-        for (int n = 0; n < 2 * count + 2; n++) {
-            bool any = n >= 2 * count, activates = n == 2 * count;
-            bool is_float = form == 3 && !activates, residual = n % 2 == 0 || n > 2 * count;
-            enum nn_dtype dtype = (n / 2 + form) % 2 == 0 ? NN_BF16 : NN_F16;
-            const struct gemm16_case c = {.M = 200,
-                                          .N = 264,
-                                          .K = 72 + (any ? 0 : 256 * (size_t)tiles[n / 2].split),
+        for (int n = 0; n < 4 * count + 4; n++) {
+            bool any = n >= 4 * count, activates = any && n % 2 == 0, whole = n / 2 % 2 == 1;
+            bool is_float = form == 3 && !activates, residual = any || n % 2 == 0;
+            enum nn_dtype dtype = (n / 4 + form) % 2 == 0 ? NN_BF16 : NN_F16;
+            const struct gemm16_case c = {.M = whole ? 320 : 200,
+                                          .N = whole ? 448 : 264,
+                                          .K = 72 + (any ? 0 : 256 * (size_t)tiles[n / 4].split),
                                           .dtype = dtype,
                                           .out_dtype = is_float ? NN_F32 : dtype,
                                           .bias = any,
@@ -124,10 +124,10 @@ C_TEST(hopper, each_tile_of_transposed_factors) {
                                           .f = NN_SILU,
                                           .residual = residual,
                                           .residual_is_float = is_float && residual,
-                                          .in_place = residual && n % 4 == 0,
+                                          .in_place = residual && n % 8 < 4,
                                           .in_is_transposed = p.in_is_transposed,
                                           .weight_is_transposed = p.weight_is_transposed};
-            check(&c, any ? -1 : n / 2, 1);
+            check(&c, any ? -1 : n / 4, 1);
         }
     }
 }
