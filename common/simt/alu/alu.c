@@ -31,7 +31,7 @@ static const struct flag_name flag_names[] = {
 /** Takes a common modifier into the form. @return 1: taken; 0: none of them; -1: doubled. */
 static int take_modifier(struct alu_form *form, const char *modifier) {
     for (size_t i = 0; i < COUNT(rounding_names); i++) {
-        if (strcmp(modifier, rounding_names[i].name) == 0) {
+        if (ptx_is_same(modifier, rounding_names[i].name)) {
             if (form->rounding != ALU_NO_ROUNDING) {
                 return -1;
             }
@@ -41,7 +41,7 @@ static int take_modifier(struct alu_form *form, const char *modifier) {
         }
     }
     for (size_t i = 0; i < COUNT(flag_names); i++) {
-        if (strcmp(modifier, flag_names[i].name) == 0) {
+        if (ptx_is_same(modifier, flag_names[i].name)) {
             if (form->flags & flag_names[i].flag) {
                 return -1;
             }
@@ -95,7 +95,7 @@ bool alu_form_parse(const struct ptx_instruction *source, struct alu_form *form)
 
 simt_handler *alu_find(const struct alu_entry *entries, size_t count, const char *key) {
     for (size_t i = 0; i < count; i++) {
-        if (strcmp(entries[i].key, key) == 0) {
+        if (ptx_is_same(entries[i].key, key)) {
             return entries[i].run;
         }
     }

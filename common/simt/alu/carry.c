@@ -92,7 +92,7 @@ static const struct carry_entry entries[] = {
 
 static const struct carry_entry *find_entry(const char *base) {
     for (size_t i = 0; i < COUNT(entries); i++) {
-        if (strcmp(base, entries[i].base) == 0) {
+        if (ptx_is_same(base, entries[i].base)) {
             return &entries[i];
         }
     }

@@ -79,8 +79,8 @@ char *ptx_names_keep(struct ptx_names *names, const char *text, size_t length) {
     uint64_t attempt = length; /* sets names of equal hash apart */
     const uint32_t *found;
     while ((found = ptx_map_find(&names->map, hash, attempt)) != NULL) {
-        char *name = *(char **)ptx_list_at(&names->list, *found);
-        if (strlen(name) == length && memcmp(name, text, length) == 0) {
+        char *name = *(char **)ptx_list_at(&names->list, *found); /* as long: that is in the key */
+        if (memcmp(name, text, length) == 0) {
             return name;
         }
         attempt += UINT64_C(1) << 32;

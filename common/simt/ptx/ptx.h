@@ -13,6 +13,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "common/base/status.h"
 
@@ -184,6 +185,11 @@ struct ptx_instruction {
     const struct ptx_location *location; /**< the same with its callers; NULL: not known */
     uint32_t text_line;                  /**< line of the PTX text, from 1 */
 };
+
+/** @return true when two names are equal; most differ in the first character. */
+static inline bool ptx_is_same(const char *a, const char *b) {
+    return a[0] == b[0] && strcmp(a, b) == 0;
+}
 
 /** @return true when one of the instruction's modifiers is @p name. */
 bool ptx_has_modifier(const struct ptx_instruction *instruction, const char *name);

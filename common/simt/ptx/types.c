@@ -5,11 +5,11 @@
 
 struct type_row {
     const char *text;
-    size_t size;
+    size_t length, size;
 };
 
-static const struct type_row types[] = {[PTX_NO_TYPE] = {"", 0},
-#define TYPE_ROW(name, text, size) [name] = {text, size},
+static const struct type_row types[] = {[PTX_NO_TYPE] = {"", 0, 0},
+#define TYPE_ROW(name, text, size) [name] = {text, sizeof text - 1, size},
                                         PTX_TYPE_LIST(TYPE_ROW)
 #undef TYPE_ROW
 };
@@ -22,7 +22,7 @@ size_t ptx_type_size(enum ptx_type type) {
 
 enum ptx_type ptx_type_find(const char *text, size_t length) {
     for (size_t i = PTX_NO_TYPE + 1; i < TYPE_COUNT; i++) {
-        if (strlen(types[i].text) == length && memcmp(types[i].text, text, length) == 0) {
+        if (types[i].length == length && memcmp(types[i].text, text, length) == 0) {
             return (enum ptx_type)i;
         }
     }
@@ -31,7 +31,7 @@ enum ptx_type ptx_type_find(const char *text, size_t length) {
 
 bool ptx_has_modifier(const struct ptx_instruction *instruction, const char *name) {
     for (size_t i = 0; i < instruction->modifier_count; i++) {
-        if (strcmp(instruction->modifiers[i], name) == 0) {
+        if (ptx_is_same(instruction->modifiers[i], name)) {
             return true;
         }
     }
@@ -40,7 +40,7 @@ bool ptx_has_modifier(const struct ptx_instruction *instruction, const char *nam
 
 bool ptx_is_one_of(const char *text, const char *const *names) {
     for (; *names != NULL; names++) {
-        if (strcmp(text, *names) == 0) {
+        if (ptx_is_same(text, *names)) {
             return true;
         }
     }

@@ -35,7 +35,7 @@ static enum rule rule_of(const struct ptx_instruction *in) {
         return UNKNOWN;
     }
     for (size_t n = 0; n < sizeof rules / sizeof *rules; n++) {
-        if (strcmp(in->base, rules[n].base) == 0) {
+        if (ptx_is_same(in->base, rules[n].base)) {
             return rules[n].rule;
         }
     }

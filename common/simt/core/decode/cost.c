@@ -1,7 +1,6 @@
 #include "common/simt/core/decode/decode_internal.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 enum {
     /* Cycles until a result can be used: Volta and later, by published microbenchmarks. */
@@ -71,7 +70,7 @@ static const struct {
 };
 
 static bool is(const struct ptx_instruction *in, const char *base) {
-    return strcmp(in->base, base) == 0;
+    return ptx_is_same(in->base, base);
 }
 
 static bool has_all(const struct ptx_instruction *in, const char *const modifiers[2]) {

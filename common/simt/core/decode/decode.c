@@ -185,7 +185,7 @@ static enum simt_undefined_rule undefined_rule(const struct ptx_instruction *in,
         {"mbarrier", NULL, SIMT_UNDEFINED_USE},
     };
     for (size_t n = 0; n < sizeof rules / sizeof *rules; n++) {
-        if (strcmp(in->base, rules[n].base) == 0 &&
+        if (ptx_is_same(in->base, rules[n].base) &&
             (rules[n].modifier == NULL || ptx_has_modifier(in, rules[n].modifier))) {
             return rules[n].rule;
         }

@@ -69,7 +69,7 @@ static const struct {
 
 bool decode_source_is_wide(const struct ptx_instruction *i, size_t source) {
     for (size_t n = 0; n < sizeof narrow_sources / sizeof *narrow_sources; n++) {
-        if (strcmp(i->base, narrow_sources[n].base) == 0 && source >= narrow_sources[n].from) {
+        if (ptx_is_same(i->base, narrow_sources[n].base) && source >= narrow_sources[n].from) {
             return false;
         }
     }

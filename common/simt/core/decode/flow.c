@@ -161,7 +161,7 @@ enum status decode_flow(struct decoder *d, const struct ptx_instruction *in,
                         struct simt_instruction *out, bool *known) {
     enum simt_flow flow = SIMT_FLOW_NONE;
     for (size_t n = 0; n < sizeof flows / sizeof *flows; n++) {
-        flow = strcmp(in->base, flows[n].base) == 0 ? flows[n].flow : flow;
+        flow = ptx_is_same(in->base, flows[n].base) ? flows[n].flow : flow;
     }
     *known = flow != SIMT_FLOW_NONE && !ptx_has_modifier(in, "warp");
     if (!*known) {

@@ -10,7 +10,6 @@
  * counted is the joined access, by the first of them.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/simt/core/decode/decode_internal.h"
 #include "common/simt/memory/access/request.h"
@@ -38,7 +37,7 @@ struct joiner {
 };
 
 static bool has_base(const struct simt_instruction *i, const char *base) {
-    return i->source != NULL && strcmp(i->source->base, base) == 0;
+    return i->source != NULL && ptx_is_same(i->source->base, base);
 }
 
 static bool is_in(const struct simt_instruction *i, const char *space) {

@@ -7,7 +7,6 @@
  * and accesses through such a register are not checked.
  */
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/simt/core/decode/decode_internal.h"
 
@@ -68,7 +67,7 @@ static struct value sum(struct value x, struct value y) {
 }
 
 static bool is(const struct ptx_instruction *in, const char *base) {
-    return strcmp(in->base, base) == 0;
+    return ptx_is_same(in->base, base);
 }
 
 /* The result of an instruction of which nothing is known but its sources. */
