@@ -28,8 +28,9 @@ struct rows_io {
 
 /** How a step is made. */
 enum rows_form {
-    ROWS_FASTEST,  /**< as one persistent kernel where the GPU supports it, else by launches */
-    ROWS_LAUNCHES, /**< a CUDA graph of nine launches a layer */
+    ROWS_FASTEST,  /**< as one persistent kernel where the GPU supports it, else by launches; inputs
+                        of products are fp16 in the kernel */
+    ROWS_LAUNCHES, /**< a CUDA graph of nine launches a layer; inputs have 22 bits */
 };
 
 struct rows_decoder;

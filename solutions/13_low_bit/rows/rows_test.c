@@ -10,15 +10,16 @@
 #include "solutions/13_low_bit/decoder/random_model.h"
 #include "solutions/ladder_gpu.h"
 
-/* Largest difference of logits, relative to the largest one: sums are fp32, a product's inputs have
-   22 bits where a step is launches, and 16 where it is one kernel, and three quarters of the texts
-   are within `close`. In the others a key or value may have been rounded to the neighbouring step
-   of 127, which more inputs of 16 bits are near to; on simt that was up to 1.4e-3 and 4.4e-3. */
+/* Largest difference of logits, relative to the largest one, and the one within which three
+   quarters of the texts are. Sums are fp32. Where a step is launches, a product's inputs have 22
+   bits; a key or value may be rounded to the neighbouring step of 127 all the same, on simt up
+   to 1.4e-3 of logits. Where a step is one kernel, inputs are fp16, and some keys of each token
+   are. */
 static const struct {
     const char *name;
     double close, tolerance;
 } bounds[] = {
-    [ROWS_FASTEST] = {"one kernel", 4e-5, 1e-2}, [ROWS_LAUNCHES] = {"launches", 1e-5, 5e-3}};
+    [ROWS_FASTEST] = {"one kernel", 1e-2, 2e-2}, [ROWS_LAUNCHES] = {"launches", 1e-5, 5e-3}};
 
 struct run {
     struct random_model model;

@@ -12,6 +12,7 @@
 
 #include <cuda_bf16.h>
 
+#include "common/cuda/convert.cuh"
 #include "common/cuda/flagged_mailbox.cuh"
 #include "solutions/13_low_bit/decoder/low_bit_layout.h"
 #include "solutions/13_low_bit/decoder/low_bit_model.h"
@@ -21,7 +22,6 @@ enum {
     STEP_WARPS = 16,
     STEP_THREADS = STEP_WARPS * 32,
     STEP_CHUNK = 256,    /* channels */
-    STEP_BATCH = 2,      /* tiles of a warp between two barriers of its block */
     STEP_OUTPUTS = 128,  /* of a tile: 16 rows of eight texts */
     STEP_LAYER_KINDS = 4 /* LOW_BIT_QKV .. LOW_BIT_DOWN */
 };
@@ -47,7 +47,6 @@ struct step_arguments {
     unsigned C, L, NH, KVH, HS, T, rows;
     float eps;
     bool rope_halves;
-    unsigned held_back; /* slices that a warp does not ask for before it waits for other blocks */
     const int32_t *tokens, *positions;
     const float2 *angles; /* (T, HS / 2) */
     struct rows_cache cache;
@@ -82,11 +81,22 @@ static __device__ __forceinline__ struct warp_part part_of(const struct step_pro
     return part;
 }
 
-/* Where channel `channel` of a text is in a mailbox of inputs: of 32 channels, a lane of the
- * tensor cores' fragment has eight, in two reads of 16 bytes. */
+/* Where channels `channel` and `channel` + 2 of a text are in a mailbox of inputs, a pair of fp16
+ * in a word: of 32 channels, a lane of the tensor cores' fragment has eight, 16 bytes. */
 static __device__ __forceinline__ unsigned input_place(unsigned text, unsigned channel) {
-    unsigned read = channel / 32 * 2 + channel % 8 / 4;
-    return (read * 32 + text * 4 + channel % 32 / 8) * 4 + channel % 4;
+    unsigned lane = text * 4 + channel % 32 / 8;
+    return (channel / 32 * 32 + lane) * 4 + channel % 8 / 4 * 2 + channel % 2;
+}
+
+/* Publishes channels `channel`, of which bit 1 is 0, and `channel` + 2; they are cut off at the
+ * largest fp16. */
+static __device__ __forceinline__ void publish_pair(struct flagged_mailbox box, unsigned text,
+                                                    unsigned channel, float first, float second,
+                                                    unsigned flag) {
+    const float most = 65504.0f;
+    unsigned both =
+        pack(fminf(fmaxf(first, -most), most), fminf(fmaxf(second, -most), most), __half());
+    publish(box, input_place(text, channel), __uint_as_float(both), flag);
 }
 
 /* ---- Flags: a mailbox's alternate from use to use ---- */

@@ -48,22 +48,28 @@ static __device__ __forceinline__ void team_barrier() {
                  : "memory");
 }
 
-/* A value of the text's qkv, as soon as it has been published. */
-static __device__ __forceinline__ float wait_for_value(const struct step_arguments &p, size_t i,
-                                                       unsigned flag) {
-    unsigned x;
+/* COUNT values of qkv at the places `at`, as soon as all have been published. */
+template <int COUNT>
+static __device__ __forceinline__ void wait_for_values(float x[COUNT], const size_t at[COUNT],
+                                                       unsigned flag,
+                                                       const struct step_arguments &p) {
+    unsigned read[COUNT];
+    bool ready;
     do {
-        x = read_value(p.qkv, i);
-    } while (!has_flag(x, flag));
-    return __uint_as_float(x);
-}
-
-/* Pair i of a head, rotated. @param first the head's place in qkv */
-static __device__ __forceinline__ float2 rotated_pair(size_t first, uint2 at, float2 angle,
-                                                      unsigned flag,
-                                                      const struct step_arguments &p) {
-    float x = wait_for_value(p, first + at.x, flag), y = wait_for_value(p, first + at.y, flag);
-    return rotated(make_float2(x, y), angle);
+        ready = true;
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            read[i] = read_value(p.qkv, at[i]);
+        }
+#pragma unroll
+        for (int i = 0; i < COUNT; i++) {
+            ready = ready && has_flag(read[i], flag);
+        }
+    } while (!ready);
+#pragma unroll
+    for (int i = 0; i < COUNT; i++) {
+        x[i] = __uint_as_float(read[i]);
+    }
 }
 
 static __device__ __forceinline__ uint2 pair_channels(unsigned i, const struct step_arguments &p) {
@@ -79,10 +85,23 @@ static __device__ __forceinline__ void rotate_query(struct team_shared *s,
     unsigned i = threadIdx.x % TEAM_THREADS; /* HS / 2 <= TEAM_THREADS */
     if (i < p.HS / 2) {
         uint2 at = pair_channels(i, p);
-        float2 y = rotated_pair(first, at, angles[i], flag, p);
+        float2 angle = angles[i];
+        float x[2];
+        const size_t places[2] = {first + at.x, first + at.y};
+        wait_for_values<2>(x, places, flag, p);
+        float2 y = rotated(make_float2(x[0], x[1]), angle);
         s->q[at.x] = y.x * scale;
         s->q[at.y] = y.y * scale;
     }
+}
+
+/* Where pair i of the token's key and value is in qkv; behind the head: pair 0. */
+static __device__ __forceinline__ void newest_places(size_t at[4], const struct team_item &t,
+                                                     unsigned i, const struct step_arguments &p) {
+    size_t key = ((size_t)t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
+    size_t value = key + p.KVH * p.HS;
+    const uint2 c = pair_channels(i < p.HS / 2 ? i : 0, p);
+    at[0] = key + c.x, at[1] = key + c.y, at[2] = value + c.x, at[3] = value + c.y;
 }
 
 /* The team's last warp rounds the token's key and value; teams that share them write the same. */
@@ -91,20 +110,21 @@ static __device__ __forceinline__ void append_newest(struct team_shared *s,
                                                      const float2 *angles, unsigned flag,
                                                      const struct step_arguments &p) {
     enum { PAIRS = ONE_MAX_HS / 2 / 32 };
-    size_t key = ((size_t)t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
-    size_t row = t.row + (size_t)t.position * p.KVH;
+    size_t row = t.row + (size_t)t.position * p.KVH, places[PAIRS * 4];
     unsigned lane = threadIdx.x % 32;
     float2 k[PAIRS] = {}, v[PAIRS] = {};
-    float key_max = 0.0f, value_max = 0.0f;
+    float key_max = 0.0f, value_max = 0.0f, x[PAIRS * 4];
+#pragma unroll
+    for (unsigned j = 0; j < PAIRS; j++) {
+        newest_places(places + 4 * j, t, lane + j * 32, p);
+    }
+    wait_for_values<PAIRS * 4>(x, places, flag, p);
 #pragma unroll
     for (unsigned j = 0; j < PAIRS; j++) {
         unsigned i = lane + j * 32;
         if (i < p.HS / 2) {
-            uint2 at = pair_channels(i, p);
-            size_t value = key + p.KVH * p.HS;
-            k[j] = rotated_pair(key, at, angles[i], flag, p);
-            v[j] = make_float2(wait_for_value(p, value + at.x, flag),
-                               wait_for_value(p, value + at.y, flag));
+            k[j] = rotated(make_float2(x[4 * j], x[4 * j + 1]), angles[i]);
+            v[j] = make_float2(x[4 * j + 2], x[4 * j + 3]);
             key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
             value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
         }
@@ -197,9 +217,12 @@ static __device__ __forceinline__ void attend_item(struct team_shared *s, const 
     attend_context(&state, s, t, k, first, lanes, p);
     store_partials<key8, 1>(s->partials + warp * floats, &state, lanes, p.HS);
     team_barrier();
-    if (channel < p.HS) { /* HS <= TEAM_THREADS */
+    if (channel < p.HS) { /* HS <= TEAM_THREADS, a multiple of 32 */
         const struct partial x = merge_warps(s->partials, floats, channel, p.HS);
-        publish(p.heads, input_place(t.text, t.query * p.HS + channel), x.value / x.sum, flag);
+        float value = x.value / x.sum, second = __shfl_xor_sync(~0u, value, 2);
+        if (channel % 4 < 2) {
+            publish_pair(p.heads, t.text, t.query * p.HS + channel, value, second, flag);
+        }
     }
     team_barrier();
 }

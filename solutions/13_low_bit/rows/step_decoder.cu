@@ -47,9 +47,10 @@ static unsigned blocks_for(const struct rows_decoder *d, const struct step_argum
 }
 
 static struct step_kernel_choice kernel_of(const struct rows_decoder *d, size_t tiles) {
-    return d->model.type == LOW_BIT_INT8 ? step_kernel_int8(tiles)
-           : d->model.group == 32        ? step_kernel_int4_32(d->model.scale_dtype, tiles)
-                                         : step_kernel_int4_128(d->model.scale_dtype, tiles);
+    size_t L = d->model.sizes.L;
+    return d->model.type == LOW_BIT_INT8 ? step_kernel_int8(tiles, L)
+           : d->model.group == 32        ? step_kernel_int4_32(d->model.scale_dtype, tiles, L)
+                                         : step_kernel_int4_128(d->model.scale_dtype, tiles, L);
 }
 
 /* ---- Memory ---- */
@@ -105,9 +106,9 @@ static enum status put_layers(struct step_decoder *s, const struct decoder_model
     return status;
 }
 
-/* Floats of a mailbox of inputs of K channels. */
+/* A mailbox of inputs of K channels, in fp16. */
 static size_t input_bytes(size_t K) {
-    return ceil_div(K, STEP_CHUNK) * STEP_CHUNK * ROWS_MOST * sizeof(float);
+    return ceil_div(K, STEP_CHUNK) * STEP_CHUNK * ROWS_MOST * 2;
 }
 
 static enum status allocate(struct step_decoder *s, const struct rows_decoder *d,
@@ -149,16 +150,6 @@ static void fill_arguments(struct step_arguments *p, const struct rows_decoder *
     p->logits = d->io.logits;
 }
 
-/* What a warp holds back of its stages: as low_bit_decoder.cu does. */
-static unsigned held_back_by(const struct step_decoder *s, const struct rows_decoder *d) {
-    size_t bytes = 0;
-    for (int i = LOW_BIT_QKV; i <= LOW_BIT_DOWN; i++) {
-        bytes += low_bit_model_stream(&d->model, (enum low_bit_product)i).bytes;
-    }
-    size_t of_block = bytes / s->blocks, held = s->kernel.shared_bytes;
-    return of_block > 4 * held ? s->kernel.stages / 2 : of_block > 2 * held ? 1 : 0;
-}
-
 /* Whether all blocks are resident at once, one a multiprocessor. */
 static bool is_supported(const struct step_decoder *s, const struct device_properties *gpu) {
     int blocks = 0;
@@ -188,7 +179,6 @@ enum status step_decoder_create(struct step_decoder **out, const struct rows_dec
     fill_arguments(&s->p, d);
     s->blocks = blocks_for(d, &s->p);
     s->kernel = kernel_of(d, ceil_div(s->p.products[LOW_BIT_OUT].tiles, s->blocks));
-    s->p.held_back = held_back_by(s, d);
     enum status status = STATUS_OK;
     if (!is_supported(s, &gpu)) {
         free(s);

@@ -3,8 +3,9 @@
  * @brief A warp's chunk of a product's input: read from the mailbox into the tensor cores'
  * fragments.
  *
- * A number is the sum of two bf16, what it rounds to and what that left: together 16 significant
- * bits. Lane (g, t) of a fragment has text g, and of each 32 channels 8t to 8t + 7.
+ * Inputs are fp16: eleven bits, where the lab's contract has the eight of bf16; a mailbox's flag
+ * takes the last bit of every other one. Lane (g, t) of a fragment has text g, and of each 32
+ * channels 8t to 8t + 7.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_INPUT_CUH_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_INPUT_CUH_
@@ -12,11 +13,13 @@
 #include "common/cuda/convert.cuh"
 #include "solutions/13_low_bit/rows/step_pipeline.cuh"
 
-enum { STEP_READS = STEP_CHUNK / 16, STEP_STEPS = STEP_READS / 2 };
+enum { STEP_READS = STEP_CHUNK / 32 };
 
-/* Read r: four channels of a lane, as pairs of its first and third, second and fourth. */
+/* Read r: a lane's eight channels of 32, pairs of the first and third, second and fourth, and so
+ * on.
+ */
 struct input_chunk {
-    unsigned high[STEP_READS][2], low[STEP_READS][2];
+    uint4 x[STEP_READS];
 };
 
 /* Which of a chunk's reads a lane has, and where. */
@@ -29,63 +32,51 @@ static __device__ __forceinline__ struct chunk_reads
 reads_of_chunk(struct flagged_mailbox box, unsigned chunk, unsigned K, unsigned rows) {
     unsigned lane = threadIdx.x % 32, first = chunk * STEP_CHUNK + lane % 4 * 8;
     struct chunk_reads r;
-    r.from.values = box.values + (size_t)chunk * (STEP_READS * STEP_OUTPUTS) + lane * 4;
+    r.from.values = box.values + (size_t)chunk * (STEP_READS * 128) + lane * 4;
     r.channels = lane / 4 < rows && first < K ? K - first : 0;
     return r;
 }
 
 static __device__ __forceinline__ bool has_read(const struct chunk_reads &r, int i) {
-    return (unsigned)(i / 2 * 32) < r.channels;
+    return (unsigned)(i * 32) < r.channels;
 }
 
-/* Polls until the whole chunk has arrived, and asks for slices held back meanwhile. First for one
- * read, so that waiting warps do not occupy L2. */
-template <typename W>
+/* Polls until the whole chunk has arrived; a poll that finds a read has its values, too. */
 static __device__ __forceinline__ void poll_chunk(uint4 x[STEP_READS], const struct chunk_reads &r,
-                                                  unsigned flag, struct slice_pipeline *pipe,
-                                                  const struct step_arguments &p) {
-    x[0] = make_uint4(flag, flag, flag, flag);
-    while (true) {
-        if (has_read(r, 0)) {
-            x[0] = read_four(r.from, 0);
-        }
-        if (__all_sync(~0u, has_flag(x[0], flag))) {
-            break;
-        }
-        ask_for_held_back<W>(pipe, p);
-    }
+                                                  unsigned flag) {
+    bool complete;
 #pragma unroll
-    for (int i = 1; i < STEP_READS; i++) {
+    for (int i = 0; i < STEP_READS; i++) {
         x[i] = make_uint4(0, 0, 0, 0);
         if (has_read(r, i)) {
             x[i] = read_four(r.from, i * 32);
         }
     }
-    bool complete;
     do {
         complete = true;
 #pragma unroll
-        for (int i = 1; i < STEP_READS; i++) {
+        for (int i = 0; i < STEP_READS; i++) {
             if (has_read(r, i) && !has_flag(x[i], flag)) {
                 x[i] = read_four(r.from, i * 32);
                 complete = false;
             }
         }
     } while (!__all_sync(~0u, complete));
-    while (pipe->held_back > 0) {
-        ask_for_held_back<W>(pipe, p);
-    }
 }
 
-/* A read as two pairs of bf16, and what is left of them. */
-static __device__ __forceinline__ void split_read(struct input_chunk *in, int i, float4 x) {
-    const __nv_bfloat16 type = {};
-    unsigned first = pack(x.x, x.z, type), second = pack(x.y, x.w, type);
-    float2 xz = unpack(first, type), yw = unpack(second, type);
-    in->high[i][0] = first;
-    in->high[i][1] = second;
-    in->low[i][0] = pack(x.x - xz.x, x.z - xz.y, type);
-    in->low[i][1] = pack(x.y - yw.x, x.w - yw.y, type);
+/* A pair times two norm weights. @param squares adds the pair's own */
+static __device__ __forceinline__ unsigned scale_pair(unsigned both, float first, float second,
+                                                      float *squares) {
+    float2 x = unpack(both, __half());
+    *squares += x.x * x.x + x.y * x.y;
+    return pack(x.x * first, x.y * second, __half());
+}
+
+/* A read times the norm's weights of the lane's eight channels. */
+static __device__ __forceinline__ uint4 scale_read(uint4 x, const float4 w[2], float *squares) {
+    return make_uint4(
+        scale_pair(x.x, w[0].x, w[0].z, squares), scale_pair(x.y, w[0].y, w[0].w, squares),
+        scale_pair(x.z, w[1].x, w[1].z, squares), scale_pair(x.w, w[1].y, w[1].w, squares));
 }
 
 /* The lane's eight of the chunk's norm weights, to the warp's shared memory. */
@@ -103,22 +94,20 @@ static __device__ __forceinline__ void stage_norm(float *to, const float *norm, 
 
 /* The chunk, times the norm's weights if there are some (shared memory, of the chunk). @return the
  * lane's sum of squares, without them */
-template <typename W>
 static __device__ __forceinline__ float
-load_chunk(struct input_chunk *in, const struct chunk_reads &r, unsigned flag, const float *norm,
-           struct slice_pipeline *pipe, const struct step_arguments &p) {
-    uint4 x[STEP_READS];
+load_chunk(struct input_chunk *in, const struct chunk_reads &r, unsigned flag, const float *norm) {
     float squares = 0.0f;
-    poll_chunk<W>(x, r, flag, pipe, p);
+    poll_chunk(in->x, r, flag);
 #pragma unroll
     for (int i = 0; i < STEP_READS; i++) {
-        float4 y = has_read(r, i) ? values_of(x[i]) : make_float4(0, 0, 0, 0);
-        if (norm != NULL) {
-            float4 w = *(const float4 *)(norm + i / 2 * 32 + threadIdx.x % 4 * 8 + i % 2 * 4);
-            squares += (y.x * y.x + y.y * y.y) + (y.z * y.z + y.w * y.w);
-            y = make_float4(y.x * w.x, y.y * w.y, y.z * w.z, y.w * w.w);
+        if (!has_read(r, i)) {
+            in->x[i] = make_uint4(0, 0, 0, 0);
         }
-        split_read(in, i, y);
+        if (norm != NULL) {
+            const float4 *w = (const float4 *)(norm + i * 32 + threadIdx.x % 4 * 8);
+            const float4 both[2] = {w[0], w[1]};
+            in->x[i] = scale_read(in->x[i], both, &squares);
+        }
     }
     return squares;
 }

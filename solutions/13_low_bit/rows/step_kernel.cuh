@@ -3,8 +3,11 @@
  * @brief The kernel: a token of each of up to eight texts, product by product, in every block.
  *
  * One block a multiprocessor, all resident. Blocks exchange values by flags in the values, five
- * times a layer; weights arrive meanwhile. A warp's inputs are in registers, so eight texts read
- * what one reads, and an input once a block.
+ * times a layer, and weights arrive meanwhile. A warp's chunk of the input is in its registers, so
+ * that eight texts read what one reads, and a block reads an input once.
+ *
+ * Bytes of a layer: its weights, and from L2, for each block, two bytes a text and channel of each
+ * product's input: 49 MB at 7B. FLOPs: 16 a weight. What was measured and tried: ../README.md.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_KERNEL_CUH_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_KERNEL_CUH_
@@ -15,25 +18,22 @@
 #include "solutions/13_low_bit/rows/step_kernels.h"
 #include "solutions/13_low_bit/rows/step_product.cuh"
 
-/* Dynamic shared memory, in this order: stages, sums, norms, squares, barriers, cursors, the
- * residual stream of `tiles` tiles. */
+/* Dynamic shared memory, in this order: stages, sums, norms, squares, barriers, cursors,
+ * layers, the residual stream of `tiles` tiles. */
 template <typename W> struct step_memory {
     static constexpr size_t STAGES = (size_t)STEP_WARPS * W::STAGES * W::BYTES;
+    static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_OUTPUTS; /* floats */
+
+    static_assert(TEAMS * sizeof(struct team_shared) <= SUMS * sizeof(float), "attention's");
 };
 
-enum {
-    STEP_SUMS = 2 * STEP_BATCH * STEP_WARPS * STEP_OUTPUTS,
-    STEP_NORMS = STEP_WARPS * STEP_CHUNK,
-    STEP_SQUARES = 2 * STEP_WARPS * (int)ROWS
-};
+enum { STEP_NORMS = STEP_WARPS * STEP_CHUNK, STEP_SQUARES = 2 * STEP_WARPS * (int)ROWS };
 
-static_assert(TEAMS * sizeof(struct team_shared) <= STEP_SUMS * sizeof(float),
-              "attention's memory");
-
-template <typename W> static size_t step_shared_bytes(size_t tiles) {
-    size_t floats = STEP_SUMS + STEP_NORMS + STEP_SQUARES + tiles * STEP_OUTPUTS;
+template <typename W> static size_t step_shared_bytes(size_t tiles, size_t L) {
+    size_t floats = step_memory<W>::SUMS + STEP_NORMS + STEP_SQUARES + tiles * STEP_OUTPUTS;
     return step_memory<W>::STAGES + floats * sizeof(float) +
-           STEP_WARPS * (W::STAGES * sizeof(uint64_t) + sizeof(struct slice_cursor));
+           STEP_WARPS * (W::STAGES * sizeof(uint64_t) + sizeof(struct slice_cursor)) +
+           L * sizeof(struct step_layer);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -43,7 +43,7 @@ static __device__ __forceinline__ void begin_residual(const struct step_shared &
                                                       const struct step_arguments &p) {
     const struct tile_range own = own_tiles(p.products[LOW_BIT_OUT].tiles);
     const struct output_place at = place_of_output(threadIdx.x % STEP_OUTPUTS);
-    if (at.text >= p.rows) {
+    if (at.text >= p.rows || at.row % 4 >= 2) {
         return;
     }
     const __nv_bfloat16 *row = p.embedding + (size_t)p.tokens[at.text] * p.C;
@@ -51,22 +51,49 @@ static __device__ __forceinline__ void begin_residual(const struct step_shared &
          tile += STEP_THREADS / STEP_OUTPUTS) {
         unsigned channel = (own.first + tile) * LOW_BIT_TILE_ROWS + at.row;
         if (channel < p.C) {
-            float x = to_float(row[channel]);
-            s.residual[tile * STEP_OUTPUTS + threadIdx.x % STEP_OUTPUTS] = x;
-            publish(p.x, input_place(at.text, channel), x, flag);
+            float *residual = s.residual + tile * STEP_OUTPUTS + threadIdx.x % STEP_OUTPUTS;
+            float first = to_float(row[channel]), second = to_float(row[channel + 2]);
+            residual[0] = first;
+            residual[8] = second; /* two rows further */
+            publish_pair(p.x, at.text, channel, first, second, flag);
         }
+    }
+}
+
+/* Copies the table of layers, for which memory would be asked anew in each of them. */
+static __device__ __forceinline__ void copy_layers(struct step_layer *to,
+                                                   const struct step_arguments &p) {
+    enum { WORDS = sizeof(struct step_layer) / sizeof(uint64_t) };
+    for (unsigned i = threadIdx.x; i < p.L * WORDS; i += STEP_THREADS) {
+        ((uint64_t *)to)[i] = ((const uint64_t *)p.layers)[i];
+    }
+    __syncthreads();
+}
+
+/* Has L2 fetch the norm after the next one while a product is under way. */
+static __device__ __forceinline__ void prefetch_norm(const struct step_layer *layers,
+                                                     unsigned layer, unsigned kind,
+                                                     const struct step_arguments &p) {
+    enum { LINE = 128 / sizeof(float) };
+    unsigned channel = threadIdx.x * LINE;
+    if ((kind == LOW_BIT_QKV || kind == LOW_BIT_GATE_UP) && channel < p.C) {
+        const float *norm = kind == LOW_BIT_QKV ? layers[layer].ffn_norm
+                            : layer + 1 < p.L   ? layers[layer + 1].attention_norm
+                                                : p.final_norm;
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(norm + channel));
     }
 }
 
 /* Product number `i` of the step: four a layer, then the classifier. */
 template <typename W>
 static __device__ __forceinline__ struct step_call call_of(unsigned i, unsigned steps,
+                                                           const struct step_layer *layers,
                                                            const struct step_arguments &p) {
     struct step_call c = {};
     c.layer = i / STEP_LAYER_KINDS;
     c.kind = c.layer == p.L ? (unsigned)LOW_BIT_CLASSIFIER : i % STEP_LAYER_KINDS;
     const struct step_product &m = p.products[c.kind];
-    const struct step_layer *layer = p.layers + c.layer;
+    const struct step_layer *layer = layers + c.layer;
     unsigned of_layer = layer_flag(steps, c.layer, p), sublayers = 2 * c.layer;
     const unsigned char *matrix =
         c.kind == LOW_BIT_CLASSIFIER ? p.classifier : layer->streams[c.kind];
@@ -94,18 +121,21 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
                                                 const struct step_arguments &p) {
     struct step_shared s = {};
     s.sums = (float *)(memory + step_memory<W>::STAGES);
-    s.norms = s.sums + STEP_SUMS;
+    s.norms = s.sums + step_memory<W>::SUMS;
     s.squares = s.norms + STEP_NORMS;
     uint64_t *barriers = (uint64_t *)(s.squares + STEP_SQUARES);
     struct slice_cursor *cursors = (struct slice_cursor *)(barriers + STEP_WARPS * W::STAGES);
-    s.residual = (float *)(cursors + STEP_WARPS);
-    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, cursors, p);
+    struct step_layer *layers = (struct step_layer *)(cursors + STEP_WARPS);
+    s.residual = (float *)(layers + p.L);
+    copy_layers(layers, p);
+    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, cursors, layers, p);
     wait_on_dependent_grids();
     unsigned steps = *(volatile unsigned *)p.steps;
     begin_residual(s, residual_flag(steps, 0, p), p);
 #pragma unroll 1
     for (unsigned i = 0; i <= STEP_LAYER_KINDS * p.L; i++) {
-        const struct step_call c = call_of<W>(i, steps, p);
+        const struct step_call c = call_of<W>(i, steps, layers, p);
+        prefetch_norm(layers, c.layer, c.kind, p);
         if (c.kind == LOW_BIT_CLASSIFIER) {
             launch_dependent_grids();
         }
@@ -132,9 +162,9 @@ static __global__ void __launch_bounds__(STEP_THREADS, 1)
 #endif
 }
 
-template <typename W> static struct step_kernel_choice choose_step_kernel(size_t tiles) {
+template <typename W> static struct step_kernel_choice choose_step_kernel(size_t tiles, size_t L) {
     void (*function)(struct step_arguments) = step_kernel<W>;
-    return {(const void *)function, step_shared_bytes<W>(tiles), W::OF_CHUNK, W::STAGES};
+    return {(const void *)function, step_shared_bytes<W>(tiles, L)};
 }
 
 #endif

@@ -12,12 +12,11 @@
 struct step_kernel_choice {
     const void *function;
     size_t shared_bytes; /* dynamic */
-    unsigned slices_of_chunk, stages;
 };
 
-/* @param tiles of the residual stream that a block has at most */
-struct step_kernel_choice step_kernel_int8(size_t tiles);
-struct step_kernel_choice step_kernel_int4_128(enum nn_dtype scales, size_t tiles);
-struct step_kernel_choice step_kernel_int4_32(enum nn_dtype scales, size_t tiles);
+/* @param tiles of the residual stream that a block has at most @param L layers */
+struct step_kernel_choice step_kernel_int8(size_t tiles, size_t L);
+struct step_kernel_choice step_kernel_int4_128(enum nn_dtype scales, size_t tiles, size_t L);
+struct step_kernel_choice step_kernel_int4_32(enum nn_dtype scales, size_t tiles, size_t L);
 
 #endif

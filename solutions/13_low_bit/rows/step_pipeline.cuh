@@ -17,10 +17,13 @@
 template <int GROUP_, typename S> struct step_weights {
     typedef S scale;
     static constexpr int GROUP = GROUP_;
-    static constexpr unsigned COLUMNS = GROUP == 0 ? 128 : 256, /* of a slice */
-        OF_CHUNK = STEP_CHUNK / COLUMNS,                        /* slices */
-        BYTES = LOW_BIT_SLICE_VALUES + (GROUP == 0 ? 0 : 256 / (GROUP + (GROUP == 0)) * 64),
-                              STAGES = GROUP == 32 ? 4 : 5;
+    static constexpr unsigned COLUMNS = GROUP == 0 ? 128 : 256; /* of a slice */
+    static constexpr unsigned OF_CHUNK = STEP_CHUNK / COLUMNS;  /* slices */
+    static constexpr unsigned ENTRIES = GROUP == 0 ? 0 : 256 / (GROUP + (GROUP == 0));
+    static constexpr unsigned BYTES = LOW_BIT_SLICE_VALUES + ENTRIES * 64;
+    /* of a warp's pipeline, and tiles that a warp multiplies between two barriers */
+    static constexpr unsigned STAGES = GROUP == 32 ? 3 : GROUP == 128 ? 4 : 5;
+    static constexpr unsigned BATCH = GROUP == 0 ? 2 : 4;
 };
 
 /* The next slice to ask for: shared memory, because registers are few; lane 0 of the warp alone
@@ -43,6 +46,7 @@ static __device__ __forceinline__ bool has_kind(const struct slice_cursor &c,
 /* The first slice of the cursor's matrix, or of the next one of which the warp has a part. */
 template <typename W>
 static __device__ __forceinline__ void enter_matrix(struct slice_cursor *c,
+                                                    const struct step_layer *layers,
                                                     const struct step_arguments &p) {
     c->tiles = 0;
     while (has_kind(*c, p)) {
@@ -51,7 +55,7 @@ static __device__ __forceinline__ void enter_matrix(struct slice_cursor *c,
         const struct warp_part part = part_of(m);
         if (part.tiles > 0) {
             const unsigned char *from =
-                c->layer == p.L ? p.classifier : p.layers[c->layer].streams[c->kind];
+                c->layer == p.L ? p.classifier : layers[c->layer].streams[c->kind];
             c->matrix = from + (size_t)own_tiles(m.tiles).first * m.slices * W::BYTES;
             c->tiles = part.tiles, c->group = part.group, c->groups = m.groups;
             c->slices = m.slices, c->chunks = m.chunks, c->warps = m.warps;
@@ -66,15 +70,15 @@ static __device__ __forceinline__ void enter_matrix(struct slice_cursor *c,
 
 /* Slices of a chunk, then tiles of a batch, then chunks, then batches. */
 template <typename W>
-static __device__ __forceinline__ void advance(struct slice_cursor *c,
-                                               const struct step_arguments &p) {
+static __device__ __forceinline__ void
+advance(struct slice_cursor *c, const struct step_layer *layers, const struct step_arguments &p) {
     c->slice++;
     if (c->slice < W::OF_CHUNK && c->chunk * W::OF_CHUNK + c->slice < c->slices) {
         return;
     }
     c->slice = 0;
     c->tile++;
-    if (c->tile < c->tiles && c->tile < c->batch + STEP_BATCH) {
+    if (c->tile < c->tiles && c->tile < c->batch + W::BATCH) {
         return;
     }
     c->tile = c->batch;
@@ -82,22 +86,22 @@ static __device__ __forceinline__ void advance(struct slice_cursor *c,
     if (c->chunk < c->chunks) {
         return;
     }
-    c->batch = c->tile = c->batch + STEP_BATCH;
+    c->batch = c->tile = c->batch + W::BATCH;
     c->chunk = threadIdx.x / 32 % c->warps;
     if (c->batch < c->tiles) {
         return;
     }
     c->kind = c->kind + 1 == STEP_LAYER_KINDS ? 0 : c->kind + 1;
     c->layer += c->kind == 0 ? 1 : 0;
-    enter_matrix<W>(c, p);
+    enter_matrix<W>(c, layers, p);
 }
 
 /* A warp's ring of stages. */
 struct slice_pipeline {
     unsigned stages, barriers; /* addresses of the warp's first ones in shared memory */
     unsigned oldest, phase;    /* the stage to read, and its barrier's parity */
-    unsigned held_back;        /* stages read, but not filled again */
     struct slice_cursor *next;
+    const struct step_layer *layers; /* shared memory */
 };
 
 /* Asks for the next slice. */
@@ -114,7 +118,7 @@ static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline
             mbarrier_arrive_expect_tx(barrier, W::BYTES);
             bulk_load(pipe->stages + c.stage * W::BYTES, from, W::BYTES, barrier);
             c.stage = c.stage + 1 == W::STAGES ? 0 : c.stage + 1;
-            advance<W>(&c, p);
+            advance<W>(&c, pipe->layers, p);
             *pipe->next = c;
         }
     }
@@ -128,9 +132,9 @@ static __device__ __forceinline__ unsigned wait_for_slice(const struct slice_pip
     return pipe->stages + pipe->oldest * W::BYTES;
 }
 
-/* Gives back the oldest slice, which all lanes have read. */
+/* Gives back the oldest slice, which all lanes have read, and asks for another one. */
 template <typename W>
-static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe, bool hold_back,
+static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe,
                                                      const struct step_arguments &p) {
     __syncwarp();
     pipe->oldest++;
@@ -138,21 +142,7 @@ static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe
         pipe->oldest = 0;
         pipe->phase ^= 1;
     }
-    if (hold_back) {
-        pipe->held_back++;
-    } else {
-        ask_for_slice<W>(pipe, p);
-    }
-}
-
-/* Asks for a slice held back, if there is one. */
-template <typename W>
-static __device__ __forceinline__ void ask_for_held_back(struct slice_pipeline *pipe,
-                                                         const struct step_arguments &p) {
-    if (pipe->held_back > 0) {
-        pipe->held_back--;
-        ask_for_slice<W>(pipe, p);
-    }
+    ask_for_slice<W>(pipe, p);
 }
 
 /* The warp's pipeline, with its first slices on the way. @param stages, barriers, cursors of all
@@ -160,19 +150,20 @@ static __device__ __forceinline__ void ask_for_held_back(struct slice_pipeline *
 template <typename W>
 static __device__ __forceinline__ struct slice_pipeline
 open_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slice_cursor *cursors,
-              const struct step_arguments &p) {
+              const struct step_layer *layers, const struct step_arguments &p) {
     struct slice_pipeline pipe = {};
     unsigned warp = threadIdx.x / 32;
     pipe.stages = shared_address(stages) + warp * (W::STAGES * W::BYTES);
     pipe.barriers = shared_address(barriers) + warp * (W::STAGES * 8);
     pipe.next = cursors + warp;
+    pipe.layers = layers;
     if (threadIdx.x % 32 == 0) {
         for (unsigned i = 0; i < W::STAGES; i++) {
             mbarrier_init(pipe.barriers + i * 8, 1);
         }
         mbarrier_init_fence();
         struct slice_cursor c = {};
-        enter_matrix<W>(&c, p);
+        enter_matrix<W>(&c, layers, p);
         *pipe.next = c;
     }
     __syncwarp();

@@ -8,9 +8,11 @@
 #include "solutions/10_llama2_decoder/steps/elements.cuh"
 #include "solutions/13_low_bit/rows/step_multiply.cuh"
 
+enum { FINISH_WARPS = 8 }; /* that finish a tile */
+
 /* A block's shared memory beside its pipelines. */
 struct step_shared {
-    float *sums;      /* (2, STEP_BATCH, STEP_WARPS, STEP_OUTPUTS): of batches in turn */
+    float *sums;      /* (2, BATCH, STEP_WARPS, STEP_OUTPUTS): of batches in turn */
     float *norms;     /* (STEP_WARPS, STEP_CHUNK) */
     float *squares;   /* (2, STEP_WARPS, ROWS): sums of squares of a warp's chunks, second: of the
                          feed-forward network's input */
@@ -49,8 +51,9 @@ static __device__ __forceinline__ void store_squares(float *to, float squares) {
 static __device__ __forceinline__ float rstd_of(const float *squares, unsigned warps, unsigned text,
                                                 const struct step_arguments &p) {
     float sum = 0.0f;
-    for (unsigned w = 0; w < warps; w++) {
-        sum += squares[w * ROWS + text];
+#pragma unroll
+    for (unsigned w = 0; w < STEP_WARPS; w++) {
+        sum += w < warps ? squares[w * ROWS + text] : 0.0f;
     }
     return rsqrtf(sum / (float)p.C + p.eps);
 }
@@ -60,9 +63,9 @@ template <typename W>
 static __device__ __forceinline__ float
 multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, const struct step_call &c,
                const struct step_product &m, const struct warp_part &part, unsigned batch,
-               struct input_chunk *in, unsigned *left, const struct step_arguments &p) {
+               struct input_chunk *in, const struct step_arguments &p) {
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    float *sums = s.sums + s.batches % 2 * (STEP_BATCH * STEP_WARPS * STEP_OUTPUTS);
+    float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_OUTPUTS);
     bool once = part.first_chunk + m.warps >= m.chunks; /* the chunk stays from batch to batch */
     float squares = 0.0f;
 #pragma unroll 1
@@ -73,15 +76,13 @@ multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, const s
             if (norm != NULL) {
                 stage_norm(norm, c.norm, chunk, m.K);
             }
-            squares += load_chunk<W>(in, reads_of_chunk(c.in, chunk, m.K, p.rows), c.in_flag, norm,
-                                     pipe, p);
+            squares += load_chunk(in, reads_of_chunk(c.in, chunk, m.K, p.rows), c.in_flag, norm);
         }
 #pragma unroll 1
-        for (unsigned tile = batch; tile < part.tiles && tile < batch + STEP_BATCH; tile++) {
+        for (unsigned tile = batch; tile < part.tiles && tile < batch + W::BATCH; tile++) {
             float *to = sums + ((tile - batch) * STEP_WARPS + warp) * STEP_OUTPUTS + lane;
             float x[4] = {};
-            multiply_chunk<W>(x, pipe, *in, slices, *left, p);
-            *left -= slices < W::OF_CHUNK ? slices : W::OF_CHUNK;
+            multiply_chunk<W>(x, pipe, *in, slices, p);
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 to[i * 32] = chunk == part.first_chunk ? x[i] : to[i * 32] + x[i];
@@ -91,77 +92,89 @@ multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, const s
     return squares;
 }
 
-/* What becomes of output e of the block's tile number `tile`. @param x the product, scaled
-   @param up of a gate its up */
-static __device__ __forceinline__ void finish_output(const struct step_shared &s,
-                                                     const struct step_call &c,
-                                                     const struct step_product &m, unsigned first,
-                                                     unsigned tile, unsigned e, float x, float up,
-                                                     const struct step_arguments &p) {
+/* A thread's part of finishing a tile, for which 8 warps are there: half of the partial sums of an
+ * output. A gate's lane and its up's are eight apart, those of two rows that are a pair four. */
+struct finish_place {
+    unsigned e, half;
+};
+
+static __device__ __forceinline__ struct finish_place finish_place() {
+    unsigned lane = threadIdx.x % 32, q = threadIdx.x / 32 % FINISH_WARPS;
+    unsigned row = q % 2 + lane / 4 % 2 * 2 + q / 2 % 2 * 4;
+    return {lane / 8 % 2 * (STEP_OUTPUTS / 2) + q / 4 * 32 + row * 4 + lane % 4, lane / 16};
+}
+
+/* What becomes of output e of the block's tile number `tile`. All lanes of a warp execute it.
+   @param x the product, scaled */
+static __device__ __forceinline__ void
+finish_output(const struct step_shared &s, const struct step_call &c, const struct step_product &m,
+              unsigned first, unsigned tile, unsigned e, float x, const struct step_arguments &p) {
     const struct output_place at = place_of_output(e);
-    unsigned of_tile = c.kind == LOW_BIT_GATE_UP ? LOW_BIT_TILE_ROWS / 2 : LOW_BIT_TILE_ROWS;
+    bool gate = c.kind == LOW_BIT_GATE_UP;
+    unsigned of_tile = gate ? LOW_BIT_TILE_ROWS / 2 : LOW_BIT_TILE_ROWS;
     unsigned n = (first + tile) * of_tile + at.row;
-    if (n >= m.N || at.text >= p.rows) {
+    bool valid = n < m.N && at.text < p.rows && at.row < of_tile && threadIdx.x % 32 < 16;
+    if (c.kind == LOW_BIT_CLASSIFIER || c.kind == LOW_BIT_QKV) {
+        size_t i = (size_t)at.text * m.N + n;
+        if (valid && c.kind == LOW_BIT_QKV) {
+            publish(c.out, i, x, c.out_flag);
+        } else if (valid) {
+            p.logits[i] = x;
+        }
         return;
     }
-    if (c.kind == LOW_BIT_CLASSIFIER) {
-        p.logits[(size_t)at.text * m.N + n] = x;
-    } else if (c.kind == LOW_BIT_QKV) {
-        publish(c.out, (size_t)at.text * m.N + n, x, c.out_flag);
-    } else if (c.kind == LOW_BIT_GATE_UP) {
-        publish(c.out, input_place(at.text, n), silu_of(x) * up, c.out_flag);
-    } else {
-        float *residual = s.residual + tile * STEP_OUTPUTS + e;
+    float *residual = s.residual + tile * STEP_OUTPUTS + e, up = __shfl_xor_sync(~0u, x, 8);
+    if (gate) {
+        x = silu_of(x) * up;
+    } else if (valid) {
         x += *residual;
         *residual = x;
-        publish(c.out, input_place(at.text, n), x, c.out_flag);
+    }
+    float second = __shfl_xor_sync(~0u, x, 4);
+    if (valid && at.row % 4 < 2) {
+        publish_pair(c.out, at.text, n, x, second, c.out_flag);
     }
 }
 
-/* Adds up the warps of a group. @param sums of its first warp */
-static __device__ __forceinline__ float sum_group(const float *sums, unsigned warps) {
-    float x = 0.0f;
-#pragma unroll 4
-    for (unsigned w = 0; w < warps; w++) {
-        x += sums[w * STEP_OUTPUTS];
+/* Adds up half of a group's warps, of which there are at most STEP_WARPS. @param sums of its first
+ * one */
+static __device__ __forceinline__ float sum_half(const float *sums, unsigned warps, unsigned half) {
+    float x[2] = {};
+#pragma unroll
+    for (unsigned w = 0; w < STEP_WARPS / 2; w++) {
+        x[w % 2] += 2 * w + half < warps ? sums[(2 * w + half) * STEP_OUTPUTS] : 0.0f;
     }
-    return x;
+    return x[0] + x[1];
 }
 
-/* The scale of the thread's row of a tile. */
+/* The scale of the thread's row of a tile, of which there may be none. */
 template <typename W>
-static __device__ __forceinline__ float row_scale(const struct step_call &c, unsigned tile,
-                                                  unsigned row) {
-    return W::GROUP == 0 ? __ldg((const float *)c.rows + (size_t)tile * LOW_BIT_TILE_ROWS + row)
-                         : 1.0f;
+static __device__ __forceinline__ float
+row_scale(const struct step_call &c, const struct step_product &m, unsigned tile, unsigned row) {
+    return W::GROUP == 0 && tile < m.tiles
+               ? __ldg((const float *)c.rows + (size_t)tile * LOW_BIT_TILE_ROWS + row)
+               : 1.0f;
 }
 
-/* The outputs of a batch: a thread has one of every fourth tile. */
+/* The outputs of a batch. @param scale of the thread's row of its first tile */
 template <typename W>
 static __device__ __forceinline__ void
 finish_batch(const struct step_shared &s, const struct step_call &c, const struct step_product &m,
-             const struct tile_range &own, unsigned batch, float rstd,
+             const struct tile_range &own, unsigned batch, float rstd, float scale,
              const struct step_arguments &p) {
-    const float *sums = s.sums + s.batches % 2 * (STEP_BATCH * STEP_WARPS * STEP_OUTPUTS);
-    unsigned e = threadIdx.x % STEP_OUTPUTS, row = place_of_output(e).row;
-    unsigned warps = smaller(m.warps, m.chunks);
-    bool gate = c.kind == LOW_BIT_GATE_UP;
-    if (gate && e >= STEP_OUTPUTS / 2) {
-        return;
-    }
-    for (unsigned i = threadIdx.x / STEP_OUTPUTS; i < STEP_BATCH * m.groups;
-         i += STEP_THREADS / STEP_OUTPUTS) {
+    const float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_OUTPUTS);
+    const struct finish_place at = finish_place();
+    unsigned row = place_of_output(at.e).row, warps = smaller(m.warps, m.chunks);
+    unsigned first = threadIdx.x / 32 / FINISH_WARPS;
+    for (unsigned i = first; i < W::BATCH * m.groups; i += STEP_WARPS / FINISH_WARPS) {
         unsigned tile = batch * m.groups + i;
         if (tile < own.count) {
             const float *from =
-                sums + (i / m.groups * STEP_WARPS + i % m.groups * m.warps) * STEP_OUTPUTS + e;
-            float x = sum_group(from, warps) * rstd * row_scale<W>(c, own.first + tile, row),
-                  up = 0;
-            if (gate) {
-                up = sum_group(from + STEP_OUTPUTS / 2, warps) * rstd *
-                     row_scale<W>(c, own.first + tile, row + LOW_BIT_TILE_ROWS / 2);
-            }
-            finish_output(s, c, m, own.first, tile, e, x, up, p);
+                sums + (i / m.groups * STEP_WARPS + i % m.groups * m.warps) * STEP_OUTPUTS + at.e;
+            float x = sum_half(from, warps, at.half) * rstd;
+            x *= i == first ? scale : row_scale<W>(c, m, own.first + tile, row);
+            x += __shfl_xor_sync(~0u, x, 16);
+            finish_output(s, c, m, own.first, tile, at.e, x, p);
         }
     }
 }
@@ -175,27 +188,25 @@ multiply_matrix(struct step_shared *s, struct slice_pipeline *pipe, const struct
     const struct tile_range own = own_tiles(m.tiles);
     const struct warp_part part = part_of(m);
     float *of_block = s->squares + (c.kind == LOW_BIT_GATE_UP ? STEP_WARPS * ROWS : 0);
+    const struct output_place at = place_of_output(finish_place().e);
+    unsigned first = threadIdx.x / 32 / FINISH_WARPS; /* of the batch's tiles, to be finished */
     struct input_chunk in;
     float rstd = 1.0f;
-    unsigned left = 0;
-    for (unsigned chunk = part.first_chunk; chunk < m.chunks; chunk += m.warps) {
-        left += part.tiles * smaller(m.slices - chunk * W::OF_CHUNK, W::OF_CHUNK);
-    }
 #pragma unroll 1
-    for (unsigned batch = 0; batch * m.groups < own.count; batch += STEP_BATCH) {
+    for (unsigned batch = 0; batch * m.groups < own.count; batch += W::BATCH) {
         float squares = 0.0f;
+        float scale = row_scale<W>(c, m, own.first + batch * m.groups + first, at.row);
         if (batch < part.tiles) {
-            squares = multiply_batch<W>(*s, pipe, c, m, part, batch, &in, &left, p);
+            squares = multiply_batch<W>(*s, pipe, c, m, part, batch, &in, p);
         }
         if (batch == 0 && c.norm != NULL) {
             store_squares(of_block, squares);
         }
         __syncthreads();
         if (batch == 0 && c.norm != NULL) {
-            rstd = rstd_of(of_block, smaller(m.warps, m.chunks),
-                           place_of_output(threadIdx.x % STEP_OUTPUTS).text, p);
+            rstd = rstd_of(of_block, smaller(m.warps, m.chunks), at.text, p);
         }
-        finish_batch<W>(*s, c, m, own, batch, rstd, p);
+        finish_batch<W>(*s, c, m, own, batch, rstd, scale, p);
         s->batches++;
     }
 }
