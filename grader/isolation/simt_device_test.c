@@ -65,6 +65,11 @@ DEVICE_TEST(works_for_its_controller) {
                   cudaMemcpyAsync(memory, sent, BYTES + 1, cudaMemcpyHostToDevice, NULL));
     ASSERT_TRUE(simt_device_read(&s->device, &reading));
     EXPECT_TRUE(reading.nanoseconds == 0.0); /* no program has done anything */
+    enum { FEW = 64 };                       /* bytes that travel with the question */
+    EXPECT_INT_EQ(cudaSuccess, cudaMemcpy(memory, sent, FEW, cudaMemcpyHostToDevice));
+    reading.nanoseconds = -1.0;
+    ASSERT_TRUE(simt_device_read(&s->device, &reading));
+    EXPECT_TRUE(reading.nanoseconds == 0.0);
     EXPECT_INT_EQ(0, reading.calls);
     EXPECT_INT_EQ(0, reading.faults);
     free(sent);

@@ -59,9 +59,12 @@ static bool begin_thread(const struct server *server, const struct packet *reque
     return true;
 }
 
-/** Runs the call in `requests[depth]`. @return false when it is none */
+/** Runs the call in `requests[depth]`. Its time is its caller's before the next call begins, which
+ *  may ask for it. @return false when it is none */
 static bool run_call(struct server *server, struct frame *frame) {
     struct packet *request = server->requests[server->depth];
+    struct runtime *runtime = server->runtime;
+    const double before = runtime->clock;
     *frame = (struct frame){.server = server,
                             .request = request,
                             .reply = server->replies[server->depth],
@@ -78,6 +81,9 @@ static bool run_call(struct server *server, struct frame *frame) {
     }
     frame_free(frame);
     server->depth--;
+    if (runtime->controlled && server->depth == 0) {
+        runtime->controller_nanoseconds += runtime->clock - before;
+    }
     return known && !server->broken;
 }
 
@@ -168,7 +174,6 @@ static void *watch(void *argument) {
 
 bool server_serve(struct server *server, int socket, bool controller) {
     struct runtime *runtime = server->runtime;
-    double before = runtime->clock;
     server->socket = socket;
     server->broken = false;
     runtime->controlled = controller;
@@ -177,7 +182,6 @@ bool server_serve(struct server *server, int socket, bool controller) {
     enum status received = server_receive(server);
     runtime->calls += !controller && received != STATUS_IO; /* the end of a program is no call */
     bool good = received == STATUS_OK && server_call(server);
-    runtime->controller_nanoseconds += controller ? runtime->clock - before : 0;
     server->socket = -1;
     return good;
 }
