@@ -457,6 +457,17 @@ ARRAYS_TEST(is_counted_for_those_who_ask) {
     EXPECT_TRUE(did.nanoseconds > 0 && did.nanoseconds < after.nanoseconds);
 }
 
+/* A name is for messages alone: that there is nothing to name is no error of a call's. */
+C_TEST(kernel, names_are_no_errors) {
+    void *memory = NULL, *other = NULL;
+    EXPECT_INT_EQ(cudaSuccess, cudaMalloc(&memory, 256));
+    EXPECT_INT_EQ(cudaSuccess, cudaFree(memory));
+    simt_name_tensor(memory, "gone");
+    EXPECT_INT_EQ(cudaSuccess, cudaMalloc(&other, 256));
+    EXPECT_INT_EQ(cudaSuccess, cudaDeviceSynchronize());
+    EXPECT_INT_EQ(cudaSuccess, cudaFree(other));
+}
+
 /* By whatever function. */
 C_TEST(kernel, allocations_are_counted) {
     struct simt_api simt;

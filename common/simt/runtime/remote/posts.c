@@ -28,6 +28,20 @@ bool posts_allow(uint32_t call) {
     }
 }
 
+bool posts_tell_error(uint32_t call) {
+    switch (call) {
+    case CALL_cudaMemcpy:
+    case CALL_cudaMemcpyAsync:
+    case CALL_cudaMemset:
+    case CALL_cudaMemsetAsync:
+    case CALL_cudaStreamSynchronize:
+    case CALL_cudaDeviceSynchronize:
+        return true;
+    default:
+        return false;
+    }
+}
+
 static size_t room_of(const struct packet *packet) {
     size_t bytes = HEAD + (size_t)packet->size + packet->extra;
     return (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;

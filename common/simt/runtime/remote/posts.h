@@ -20,6 +20,11 @@ enum { POSTS_BYTES = 40 << 10 };
 /** @return whether a call may be one without an answer, whatever its arguments. */
 bool posts_allow(uint32_t call);
 
+/** @return whether the next call that is asked returns such a call's error. A free's says little,
+ * as who else uses the device has freed the memory before; names and kernels that are not taken are
+ * no error of the program's. */
+bool posts_tell_error(uint32_t call);
+
 /** Adds a call, with its `extra` bytes behind its data. @return false when there is no room */
 bool posts_add(struct packet *posts, const struct packet *call);
 

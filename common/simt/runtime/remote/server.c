@@ -87,8 +87,7 @@ static bool run_call(struct server *server, struct frame *frame) {
     return known && !server->broken;
 }
 
-/** Runs the calls without an answer. An error of a free says little: who else uses the device has
- *  freed the memory before. */
+/** Runs the calls without an answer. */
 static bool run_posts(struct server *server) {
     struct packet **place = &server->requests[server->depth], *last = *place;
     enum status status = STATUS_OK;
@@ -98,7 +97,7 @@ static bool run_posts(struct server *server) {
         struct frame frame;
         server->runtime->calls += !server->runtime->controlled;
         good = run_call(server, &frame);
-        if (good && server->posted == cudaSuccess && server->post->call != CALL_cudaFree) {
+        if (good && server->posted == cudaSuccess && posts_tell_error(server->post->call)) {
             server->posted = frame.error;
         }
     }
