@@ -169,7 +169,7 @@ static void connect_device(struct client *client, bool own, const char *shared) 
     }
     reserve_window(client, hello);
     client->several = hello->thread > 1;
-    client->own.foreseen = shared == NULL ? foreseen_create(hello) : NULL;
+    client->own.foreseen = shared == NULL ? foreseen_create(hello, false) : NULL;
     free(hello);
 }
 
@@ -864,7 +864,7 @@ static struct connection *open_attached(struct client *client, int socket, time_
     }
     *made = (struct connection){.socket = socket,
                                 .restricted = true,
-                                .foreseen = foreseen_create(hello),
+                                .foreseen = foreseen_create(hello, true),
                                 .patience = seconds,
                                 .window = hello->address,
                                 .window_bytes = hello->bytes,

@@ -7,12 +7,13 @@
 #include "common/simt/runtime/remote/numbers.h"
 #include "common/simt/runtime/remote/posts.h"
 
-struct foreseen *foreseen_create(const struct packet *hello) {
+struct foreseen *foreseen_create(const struct packet *hello, bool controls) {
     bool several = hello->thread > 1; /* devices: work goes on when its call has returned */
     struct foreseen *made = several ? NULL : calloc(1, sizeof *made);
     if (made != NULL) {
         packet_begin(&made->posts, PACKET_POSTS);
         known_add(&made->window, hello->address, hello->bytes);
+        made->controls = controls;
     }
     return made;
 }
@@ -178,7 +179,9 @@ static void learn_success(struct foreseen *f, uint32_t number, struct reader ask
     case CALL_cudaStreamCreate:
     case CALL_cudaStreamCreateWithFlags:
     case CALL_cudaStreamCreateWithPriority:
-        known_add(&f->streams, read_pointer(&told), 1);
+        if (!f->controls) {
+            known_add(&f->streams, read_pointer(&told), 1);
+        }
         break;
     default:
         break;

@@ -25,12 +25,15 @@ struct foreseen {
     bool settled;         /**< as the last answer told: PACKET_SETTLED */
     struct known window;  /**< of all devices' memory: one range */
     struct known memory;  /**< of cudaMalloc() */
-    struct known streams; /**< handles */
+    struct known streams; /**< handles; none of a controller's, which the program may destroy */
+    bool controls;        /**< this side is the controller */
     struct packet posts;  /**< calls that wait to be sent */
 };
 
-/** @param hello the device's first packet @return NULL: nothing can be foreseen */
-struct foreseen *foreseen_create(const struct packet *hello);
+/** @param hello the device's first packet @param controls whether this side is the device's
+ * controller
+ *  @return NULL: nothing can be foreseen */
+struct foreseen *foreseen_create(const struct packet *hello, bool controls);
 void foreseen_free(struct foreseen *foreseen);
 
 /** @return true: the call will succeed, and waits to be sent; false: it must be asked */
