@@ -1,11 +1,13 @@
 /* What a worker can do to the grader: make it wait, answer before it asks, leave things behind. */
 #include <dirent.h>
-#include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "common/testing/testing.h"
@@ -146,10 +148,18 @@ C_TEST(hostile, slow_answers_come_to_an_end) {
     EXPECT_TRUE(message_now() - begun < 30.0);
 }
 
-static void *keep_busy(void *done) {
-    while (!atomic_load((atomic_bool *)done)) {
+/* A process that computes until it is killed. It has a session of its own, as the worker has: Linux
+ * may give sessions equal shares, and one that is shared with a build server its priority. */
+static pid_t keep_busy(void) {
+    pid_t pid = fork();
+    if (pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        setsid();
+        for (;;) {
+            atomic_signal_fence(memory_order_seq_cst);
+        }
     }
-    return NULL;
+    return pid;
 }
 
 /* This thread, and what it starts, on one processor: the first that it may use. */
@@ -164,18 +174,18 @@ static bool use_one_processor(const cpu_set_t *all) {
     return sched_setaffinity(0, sizeof one, &one) == 0;
 }
 
-/* Two threads on the worker's only processor leave it a third of the time. */
+/* Two processes on the worker's only processor leave it a third of the time. */
 C_TEST(hostile, a_busy_machine_takes_none_of_its_time) {
     cpu_set_t all;
-    pthread_t others[2];
-    atomic_bool done = false;
+    pid_t others[2];
     if (access("/proc/self/schedstat", R_OK) != 0) {
         TEST_SKIP("this kernel does not say how long a program waits for a processor");
     }
     remote_close();
     ASSERT_TRUE(sched_getaffinity(0, sizeof all, &all) == 0 && use_one_processor(&all));
     for (int i = 0; i < 2; i++) {
-        ASSERT_TRUE(pthread_create(&others[i], NULL, keep_busy, &done) == 0);
+        others[i] = keep_busy();
+        ASSERT_TRUE(others[i] > 0);
     }
     EXPECT_OK(call("nothing", 0, NULL));
     double begun = message_now();
@@ -184,9 +194,8 @@ C_TEST(hostile, a_busy_machine_takes_none_of_its_time) {
     EXPECT_OK(call("compute", 100, NULL)); /* in what is left of the time and was added to it */
     grader_watch("", 0);
     EXPECT_TRUE(message_now() - begun > 1.0); /* longer than the call was allowed */
-    atomic_store(&done, true);
     for (int i = 0; i < 2; i++) {
-        pthread_join(others[i], NULL);
+        EXPECT_TRUE(kill(others[i], SIGKILL) == 0 && waitpid(others[i], NULL, 0) == others[i]);
     }
     EXPECT_TRUE(sched_setaffinity(0, sizeof all, &all) == 0);
     remote_close();
