@@ -150,8 +150,7 @@ static void consider(const struct entry *entry, const char *payload, unsigned hi
         tally->compressed = true;
     } else if (best->text == NULL || own > *rank) {
         *rank = own;
-        *best = (struct fatbin_ptx){payload, text_length(payload, entry->payload_size),
-                                    entry->architecture};
+        *best = (struct fatbin_ptx){payload, entry->payload_size, entry->architecture};
     }
 }
 
@@ -206,8 +205,8 @@ static enum status next_entry(struct cursor *cursor, struct entry *entry, const 
     return STATUS_OK;
 }
 
-enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
-                            struct fatbin_ptx *ptx, struct error *error) {
+enum status fatbin_find_padded_ptx(const void *data, size_t limit, unsigned highest,
+                                   struct fatbin_ptx *ptx, struct error *error) {
     struct fatbin_ptx best = {0};
     struct tally tally = {0};
     struct cursor cursor = {0};
@@ -224,6 +223,13 @@ enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
         return fail_unsupported(&tally, highest, error);
     }
     *ptx = best;
+    return STATUS_OK;
+}
+
+enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
+                            struct fatbin_ptx *ptx, struct error *error) {
+    TRY(fatbin_find_padded_ptx(data, limit, highest, ptx, error));
+    ptx->size = text_length(ptx->text, ptx->size);
     return STATUS_OK;
 }
 

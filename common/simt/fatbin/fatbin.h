@@ -38,6 +38,10 @@ enum { FATBIN_ANY_GPU = 999 };
 MUST_CHECK enum status fatbin_find_ptx(const void *data, size_t limit, unsigned highest,
                                        struct fatbin_ptx *ptx, struct error *error);
 
+/** The same with the zeros that stand behind the text: reads nothing of it. */
+MUST_CHECK enum status fatbin_find_padded_ptx(const void *data, size_t limit, unsigned highest,
+                                              struct fatbin_ptx *ptx, struct error *error);
+
 /** PTX that is compressed with zstd; not owned. */
 struct fatbin_packed {
     const void *bytes;

@@ -116,6 +116,7 @@ bool ptx_parse_body(struct ptx_parser *parser, struct ptx_function *function) {
         return ptx_fail_expected(parser, "'{'");
     }
     parser->body.location = NULL;
+    parser->body.number++;
     return parse_statements(parser) && keep_body(parser, function) &&
            ptx_resolve_labels(parser, function);
 }

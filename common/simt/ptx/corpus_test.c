@@ -102,6 +102,40 @@ static void expect_lines(const struct ptx_module *module, size_t want_without, c
     EXPECT_INT_EQ(want_without, without);
 }
 
+static void read_bodies(struct ptx_module *module, const char *path) {
+    for (size_t f = module->function_count; f-- > 0;) {
+        struct error error = {0};
+        enum status status = ptx_read_body(module, &module->functions[f], &error);
+        if (status != STATUS_OK) {
+            TEST_FAIL("%s: %s", path, error_text(&error, status));
+        }
+    }
+}
+
+/* Bodies read late, the last one first, are the same. */
+static void check_late(const char *path, const struct ptx_tally *want, const char *text,
+                       size_t size) {
+    struct error error = {0};
+    struct ptx_module *module;
+    enum status status = ptx_parse_late(&module, text, size, &error);
+    if (status != STATUS_OK) {
+        TEST_FAIL("%s: %s", path, error_text(&error, status));
+        return;
+    }
+    struct ptx_tally got = {.used = 0};
+    tally_module(&got, module);
+    EXPECT_INT_EQ(0, ptx_tally_total(&got));
+    read_bodies(module, path);
+    const char *problem = ptx_check(module);
+    if (problem != NULL) {
+        TEST_FAIL("%s: %s", path, problem);
+    }
+    tally_module(&got, module);
+    expect_equal(want, &got, path);
+    expect_lines(module, want->without_line, path);
+    ptx_free(module);
+}
+
 static void check_text(const char *path, const struct corpus *file, unsigned architecture,
                        const char *text, size_t size) {
     struct error error = {0};
@@ -126,6 +160,7 @@ static void check_text(const char *path, const struct corpus *file, unsigned arc
     expect_opcodes(file, architecture, &want);
     expect_lines(module, want.without_line, path);
     ptx_free(module);
+    check_late(path, &want, text, size);
 }
 
 static void check_architecture(unsigned architecture) {

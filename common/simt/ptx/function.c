@@ -137,7 +137,7 @@ static bool add_function(struct ptx_parser *parser, const struct ptx_function *f
     return true;
 }
 
-static bool define(struct ptx_parser *parser, struct ptx_function *function) {
+bool ptx_define_function(struct ptx_parser *parser, struct ptx_function *function) {
     if (!ptx_scopes_open(&parser->scopes)) {
         return ptx_fail_memory(parser);
     }
@@ -147,6 +147,12 @@ static bool define(struct ptx_parser *parser, struct ptx_function *function) {
             ptx_parse_body(parser, function));
     ptx_scopes_close(&parser->scopes);
     return true;
+}
+
+static bool define_or_defer(struct ptx_parser *parser, struct ptx_function *function) {
+    bool deferred = false;
+    PTX_TRY(!parser->late || ptx_defer_body(parser, function, &deferred));
+    return deferred || ptx_define_function(parser, function);
 }
 
 bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage) {
@@ -159,7 +165,7 @@ bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage) {
     if (declared_only) {
         return true;
     }
-    PTX_TRY(define(parser, &function));
+    PTX_TRY(define_or_defer(parser, &function));
     *(struct ptx_function *)ptx_list_at(&parser->functions, index) = function;
     return true;
 }

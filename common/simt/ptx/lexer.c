@@ -159,6 +159,58 @@ struct ptx_token ptx_lexer_next(struct ptx_lexer *lexer) {
     return token;
 }
 
+/* A declaration that begins here belongs to the module, wherever it stands. */
+static bool declares_for_module(const struct ptx_lexer *lexer) {
+    static const char *const words[] = {".extern", ".global", ".const"};
+    bool found = false;
+    for (size_t n = 0; n < sizeof words / sizeof *words && !is_inner(lexer->at[-1]); n++) {
+        size_t length = strlen(words[n]);
+        found = found || ((size_t)(lexer->end - lexer->at) > length &&
+                          memcmp(lexer->at, words[n], length) == 0);
+    }
+    return found;
+}
+
+/* Steps over a comment, a string or one character; false when it does not end. */
+static bool skip_piece(struct ptx_lexer *lexer) {
+    char c = *lexer->at, next = peek(lexer, 1);
+    if (c == '/' && next == '/') {
+        skip_line(lexer);
+        return true;
+    }
+    if (c == '/' && next == '*') {
+        return skip_block_comment(lexer);
+    }
+    if (c == '"') {
+        return take_string(lexer) == NULL;
+    }
+    lexer->line += c == '\n';
+    lexer->at++;
+    return true;
+}
+
+bool ptx_lexer_skip_body(struct ptx_lexer *lexer) {
+    static const bool marks[256] = {
+        ['{'] = true, ['}'] = true, ['/'] = true, ['"'] = true, ['.'] = true, ['\n'] = true};
+    size_t depth = 1;
+    while (depth > 0 && lexer->at < lexer->end) {
+        char c = *lexer->at;
+        if (!marks[(unsigned char)c]) {
+            lexer->at++;
+            continue;
+        }
+        if (c == '.' && declares_for_module(lexer)) {
+            return false;
+        }
+        depth += c == '{';
+        depth -= c == '}';
+        if (!skip_piece(lexer)) {
+            return false;
+        }
+    }
+    return depth == 0;
+}
+
 bool ptx_token_is_mark(const struct ptx_token *token, char mark) {
     return token->kind == PTX_TOKEN_MARK && *token->text == mark;
 }

@@ -45,7 +45,7 @@ static uint64_t first_key(const struct place *place) {
 }
 
 static uint64_t second_key(const struct ptx_parser *parser, const struct place *place) {
-    return (uint64_t)parser->functions.count << 32 | place->column;
+    return (uint64_t)parser->body.number << 32 | place->column;
 }
 
 /* Makes the location; a later .loc that was inlined here finds it. */

@@ -208,29 +208,57 @@ static bool keep_module(struct ptx_parser *parser) {
     return true;
 }
 
-enum status ptx_parse(struct ptx_module **module, const char *text, size_t size,
-                      struct error *error) {
+static void free_parser(struct ptx_parser *parser) {
+    free_lists(parser);
+    free(parser);
+}
+
+static enum status parse(struct ptx_module **module, const char *text, size_t size, bool late,
+                         struct error *error) {
     *module = NULL;
     if (size > UINT32_MAX / 2) {
         return error_set(error, STATUS_UNSUPPORTED, "PTX of %zu bytes is too long", size);
     }
-    struct ptx_parser parser = {.error = error, .memory = calloc(1, sizeof *parser.memory)};
-    if (parser.memory == NULL) {
+    struct ptx_parser *parser = calloc(1, sizeof *parser);
+    struct ptx_memory *memory = calloc(1, sizeof *memory);
+    if (parser == NULL || memory == NULL) {
+        free(parser);
+        free(memory);
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for PTX");
     }
-    if (setup(&parser, text, size) && ptx_parse_module(&parser) && keep_module(&parser)) {
-        *module = parser.module;
+    *parser = (struct ptx_parser){.error = error, .memory = memory, .late = late};
+    if (setup(parser, text, size) && ptx_parse_module(parser) && keep_module(parser)) {
+        *module = parser->module;
     } else {
-        ptx_memory_free(parser.memory);
-        free(parser.memory);
+        ptx_memory_free(memory);
+        free(memory);
     }
-    free_lists(&parser);
-    return parser.status;
+    enum status status = parser->status;
+    if (*module != NULL && late) {
+        (*module)->parser = parser;
+    } else {
+        free_parser(parser);
+    }
+    return status;
+}
+
+enum status ptx_parse(struct ptx_module **module, const char *text, size_t size,
+                      struct error *error) {
+    return parse(module, text, size, false, error);
+}
+
+enum status ptx_parse_late(struct ptx_module **module, const char *text, size_t size,
+                           struct error *error) {
+    return parse(module, text, size, true, error);
 }
 
 void ptx_free(struct ptx_module *module) {
     if (module != NULL) {
         struct ptx_memory *memory = module->memory; /* holds the module itself */
+        if (module->parser != NULL) {
+            free_parser(module->parser);
+        }
+        free(module->text);
         ptx_memory_free(memory);
         free(memory);
     }

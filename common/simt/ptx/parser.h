@@ -48,6 +48,13 @@ struct ptx_lexer {
 /** @return the next token; PTX_TOKEN_END again and again at the end. */
 struct ptx_token ptx_lexer_next(struct ptx_lexer *lexer);
 
+/**
+ * @brief Steps over the rest of a body, with the brace that closes it.
+ * @return false: it does not end, or declares something of the module; where the lexer stands then
+ *         is not said
+ */
+bool ptx_lexer_skip_body(struct ptx_lexer *lexer);
+
 /** @return true when the token is the punctuation character @p mark. */
 bool ptx_token_is_mark(const struct ptx_token *token, char mark);
 
@@ -75,6 +82,7 @@ struct ptx_body {
     struct ptx_list locals;       /**< of struct ptx_variable */
     struct ptx_list instructions; /**< of struct ptx_instruction */
     const struct ptx_location *location;
+    uint32_t number; /**< sets the places of one function apart from another's */
 };
 
 struct ptx_parser {
@@ -97,6 +105,7 @@ struct ptx_parser {
     struct ptx_list elements;         /**< scratch, of struct ptx_operand */
     struct ptx_list relocations;      /**< scratch, of struct ptx_relocation */
     size_t registers_left, data_left; /**< how many more the module may have */
+    bool late;                        /**< bodies are read when they are asked for */
     struct error *error;
     enum status status;
 };
@@ -194,11 +203,19 @@ bool ptx_parse_registers(struct ptx_parser *parser);
 /** Reads from .entry or .func to the end of the body or of the declaration. */
 bool ptx_parse_function(struct ptx_parser *parser, enum ptx_linkage linkage);
 
+/** Reads the body behind a header, with the parameters' names. */
+bool ptx_define_function(struct ptx_parser *parser, struct ptx_function *function);
+
 /** Reads `name, aliasee;`, behind .alias. */
 bool ptx_parse_alias(struct ptx_parser *parser);
 
 /** Reads `{ ... }`; the scope of the parameters is open. */
 bool ptx_parse_body(struct ptx_parser *parser, struct ptx_function *function);
+
+/* late.c */
+
+/** Steps over a body that can be read later; @p deferred says whether it can. */
+bool ptx_defer_body(struct ptx_parser *parser, struct ptx_function *function, bool *deferred);
 
 /* instruction.c, operand.c, labels.c */
 

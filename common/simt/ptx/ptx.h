@@ -220,11 +220,12 @@ struct ptx_function {
     size_t local_count;
     struct ptx_instruction *instructions;
     size_t instruction_count;
-    uint32_t max_threads[3];      /**< .maxntid; 0: not said */
-    uint32_t required_threads[3]; /**< .reqntid; 0: not said */
-    uint32_t cluster[3];          /**< .reqnctapercluster; 0: not said */
-    uint32_t min_blocks;          /**< .minnctapersm; 0: not said */
-    uint32_t max_registers;       /**< .maxnreg; 0: not said */
+    uint32_t max_threads[3];         /**< .maxntid; 0: not said */
+    uint32_t required_threads[3];    /**< .reqntid; 0: not said */
+    uint32_t cluster[3];             /**< .reqnctapercluster; 0: not said */
+    uint32_t min_blocks;             /**< .minnctapersm; 0: not said */
+    uint32_t max_registers;          /**< .maxnreg; 0: not said */
+    const struct ptx_unread *unread; /**< where the body stands that is not read yet; else NULL */
 };
 
 struct ptx_module {
@@ -236,7 +237,9 @@ struct ptx_module {
     size_t function_count;
     char **files; /**< by .file number; NULL where there is none */
     size_t file_count;
-    void *memory; /**< owns everything above */
+    void *memory;              /**< owns everything above */
+    struct ptx_parser *parser; /**< reads late bodies; NULL: there are none */
+    char *text;                /**< what it reads, if ptx_free() is to free it; else NULL */
 };
 
 /** A line of a file. */
@@ -277,6 +280,21 @@ const char *ptx_source_line(const struct ptx_module *module,
  */
 MUST_CHECK enum status ptx_parse(struct ptx_module **module, const char *text, size_t size,
                                  struct error *error);
+
+/**
+ * @brief As ptx_parse(), but steps over bodies of functions, which ptx_read_body() reads: a program
+ * uses few of the kernels that it has.
+ *
+ * What is wrong in a body is said when it is read.
+ *
+ * @param text stays until ptx_free()
+ */
+MUST_CHECK enum status ptx_parse_late(struct ptx_module **module, const char *text, size_t size,
+                                      struct error *error);
+
+/** Reads the body of one of the module's functions unless that is done. @return as ptx_parse() */
+MUST_CHECK enum status ptx_read_body(struct ptx_module *module, const struct ptx_function *function,
+                                     struct error *error);
 
 void ptx_free(struct ptx_module *module);
 

@@ -7,10 +7,34 @@
 #include "common/simt/ptx/testing/check.h"
 #include "common/testing/fuzz.h"
 
+/* The first function whose body is refused. */
+static enum status read_bodies(struct ptx_module *module, struct error *error) {
+    for (size_t n = 0; n < module->function_count; n++) {
+        TRY(ptx_read_body(module, &module->functions[n], error));
+    }
+    return STATUS_OK;
+}
+
+/* What is read at once can be read late, and is as consistent; what is refused names a line. */
+static void read_late(const char *text, size_t size, bool good) {
+    struct ptx_module *module;
+    struct error error = {0};
+    enum status status = ptx_parse_late(&module, text, size, &error);
+    status = status == STATUS_OK ? read_bodies(module, &error) : status;
+    if (status != STATUS_OK && (good || strncmp(error.message, "PTX line ", 9) != 0)) {
+        abort();
+    }
+    if (status == STATUS_OK && ptx_check(module) != NULL) {
+        abort();
+    }
+    ptx_free(module);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct ptx_module *module;
     struct error error = {0};
     enum status status = ptx_parse(&module, (const char *)data, size, &error);
+    read_late((const char *)data, size, status == STATUS_OK);
     if (status != STATUS_OK) {
         if (module != NULL || strncmp(error.message, "PTX line ", 9) != 0) {
             abort();

@@ -202,6 +202,7 @@ static enum status refuse_launch(const struct build *b, const struct ptx_instruc
 
 static enum status reach_all(struct build *b, struct error *error) {
     for (size_t f = 0; f < b->count; f++) {
+        TRY(ptx_read_body(b->module->ptx, b->functions[f], error));
         for (size_t n = 0; n < b->functions[f]->instruction_count; n++) {
             const struct ptx_instruction *in = &b->functions[f]->instructions[n];
             const char *callee = strcmp(in->base, "call") == 0 ? callee_of(in) : "";

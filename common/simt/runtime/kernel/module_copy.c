@@ -103,7 +103,7 @@ static bool fetch_needed(const struct partial *p) {
     if (!fetch_heads(p)) {
         return false;
     }
-    if (fatbin_find_ptx(p->copy, p->bytes, architecture, &ptx, &unsaid) != STATUS_OK) {
+    if (fatbin_find_padded_ptx(p->copy, p->bytes, architecture, &ptx, &unsaid) != STATUS_OK) {
         ptx.text = NULL;
     }
     (void)fatbin_find_packed(p->copy, p->bytes, architecture, &packed);

@@ -179,23 +179,31 @@ static enum status find_ptx(const struct runtime *runtime, const void *data, str
     return status;
 }
 
+typedef enum status parse_ptx(struct ptx_module **module, const char *text, size_t size,
+                              struct error *error);
+
 /**
  * Finds and parses the PTX in a fat binary.
+ * @param parse ptx_parse() or ptx_parse_late()
  * @return STATUS_NOT_FOUND, with a line, when it has none for this GPU
  */
 static enum status read_fatbin(const struct runtime *runtime, const void *data,
-                               struct module *module, struct ptx_module **parsed,
+                               struct module *module, parse_ptx *parse, struct ptx_module **parsed,
                                struct error *error) {
     struct fatbin_ptx ptx = {0};
     char *unpacked = NULL;
     enum status status = find_ptx(runtime, data, &ptx, &unpacked, error);
     if (status == STATUS_OK) {
         module->architecture = ptx.architecture;
-        status = ptx_parse(parsed, ptx.text, ptx.size, error);
+        status = parse(parsed, ptx.text, ptx.size, error);
     } else if (status == STATUS_UNSUPPORTED) {
         status = STATUS_NOT_FOUND;
     }
-    free(unpacked);
+    if (status == STATUS_OK && (*parsed)->parser != NULL) {
+        (*parsed)->text = unpacked; /* its bodies are yet to be read */
+    } else {
+        free(unpacked);
+    }
     return status;
 }
 
@@ -217,7 +225,7 @@ static enum status read_files(const struct runtime *runtime, struct module *modu
                              MODULE_MOST_FILES);
         }
         enum status status =
-            read_fatbin(runtime, *data, module, &files->modules[files->count], error);
+            read_fatbin(runtime, *data, module, ptx_parse, &files->modules[files->count], error);
         if (status != STATUS_OK && status != STATUS_NOT_FOUND) {
             return status;
         }
@@ -266,7 +274,7 @@ static enum status read_wrapper(const struct runtime *runtime, struct module *mo
                      &module->code);
     return wrapper->version == FATBIN_WRAPPER_LINKED
                ? link_files(runtime, module, parsed, error)
-               : read_fatbin(runtime, wrapper->data, module, parsed, error);
+               : read_fatbin(runtime, wrapper->data, module, ptx_parse_late, parsed, error);
 }
 
 static enum status load(struct runtime *runtime, struct module *module, struct error *error) {
