@@ -56,17 +56,17 @@ constexpr int GROUP = 128;                          /* threads of a warpgroup */
 constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers */
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
-/* The blocks of a cluster: two tiles that lie one below the other and share weights; two below and
-   four beside each other, which share `in`, too; or some that have the same tile, and each a part
-   of K. */
-enum cluster { ALONE, ALONG_M, TWO_BY_FOUR, ALONG_K };
+/* The blocks of a cluster: two or four tiles that lie one below the other and share weights; two
+   beside each other, which share `in`; two below and four beside each other, which share both; or
+   some that have the same tile, and each a part of K. */
+enum cluster { ALONE, ALONG_M, FOUR_ALONG_M, ALONG_N, TWO_BY_FOUR, ALONG_K };
 
 constexpr int blocks_below(enum cluster c) {
-    return c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
+    return c == FOUR_ALONG_M ? 4 : c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
 }
 
 constexpr int blocks_beside(enum cluster c) {
-    return c == TWO_BY_FOUR ? 4 : 1;
+    return c == TWO_BY_FOUR ? 4 : c == ALONG_N ? 2 : 1;
 }
 
 /* How the consumer warpgroups of a block work: in turn, each on a tile of its own, so that one
@@ -129,7 +129,7 @@ struct hopper_tile {
     /* Results leave from stages of the ring, those of the residual if there is one: where a block
        has few tiles, as for a gradient of weights, nothing else needs the ring at their end. */
     static constexpr bool RING_RESULTS =
-        IN_TRANSPOSED && HALVES && CLUSTER != ALONG_K &&
+        IN_TRANSPOSED && CLUSTER != ALONG_K &&
         (FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL);
     static constexpr bool LOADS_RESIDUAL =
         FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER == ALONG_K);
@@ -707,8 +707,8 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     return s;
 }
 
-/* Clusters of KERNEL that run at once: 15 of eight blocks on an H100, as each lies within a GPC,
- * and not all of these have the same number of multiprocessors. */
+/* Clusters of KERNEL that run at once: 30 of four blocks, or 15 of eight, on an H100, as each lies
+ * within a GPC, and not all of these have the same number of multiprocessors. */
 template <typename T, auto KERNEL> int clusters_at_once() {
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
