@@ -135,6 +135,8 @@ struct hopper_tile {
         FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER == ALONG_K);
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
+    /* Whether a warpgroup's bias lies in shared memory: where its sums leave few registers. */
+    static constexpr bool SHARED_BIAS = HAS_BIAS && ATOMS * GROUP_COLUMNS >= 384;
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
@@ -158,7 +160,8 @@ struct hopper_tile {
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
     typedef factor<IN_TRANSPOSED, BM, 64, BESIDE> in_factor;
     typedef factor<WEIGHT_TRANSPOSED, BN, GROUP_COLUMNS % 64 == 0 ? 64 : 32, BELOW> weight_factor;
-    static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
+    static constexpr unsigned BIAS = SHARED_BIAS ? 2 * GROUP_COLUMNS * 4 : 0; /* fp32 */
+    static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES - BIAS) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
     /* Stages that a tile's residual, or its results, take behind its steps: groups of columns, all
