@@ -41,8 +41,8 @@ enum finish gemm16_finish_of(const struct gemm16_problem *p) {
 const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem *p, int *count) {
     static const struct gemm16_hopper_tile forward[] = {
         {128, 256, 1, 1, 0.699, {0.79, 1.54, 0, 3.60, 5.01, 6.00, 2.95, 4.44, 4.03}},
-        {256, 192, 2, 1, 0.517, {0.66, 1.24, 0, 0, 2.46, 3.37, 2.19, 3.41, 2.55}},
-        {128, 192, 1, 1, 0.515, {0.45, 1.00, 4.53, 4.50, 1.66, 3.37, 1.89, 3.77, 2.57}},
+        {256, 192, 2, 1, 0.517, {0.66, 1.24, 0, 0, 2.46, 3.37, 1.75, 3.00, 2.55}},
+        {128, 192, 1, 1, 0.515, {0.45, 1.00, 4.53, 4.50, 1.66, 3.37, 1.00, 2.20, 2.57}},
         {128, 160, 1, 1, 0.454, {0.67, 0.90, 0, 3.70, 1.60, 0, 2.10, 3.89}},
         {64, 192, 1, 1, 0.341, {0.56, 0.85, 2.67, 1.30, 1.45, 2.00, 1.58, 2.77, 1.20}},
         {128, 192, 1, 1, 0.520, {0, 0, 0, 2.90, 0, 0, 0, 3.27}},
@@ -58,11 +58,12 @@ const struct gemm16_hopper_tile *gemm16_hopper_tiles(const struct gemm16_problem
     };
     static const struct gemm16_hopper_tile dweight[] = {
         {128, 192, 1, 1, 0.441, {0, 0, 0, 0, 4.40, 7.00}},
-        {128, 128, 1, 1, 0.288, {0, 0, 0, 0, 4.70, 6.60}},
+        {128, 256, 2, 1, 0.300, {0, 0, 0, 0, 3.20, 4.20}},
         {128, 128, 2, 2, 0.327, {0, 0, 0, 0, 4.70, 6.00}},
         {128, 64, 1, 1, 0.185, {0, 0, 0, 0, 2.30, 3.10}},
-        {256, 160, 2, 1, 0.384, {0, 0, 0, 0, 5.00, 7.50}},
-        {256, 640, 8, 1, 0.375, {0, 0, 0, 0, 5.90, 8.60}},
+        {512, 160, 4, 1, 0.385, {0, 0, 0, 0, 4.20, 6.20}},
+        {384, 96, 2, 1, 0.373, {0, 0, 0, 0, 3.10, 5.00}},
+        {128, 384, 8, 1, 0.173, {0, 0, 0, 0, 1.90, 3.00}},
     };
     *count = p->in_is_transposed
                  ? p->weight_is_transposed ? (int)(sizeof dweight / sizeof *dweight) : 0
@@ -82,7 +83,8 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
                       const struct gemm16_gpu *gpu, enum finish finish, size_t splits) {
     constexpr double START = 5.0, MEGABYTE = 1.18, WHOLE = 0.9; /* us; share of whole waves */
     constexpr double LARGE = 10.0 / 11.0; /* of an H100 are in clusters of four, or eight, blocks */
-    constexpr double FAR = 1.1; /* what L2 costs where N is wide and no cluster shares weights */
+    constexpr double FAR = 1.1;  /* what L2 costs where N is wide and no cluster shares weights */
+    constexpr double TALL = 1.2; /* and where dW's tiles of 192 x 96 read a tall `in` */
     if (finish == FINISH_ANY || t->epilogue[finish] == 0.0 ||
         divide_up(p->K, 64) < 4 * (size_t)t->split) {
         return INFINITY;
@@ -93,7 +95,8 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
     double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
     bool far =
         t->blocks == 1 && t->rows <= 128 && t->columns == 192 && p->N > 1024 && !is_transposed(p);
-    double step = t->step * (far ? FAR : 1.0);
+    bool tall = p->in_is_transposed && t->rows == 384 && p->M > 1024;
+    double step = t->step * (far ? FAR : tall ? TALL : 1.0);
     double steps = (double)divide_up(divide_up(p->K, 64), splits * (size_t)t->split);
     double sums = splits > 1 ? (double)(splits * p->M * p->N) * sizeof(float) * 1e-6 : 0.0;
     return START + each * (steps * step + t->epilogue[finish]) + sums * MEGABYTE;

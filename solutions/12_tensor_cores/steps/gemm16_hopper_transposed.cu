@@ -18,14 +18,13 @@ enum status launch_din(enum finish finish, LAUNCH launch) {
 }
 
 /* dweight: both are transposed; results of fp32. */
-template <typename E, int BN, enum cluster CLUSTER, int SPLIT, enum finish FINISH>
-using dweight_tile = hopper_tile<E, BN, 1, TOP_AND_BOTTOM, CLUSTER, FINISH, true, true, SPLIT>;
-
-template <typename E, int BN, enum cluster CLUSTER, int SPLIT, typename LAUNCH>
+template <typename E, int BN, int ATOMS, enum schedule SCHEDULE, enum cluster CLUSTER,
+          int SPLIT = 1, typename LAUNCH>
 enum status launch_dweight(enum finish finish, LAUNCH launch) {
-    return finish == FINISH_FLOAT
-               ? launch(dweight_tile<E, BN, CLUSTER, SPLIT, FINISH_FLOAT>())
-               : launch(dweight_tile<E, BN, CLUSTER, SPLIT, FINISH_FLOAT_RESIDUAL>());
+    return finish == FINISH_FLOAT ? launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER,
+                                                       FINISH_FLOAT, true, true, SPLIT>())
+                                  : launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER,
+                                                       FINISH_FLOAT_RESIDUAL, true, true, SPLIT>());
 }
 
 /* Everything else. */
@@ -59,11 +58,12 @@ enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struc
                    : tile == 1 ? launch_din<E, 128, 2>(finish, launch)
                                : launch_din<E, 192, 1>(finish, launch);
         }
-        return tile == 0   ? launch_dweight<E, 192, ALONE, 1>(finish, launch)
-               : tile == 1 ? launch_dweight<E, 128, ALONE, 1>(finish, launch)
-               : tile == 2 ? launch_dweight<E, 128, ALONG_K, 2>(finish, launch)
-               : tile == 4 ? launch_dweight<E, 160, ALONG_M, 1>(finish, launch)
-               : tile == 5 ? launch_dweight<E, 160, TWO_BY_FOUR, 1>(finish, launch)
-                           : launch_dweight<E, 64, ALONE, 1>(finish, launch);
+        return tile == 0   ? launch_dweight<E, 192, 1, TOP_AND_BOTTOM, ALONE>(finish, launch)
+               : tile == 1 ? launch_dweight<E, 128, 1, TOP_AND_BOTTOM, ALONG_N>(finish, launch)
+               : tile == 2 ? launch_dweight<E, 128, 1, TOP_AND_BOTTOM, ALONG_K, 2>(finish, launch)
+               : tile == 3 ? launch_dweight<E, 64, 1, TOP_AND_BOTTOM, ALONE>(finish, launch)
+               : tile == 4 ? launch_dweight<E, 160, 1, TOP_AND_BOTTOM, FOUR_ALONG_M>(finish, launch)
+               : tile == 5 ? launch_dweight<E, 96, 3, IN_TURN, ALONG_M>(finish, launch)
+                           : launch_dweight<E, 96, 1, IN_TURN, TWO_BY_FOUR>(finish, launch);
     });
 }

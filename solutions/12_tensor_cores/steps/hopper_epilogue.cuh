@@ -13,7 +13,10 @@
  * weights are added to it there, and leave from there. (Where the
  * blocks of a cluster split K, their sums take the ring: there the TMA brings the residual into the
  * store tiles while the first step is multiplied, and so it does for the rarer activations.) Of the
- * bias each lane loads two columns of 64 into registers, early, and shuffles pass them on.
+ * bias each lane loads two columns of 64 into registers, early, and shuffles pass them on; where
+ * sums leave few registers a warpgroup has the bias of its tile in shared memory, as fp32: the
+ * epilogue of 128 x 192 takes 5500 to 6800 cycles with a bias instead of 7300 to 8000, 11700 with
+ * exact GELU instead of 13000 (H100; the mainloop beside it 9800, and only what is longer counts).
  * Attempts to make this cheaper, on an H100: where sums began with the bias, the same tiles
  * took 1.3 to 1.5 times as long, probably because accumulators that other instructions have written
  * keep wgmma from running ahead. GELU of eight or sixteen results at a time, so that none waits for
@@ -141,7 +144,17 @@ template <typename T> __device__ __forceinline__ int2 part_origin(int row, int c
                      (T::GATE ? column / 2 : column) + part % ROW * T::STORE_COLUMNS);
 }
 
-/* x += the bias of a part's columns. */
+/* x += the bias of a part's columns, `bias` in shared memory. */
+template <typename T> __device__ __forceinline__ void add_shared_bias(float *x, const float *bias) {
+#pragma unroll
+    for (int j = 0; j < T::EACH / 4; j++) {
+        float2 both = *(const float2 *)(bias + 8 * j + threadIdx.x % 4 * 2);
+        x[4 * j] += both.x, x[4 * j + 1] += both.y;
+        x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
+    }
+}
+
+/* The same, in registers. */
 template <typename T>
 __device__ __forceinline__ void add_bias(float *x, const struct bias_pair &bias, bool is_float) {
 #pragma unroll
@@ -267,8 +280,9 @@ template <typename T> struct hopper_epilogue {
     const struct gemm16_epilogue &f;
     const struct hopper_maps &maps;
     unsigned char *stages, *store_tiles; /* the block's ring; the warp's */
-    unsigned ready;  /* the warp's barriers, one a slot: a part of the residual has arrived */
-    unsigned parity; /* of their phases, one bit each */
+    unsigned ready;     /* the warp's barriers, one a slot: a part of the residual has arrived */
+    unsigned parity;    /* of their phases, one bit each */
+    float *shared_bias; /* SHARED_BIAS: the warpgroup's */
     /* Of the parts whose bias is loaded early: all, or the first where registers are few. */
     static constexpr int ROW = T::GROUP_COLUMNS / 2 / T::EACH; /* parts of a row of the tile */
     static constexpr int BIASES =
@@ -291,7 +305,25 @@ template <typename T> struct hopper_epilogue {
 
     /* The bias of part `part` of a tile. */
     __device__ __forceinline__ struct bias_pair bias_of_part(int column, int part) {
-        return T::HAS_BIAS ? load_bias<T>(f, column + part % ROW * 2 * T::EACH) : bias_pair{0, 0};
+        return T::HAS_BIAS && !T::SHARED_BIAS ? load_bias<T>(f, column + part % ROW * 2 * T::EACH)
+                                              : bias_pair{0, 0};
+    }
+
+    /* The tile's bias into shared memory, when all warps have read the one before. */
+    __device__ __forceinline__ void share_bias(int column) {
+        unsigned pair = threadIdx.x % GROUP;
+        size_t at = (size_t)column + 2 * pair;
+        bool is_inside = pair < T::GROUP_COLUMNS / 2 && f.bias != NULL && at < f.N;
+        float2 both = make_float2(0.0f, 0.0f);
+        if (is_inside && f.bias_is_float) {
+            both = *(const float2 *)((const float *)f.bias + at);
+        } else if (is_inside) {
+            both = unpack(*(const unsigned *)((const typename T::E *)f.bias + at), typename T::E());
+        }
+        sync_warpgroup();
+        if (pair < T::GROUP_COLUMNS / 2) {
+            *(float2 *)(shared_bias + 2 * pair) = both;
+        }
     }
 
     /* While the first step of a tile is multiplied: asks for what its epilogue needs. */
@@ -299,6 +331,9 @@ template <typename T> struct hopper_epilogue {
 #pragma unroll
         for (int i = 0; i < BIASES; i++) {
             bias[i] = bias_of_part(column, i);
+        }
+        if constexpr (T::SHARED_BIAS) {
+            share_bias(column);
         }
         if constexpr (T::LOADS_RESIDUAL) {
             if (threadIdx.x % 32 == 0 && adds_residual()) {
@@ -346,7 +381,11 @@ template <typename T> struct hopper_epilogue {
             tma_store_wait_read<T::SLOTS - 1>();
         }
         __syncwarp();
-        add_bias<T>(x, part_bias, f.bias_is_float);
+        if constexpr (T::SHARED_BIAS) {
+            add_shared_bias<T>(x, shared_bias + part % ROW * 2 * T::EACH);
+        } else {
+            add_bias<T>(x, part_bias, f.bias_is_float);
+        }
         if constexpr (T::FLOATS) {
             const unsigned char *from =
                 T::RING_RESIDUAL ? stages + (residual_at(fills, part) - shared_address(stages))
@@ -399,6 +438,9 @@ template <typename T> struct hopper_epilogue {
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column,
                                           const struct residual_fills &fills) {
         constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
+        if constexpr (T::SHARED_BIAS) {
+            sync_warpgroup();
+        }
         if constexpr (T::RING_RESULTS) {
             store_from_ring(sums, out_row, column, fills);
         } else if constexpr (T::FINISH == FINISH_ACTIVATION) {

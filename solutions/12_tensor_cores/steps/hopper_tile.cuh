@@ -56,17 +56,17 @@ constexpr int GROUP = 128;                          /* threads of a warpgroup */
 constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers */
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
-/* The blocks of a cluster: two tiles that lie one below the other and share weights; two below and
-   four beside each other, which share `in`, too; or some that have the same tile, and each a part
-   of K. */
-enum cluster { ALONE, ALONG_M, TWO_BY_FOUR, ALONG_K };
+/* The blocks of a cluster: two or four tiles that lie one below the other and share weights; two
+   beside each other, which share `in`; two below and four beside each other, which share both; or
+   some that have the same tile, and each a part of K. */
+enum cluster { ALONE, ALONG_M, FOUR_ALONG_M, ALONG_N, TWO_BY_FOUR, ALONG_K };
 
 constexpr int blocks_below(enum cluster c) {
-    return c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
+    return c == FOUR_ALONG_M ? 4 : c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
 }
 
 constexpr int blocks_beside(enum cluster c) {
-    return c == TWO_BY_FOUR ? 4 : 1;
+    return c == TWO_BY_FOUR ? 4 : c == ALONG_N ? 2 : 1;
 }
 
 /* How the consumer warpgroups of a block work: in turn, each on a tile of its own, so that one
@@ -129,12 +129,14 @@ struct hopper_tile {
     /* Results leave from stages of the ring, those of the residual if there is one: where a block
        has few tiles, as for a gradient of weights, nothing else needs the ring at their end. */
     static constexpr bool RING_RESULTS =
-        IN_TRANSPOSED && HALVES && CLUSTER != ALONG_K &&
+        IN_TRANSPOSED && CLUSTER != ALONG_K &&
         (FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL);
     static constexpr bool LOADS_RESIDUAL =
         FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER == ALONG_K);
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
+    /* Whether a warpgroup's bias lies in shared memory: where its sums leave few registers. */
+    static constexpr bool SHARED_BIAS = HAS_BIAS && ATOMS * GROUP_COLUMNS >= 384;
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
@@ -158,7 +160,8 @@ struct hopper_tile {
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
     typedef factor<IN_TRANSPOSED, BM, 64, BESIDE> in_factor;
     typedef factor<WEIGHT_TRANSPOSED, BN, GROUP_COLUMNS % 64 == 0 ? 64 : 32, BELOW> weight_factor;
-    static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES) / STAGE;
+    static constexpr unsigned BIAS = SHARED_BIAS ? 2 * GROUP_COLUMNS * 4 : 0; /* fp32 */
+    static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES - BIAS) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
     /* Stages that a tile's residual, or its results, take behind its steps: groups of columns, all
@@ -707,8 +710,8 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     return s;
 }
 
-/* Clusters of KERNEL that run at once: 15 of eight blocks on an H100, as each lies within a GPC,
- * and not all of these have the same number of multiprocessors. */
+/* Clusters of KERNEL that run at once: 30 of four blocks, or 15 of eight, on an H100, as each lies
+ * within a GPC, and not all of these have the same number of multiprocessors. */
 template <typename T, auto KERNEL> int clusters_at_once() {
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
