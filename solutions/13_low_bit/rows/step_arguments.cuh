@@ -39,12 +39,13 @@ struct step_product {
 };
 
 struct step_arguments {
-    const struct step_layer *layers;
-    const unsigned char *classifier;
+    const struct step_layer *layers; /* (L + 1); the last one has the classifier as its stream 0 */
     const float *final_norm;
     const __nv_bfloat16 *embedding;
     struct step_product products[LOW_BIT_PRODUCTS];
     unsigned C, L, NH, KVH, HS, T, rows;
+    unsigned residual_tiles; /* of the residual stream, that a block has at most */
+    unsigned listed;         /* slices that a warp has at most, of a layer and the classifier */
     float eps;
     bool rope_halves;
     const int32_t *tokens, *positions;

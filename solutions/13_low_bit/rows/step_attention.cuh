@@ -42,10 +42,15 @@ static __device__ __forceinline__ struct team_item item_of(unsigned item, unsign
     return t;
 }
 
-/* All threads of the team. */
+/* All threads of the team. Barriers' numbers are literals: in a register, a number would occupy all
+ * sixteen barriers. */
 static __device__ __forceinline__ void team_barrier() {
-    asm volatile("bar.sync %0, %1;" ::"r"(1 + threadIdx.x / TEAM_THREADS), "n"((int)TEAM_THREADS)
-                 : "memory");
+    static_assert(TEAMS == 2, "a barrier each");
+    if (threadIdx.x < TEAM_THREADS) {
+        asm volatile("bar.sync 1, %0;" ::"n"((int)TEAM_THREADS) : "memory");
+    } else {
+        asm volatile("bar.sync 2, %0;" ::"n"((int)TEAM_THREADS) : "memory");
+    }
 }
 
 /* COUNT values of qkv at the places `at`, as soon as all have been published. */

@@ -46,11 +46,11 @@ static unsigned blocks_for(const struct rows_decoder *d, const struct step_argum
     return blocks < gated ? blocks : gated;
 }
 
-static struct step_kernel_choice kernel_of(const struct rows_decoder *d, size_t tiles) {
-    size_t L = d->model.sizes.L;
-    return d->model.type == LOW_BIT_INT8 ? step_kernel_int8(tiles, L)
-           : d->model.group == 32        ? step_kernel_int4_32(d->model.scale_dtype, tiles, L)
-                                         : step_kernel_int4_128(d->model.scale_dtype, tiles, L);
+static struct step_kernel_choice kernel_of(const struct rows_decoder *d, struct step_arguments *p,
+                                           size_t blocks) {
+    return d->model.type == LOW_BIT_INT8 ? step_kernel_int8(p, blocks)
+           : d->model.group == 32        ? step_kernel_int4_32(d->model.scale_dtype, p, blocks)
+                                         : step_kernel_int4_128(d->model.scale_dtype, p, blocks);
 }
 
 /* ---- Memory ---- */
@@ -98,6 +98,7 @@ static enum status put_layers(struct step_decoder *s, const struct decoder_model
         host[l].attention_norm = w->attention_norm;
         host[l].ffn_norm = w->ffn_norm;
     }
+    host[m->L].streams[0] = (const unsigned char *)m->classifier;
     enum status status = device_alloc(&s->memories[1], (m->L + 1) * sizeof *host, error);
     if (status == STATUS_OK) {
         status = device_write(s->memories[1], host, (m->L + 1) * sizeof *host, s->stream, error);
@@ -137,7 +138,6 @@ static void fill_arguments(struct step_arguments *p, const struct rows_decoder *
     for (int i = 0; i < LOW_BIT_PRODUCTS; i++) {
         p->products[i] = product_of(d, (enum low_bit_product)i);
     }
-    p->classifier = (const unsigned char *)m->classifier;
     p->final_norm = m->final_norm;
     p->embedding = (const __nv_bfloat16 *)m->embedding;
     p->C = (unsigned)m->C, p->L = (unsigned)m->L, p->NH = (unsigned)m->NH;
@@ -178,7 +178,8 @@ enum status step_decoder_create(struct step_decoder **out, const struct rows_dec
     s->stream = d->stream;
     fill_arguments(&s->p, d);
     s->blocks = blocks_for(d, &s->p);
-    s->kernel = kernel_of(d, ceil_div(s->p.products[LOW_BIT_OUT].tiles, s->blocks));
+    s->p.residual_tiles = (unsigned)ceil_div(s->p.products[LOW_BIT_OUT].tiles, s->blocks);
+    s->kernel = kernel_of(d, &s->p, s->blocks);
     enum status status = STATUS_OK;
     if (!is_supported(s, &gpu)) {
         free(s);

@@ -11,6 +11,7 @@
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_INPUT_CUH_
 
 #include "common/cuda/convert.cuh"
+#include "common/cuda/mma.cuh"
 #include "solutions/13_low_bit/rows/step_pipeline.cuh"
 
 enum { STEP_READS = STEP_CHUNK / 32 };
@@ -64,52 +65,58 @@ static __device__ __forceinline__ void poll_chunk(uint4 x[STEP_READS], const str
     } while (!__all_sync(~0u, complete));
 }
 
-/* A pair times two norm weights. @param squares adds the pair's own */
-static __device__ __forceinline__ unsigned scale_pair(unsigned both, float first, float second,
+static __device__ __forceinline__ unsigned multiply_pairs(unsigned a, unsigned b) {
+    unsigned c;
+    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
+    return c;
+}
+
+/* The norm's weights of a chunk, in a warp's shared memory and in the order of its reads, as fp16:
+ * (STEP_READS, 4). */
+static __device__ __forceinline__ void stage_norm(uint4 *to, const float *norm, unsigned chunk,
+                                                  unsigned K) {
+    unsigned lane = threadIdx.x % 32, channel = chunk * STEP_CHUNK + lane * 8;
+    float4 w[2];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        w[i] = channel < K ? __ldg((const float4 *)(norm + channel) + i) : make_float4(0, 0, 0, 0);
+    }
+    __syncwarp();
+    to[lane] = make_uint4(pack(w[0].x, w[0].z, __half()), pack(w[0].y, w[0].w, __half()),
+                          pack(w[1].x, w[1].z, __half()), pack(w[1].y, w[1].w, __half()));
+    __syncwarp();
+}
+
+/* A pair times a pair of the norm's weights. @param squares adds the pair's own */
+static __device__ __forceinline__ unsigned scale_pair(unsigned both, unsigned norm,
                                                       float *squares) {
     float2 x = unpack(both, __half());
     *squares += x.x * x.x + x.y * x.y;
-    return pack(x.x * first, x.y * second, __half());
+    return multiply_pairs(both, norm);
 }
 
-/* A read times the norm's weights of the lane's eight channels. */
-static __device__ __forceinline__ uint4 scale_read(uint4 x, const float4 w[2], float *squares) {
-    return make_uint4(
-        scale_pair(x.x, w[0].x, w[0].z, squares), scale_pair(x.y, w[0].y, w[0].w, squares),
-        scale_pair(x.z, w[1].x, w[1].z, squares), scale_pair(x.w, w[1].y, w[1].w, squares));
-}
-
-/* The lane's eight of the chunk's norm weights, to the warp's shared memory. */
-static __device__ __forceinline__ void stage_norm(float *to, const float *norm, unsigned chunk,
-                                                  unsigned K) {
-    unsigned lane = threadIdx.x % 32, channel = chunk * STEP_CHUNK + lane * 8;
-    __syncwarp();
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        ((float4 *)to)[lane * 2 + i] =
-            channel < K ? __ldg((const float4 *)(norm + channel) + i) : make_float4(0, 0, 0, 0);
-    }
-    __syncwarp();
-}
-
-/* The chunk, times the norm's weights if there are some (shared memory, of the chunk). @return the
- * lane's sum of squares, without them */
-static __device__ __forceinline__ float
-load_chunk(struct input_chunk *in, const struct chunk_reads &r, unsigned flag, const float *norm) {
+/* Multiplies the chunk by the norm's weights. @return the lane's sum of squares, without them */
+static __device__ __forceinline__ float apply_norm(struct input_chunk *in, const uint4 *norm) {
     float squares = 0.0f;
+#pragma unroll
+    for (int i = 0; i < STEP_READS; i++) {
+        const uint4 x = in->x[i], w = norm[i * 4 + threadIdx.x % 4];
+        in->x[i] = make_uint4(scale_pair(x.x, w.x, &squares), scale_pair(x.y, w.y, &squares),
+                              scale_pair(x.z, w.z, &squares), scale_pair(x.w, w.w, &squares));
+    }
+    return squares;
+}
+
+/* The chunk as it was published. */
+static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
+                                                  const struct chunk_reads &r, unsigned flag) {
     poll_chunk(in->x, r, flag);
 #pragma unroll
     for (int i = 0; i < STEP_READS; i++) {
         if (!has_read(r, i)) {
             in->x[i] = make_uint4(0, 0, 0, 0);
         }
-        if (norm != NULL) {
-            const float4 *w = (const float4 *)(norm + i * 32 + threadIdx.x % 4 * 8);
-            const float4 both[2] = {w[0], w[1]};
-            in->x[i] = scale_read(in->x[i], both, &squares);
-        }
     }
-    return squares;
 }
 
 #endif

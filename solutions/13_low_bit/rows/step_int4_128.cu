@@ -3,7 +3,8 @@
 
 #include "solutions/13_low_bit/rows/step_kernel.cuh"
 
-struct step_kernel_choice step_kernel_int4_128(enum nn_dtype scales, size_t tiles, size_t L) {
-    return scales == NN_BF16 ? choose_step_kernel<step_weights<128, __nv_bfloat16>>(tiles, L)
-                             : choose_step_kernel<step_weights<128, __half>>(tiles, L);
+struct step_kernel_choice step_kernel_int4_128(enum nn_dtype scales, struct step_arguments *p,
+                                               size_t blocks) {
+    return scales == NN_BF16 ? choose_step_kernel<step_weights<128, __nv_bfloat16>>(p, blocks)
+                             : choose_step_kernel<step_weights<128, __half>>(p, blocks);
 }

@@ -18,22 +18,25 @@
 #include "solutions/13_low_bit/rows/step_kernels.h"
 #include "solutions/13_low_bit/rows/step_product.cuh"
 
-/* Dynamic shared memory, in this order: stages, sums, norms, squares, barriers, cursors,
- * layers, the residual stream of `tiles` tiles. */
+/* Dynamic shared memory, in this order: stages, norms, sums, sums of inputs, squares, barriers,
+ * layers, plans and lists of slices, the residual stream of `tiles` tiles. */
 template <typename W> struct step_memory {
     static constexpr size_t STAGES = (size_t)STEP_WARPS * W::STAGES * W::BYTES;
-    static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_OUTPUTS; /* floats */
+    static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_WARP_SUMS; /* floats */
+    static constexpr size_t INPUTS = STEP_WARPS * W::PARTS * ROWS;             /* floats */
 
     static_assert(TEAMS * sizeof(struct team_shared) <= SUMS * sizeof(float), "attention's");
 };
 
-enum { STEP_NORMS = STEP_WARPS * STEP_CHUNK, STEP_SQUARES = 2 * STEP_WARPS * (int)ROWS };
+enum { STEP_NORMS = STEP_WARPS * STEP_READS * 4, STEP_SQUARES = 2 * STEP_WARPS * (int)ROWS };
 
-template <typename W> static size_t step_shared_bytes(size_t tiles, size_t L) {
-    size_t floats = step_memory<W>::SUMS + STEP_NORMS + STEP_SQUARES + tiles * STEP_OUTPUTS;
-    return step_memory<W>::STAGES + floats * sizeof(float) +
-           STEP_WARPS * (W::STAGES * sizeof(uint64_t) + sizeof(struct slice_cursor)) +
-           L * sizeof(struct step_layer);
+template <typename W> static size_t step_shared_bytes(size_t tiles, size_t L, size_t listed) {
+    typedef struct step_memory<W> memory;
+    size_t floats = memory::SUMS + memory::INPUTS + STEP_SQUARES + tiles * STEP_OUTPUTS;
+    return memory::STAGES + STEP_NORMS * sizeof(uint4) + floats * sizeof(float) +
+           STEP_WARPS * (W::STAGES * sizeof(uint64_t) + sizeof(struct slice_plan) +
+                         listed * sizeof(unsigned)) +
+           (L + 1) * sizeof(struct step_layer);
 }
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
@@ -64,10 +67,9 @@ static __device__ __forceinline__ void begin_residual(const struct step_shared &
 static __device__ __forceinline__ void copy_layers(struct step_layer *to,
                                                    const struct step_arguments &p) {
     enum { WORDS = sizeof(struct step_layer) / sizeof(uint64_t) };
-    for (unsigned i = threadIdx.x; i < p.L * WORDS; i += STEP_THREADS) {
+    for (unsigned i = threadIdx.x; i < (p.L + 1) * WORDS; i += STEP_THREADS) {
         ((uint64_t *)to)[i] = ((const uint64_t *)p.layers)[i];
     }
-    __syncthreads();
 }
 
 /* Has L2 fetch the norm after the next one while a product is under way. */
@@ -84,65 +86,37 @@ static __device__ __forceinline__ void prefetch_norm(const struct step_layer *la
     }
 }
 
-/* Product number `i` of the step: four a layer, then the classifier. */
-template <typename W>
-static __device__ __forceinline__ struct step_call call_of(unsigned i, unsigned steps,
-                                                           const struct step_layer *layers,
-                                                           const struct step_arguments &p) {
-    struct step_call c = {};
-    c.layer = i / STEP_LAYER_KINDS;
-    c.kind = c.layer == p.L ? (unsigned)LOW_BIT_CLASSIFIER : i % STEP_LAYER_KINDS;
-    const struct step_product &m = p.products[c.kind];
-    const struct step_layer *layer = layers + c.layer;
-    unsigned of_layer = layer_flag(steps, c.layer, p), sublayers = 2 * c.layer;
-    const unsigned char *matrix =
-        c.kind == LOW_BIT_CLASSIFIER ? p.classifier : layer->streams[c.kind];
-    c.rows = matrix + (size_t)m.tiles * m.slices * W::BYTES;
-    if (c.kind == LOW_BIT_OUT || c.kind == LOW_BIT_DOWN) {
-        c.in = c.kind == LOW_BIT_OUT ? p.heads : p.hidden;
-        c.out = p.x;
-        c.in_flag = of_layer;
-        c.out_flag = residual_flag(steps, sublayers + (c.kind == LOW_BIT_OUT ? 1 : 2), p);
-    } else {
-        c.in = p.x;
-        c.out = c.kind == LOW_BIT_QKV ? p.qkv : p.hidden;
-        c.in_flag = residual_flag(steps, sublayers + (c.kind == LOW_BIT_GATE_UP ? 1 : 0), p);
-        c.out_flag = of_layer;
-        c.norm = c.kind == LOW_BIT_QKV       ? layer->attention_norm
-                 : c.kind == LOW_BIT_GATE_UP ? layer->ffn_norm
-                                             : p.final_norm;
-    }
-    return c;
-}
-
 /* @param memory dynamic shared memory, zeros nowhere */
 template <typename W>
 static __device__ __forceinline__ void run_step(unsigned char *memory,
                                                 const struct step_arguments &p) {
     struct step_shared s = {};
-    s.sums = (float *)(memory + step_memory<W>::STAGES);
-    s.norms = s.sums + step_memory<W>::SUMS;
-    s.squares = s.norms + STEP_NORMS;
+    s.norms = (uint4 *)(memory + step_memory<W>::STAGES);
+    s.sums = (float *)(s.norms + STEP_NORMS);
+    s.inputs = s.sums + step_memory<W>::SUMS;
+    s.squares = s.inputs + step_memory<W>::INPUTS;
     uint64_t *barriers = (uint64_t *)(s.squares + STEP_SQUARES);
-    struct slice_cursor *cursors = (struct slice_cursor *)(barriers + STEP_WARPS * W::STAGES);
-    struct step_layer *layers = (struct step_layer *)(cursors + STEP_WARPS);
-    s.residual = (float *)(layers + p.L);
+    struct step_layer *layers = (struct step_layer *)(barriers + STEP_WARPS * W::STAGES);
+    struct slice_plan *plans = (struct slice_plan *)(layers + p.L + 1);
+    s.residual = (float *)(plans + STEP_WARPS * (1 + p.listed / 4));
     copy_layers(layers, p);
-    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, cursors, layers, p);
+    __syncthreads();
+    s.layers = layers;
+    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, plans, layers, p);
     wait_on_dependent_grids();
     unsigned steps = *(volatile unsigned *)p.steps;
     begin_residual(s, residual_flag(steps, 0, p), p);
 #pragma unroll 1
     for (unsigned i = 0; i <= STEP_LAYER_KINDS * p.L; i++) {
-        const struct step_call c = call_of<W>(i, steps, layers, p);
-        prefetch_norm(layers, c.layer, c.kind, p);
-        if (c.kind == LOW_BIT_CLASSIFIER) {
+        unsigned layer = i / STEP_LAYER_KINDS, kind = kind_of(i, p);
+        prefetch_norm(layers, layer, kind, p);
+        if (kind == LOW_BIT_CLASSIFIER) {
             launch_dependent_grids();
         }
-        multiply_matrix<W>(&s, &pipe, c, p);
-        if (c.kind == LOW_BIT_QKV) {
+        multiply_matrix<W>(&s, &pipe, i, steps, p);
+        if (kind == LOW_BIT_QKV) {
             __syncthreads();
-            attend_texts((struct team_shared *)s.sums, c.layer, layer_flag(steps, c.layer, p), p);
+            attend_texts((struct team_shared *)s.sums, layer, layer_flag(steps, layer, p), p);
             __syncthreads();
         }
     }
@@ -162,9 +136,21 @@ static __global__ void __launch_bounds__(STEP_THREADS, 1)
 #endif
 }
 
-template <typename W> static struct step_kernel_choice choose_step_kernel(size_t tiles, size_t L) {
+/* Slices of a layer and the classifier that a warp has at most. */
+template <typename W> static unsigned listed_slices(const struct step_arguments &p, size_t blocks) {
+    size_t listed = 0;
+    for (const struct step_product &m : p.products) {
+        size_t tiles = ceil_div(ceil_div(m.tiles, blocks), m.groups);
+        listed += tiles * slices_of_tile<W>(m, 0);
+    }
+    return (unsigned)(ceil_div(listed, 4) * 4);
+}
+
+template <typename W>
+static struct step_kernel_choice choose_step_kernel(struct step_arguments *p, size_t blocks) {
     void (*function)(struct step_arguments) = step_kernel<W>;
-    return {(const void *)function, step_shared_bytes<W>(tiles, L)};
+    p->listed = listed_slices<W>(*p, blocks);
+    return {(const void *)function, step_shared_bytes<W>(p->residual_tiles, p->L, p->listed)};
 }
 
 #endif

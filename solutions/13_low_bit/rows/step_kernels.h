@@ -14,9 +14,13 @@ struct step_kernel_choice {
     size_t shared_bytes; /* dynamic */
 };
 
-/* @param tiles of the residual stream that a block has at most @param L layers */
-struct step_kernel_choice step_kernel_int8(size_t tiles, size_t L);
-struct step_kernel_choice step_kernel_int4_128(enum nn_dtype scales, size_t tiles, size_t L);
-struct step_kernel_choice step_kernel_int4_32(enum nn_dtype scales, size_t tiles, size_t L);
+struct step_arguments;
+
+/* @param p filled but for `listed`, which is set */
+struct step_kernel_choice step_kernel_int8(struct step_arguments *p, size_t blocks);
+struct step_kernel_choice step_kernel_int4_128(enum nn_dtype scales, struct step_arguments *p,
+                                               size_t blocks);
+struct step_kernel_choice step_kernel_int4_32(enum nn_dtype scales, struct step_arguments *p,
+                                              size_t blocks);
 
 #endif

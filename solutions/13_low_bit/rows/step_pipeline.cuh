@@ -4,6 +4,8 @@
  *
  * The slices of a whole step are one sequence, from the first layer's to the classifier's, so that
  * memory does not idle while blocks exchange values. A slice with its scales is one copy.
+ * Where a warp's slices are in the matrices of a layer is the same in all layers: a list in shared
+ * memory, made once.
  */
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_PIPELINE_CUH_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_PIPELINE_CUH_
@@ -21,108 +23,89 @@ template <int GROUP_, typename S> struct step_weights {
     static constexpr unsigned OF_CHUNK = STEP_CHUNK / COLUMNS;  /* slices */
     static constexpr unsigned ENTRIES = GROUP == 0 ? 0 : 256 / (GROUP + (GROUP == 0));
     static constexpr unsigned BYTES = LOW_BIT_SLICE_VALUES + ENTRIES * 64;
+    /* of a chunk: parts whose accumulators begin with the zero point times a sum of inputs */
+    static constexpr unsigned PARTS = GROUP == 0 ? OF_CHUNK : GROUP == 32 ? 8 : 4;
     /* of a warp's pipeline, and tiles that a warp multiplies between two barriers */
     static constexpr unsigned STAGES = GROUP == 32 ? 3 : GROUP == 128 ? 4 : 5;
     static constexpr unsigned BATCH = GROUP == 0 ? 2 : 4;
 };
 
-/* The next slice to ask for: shared memory, because registers are few; lane 0 of the warp alone
- * uses it. Tiles count in a warp's own ones. */
-struct slice_cursor {
-    const unsigned char *matrix; /* the block's first tile */
-    unsigned layer, kind;
-    unsigned tiles, group, groups, slices, chunks, warps;
-    unsigned batch, tile, chunk, slice; /* slice of the chunk */
-    unsigned stage;                     /* to fill */
-    unsigned unused;
+/* Slices of a tile that are a warp's: of all its chunks, of which the last may have fewer. */
+template <typename W>
+static __host__ __device__ __forceinline__ unsigned slices_of_tile(const struct step_product &m,
+                                                                   unsigned first_chunk) {
+    unsigned chunks = (m.chunks - first_chunk + m.warps - 1) / m.warps;
+    unsigned last = m.slices - (first_chunk + (chunks - 1) * m.warps) * W::OF_CHUNK;
+    return (chunks - 1) * W::OF_CHUNK + (last < W::OF_CHUNK ? last : W::OF_CHUNK);
+}
+
+/* Which slice of a matrix is number i of a warp: slices of a chunk, then tiles of a batch, then
+ * chunks, then batches. @param of_tile what slices_of_tile() says */
+template <typename W>
+static __device__ __forceinline__ unsigned slice_number(const struct step_product &m,
+                                                        const struct warp_part &part,
+                                                        unsigned of_tile, unsigned i) {
+    unsigned batch = i / (W::BATCH * of_tile) * W::BATCH, tiles = part.tiles - batch;
+    tiles = tiles < W::BATCH ? tiles : W::BATCH;
+    i -= batch * of_tile;
+    unsigned turn = i / (tiles * W::OF_CHUNK), chunk = part.first_chunk + turn * m.warps;
+    i -= turn * tiles * W::OF_CHUNK;
+    unsigned slices = m.slices - chunk * W::OF_CHUNK;
+    slices = slices < W::OF_CHUNK ? slices : W::OF_CHUNK;
+    unsigned tile = own_tiles(m.tiles).first + (batch + i / slices) * m.groups + part.group;
+    return tile * m.slices + chunk * W::OF_CHUNK + i % slices;
+}
+
+/* Lists a warp's slices of a matrix: where they begin, in units of 16 bytes, and in the upper two
+ * bits which of the layer's matrices. @return how many */
+template <typename W>
+static __device__ __forceinline__ unsigned list_slices(unsigned *to, const struct step_product &m,
+                                                       unsigned stream) {
+    const struct warp_part part = part_of(m);
+    if (part.tiles == 0) {
+        return 0;
+    }
+    unsigned of_tile = slices_of_tile<W>(m, part.first_chunk), count = part.tiles * of_tile;
+    for (unsigned i = threadIdx.x % 32; i < count; i += 32) {
+        to[i] = stream << 30 | slice_number<W>(m, part, of_tile, i) * (W::BYTES / 16);
+    }
+    return count;
+}
+
+/* What a warp asks for: shared memory, because registers are few; lane 0 of the warp alone uses it.
+ * A list of slices follows: of a layer, then of the classifier. */
+struct slice_plan {
+    unsigned of_layer, all; /* slices of the list */
+    unsigned next, layer;   /* to ask for; the classifier is layer L */
 };
-
-/* @return false behind the classifier */
-static __device__ __forceinline__ bool has_kind(const struct slice_cursor &c,
-                                                const struct step_arguments &p) {
-    return c.layer < p.L || (c.layer == p.L && c.kind == 0);
-}
-
-/* The first slice of the cursor's matrix, or of the next one of which the warp has a part. */
-template <typename W>
-static __device__ __forceinline__ void enter_matrix(struct slice_cursor *c,
-                                                    const struct step_layer *layers,
-                                                    const struct step_arguments &p) {
-    c->tiles = 0;
-    while (has_kind(*c, p)) {
-        const struct step_product &m =
-            p.products[c->layer == p.L ? (unsigned)LOW_BIT_CLASSIFIER : c->kind];
-        const struct warp_part part = part_of(m);
-        if (part.tiles > 0) {
-            const unsigned char *from =
-                c->layer == p.L ? p.classifier : layers[c->layer].streams[c->kind];
-            c->matrix = from + (size_t)own_tiles(m.tiles).first * m.slices * W::BYTES;
-            c->tiles = part.tiles, c->group = part.group, c->groups = m.groups;
-            c->slices = m.slices, c->chunks = m.chunks, c->warps = m.warps;
-            c->batch = c->tile = c->slice = 0;
-            c->chunk = part.first_chunk;
-            return;
-        }
-        c->kind = c->kind + 1 == STEP_LAYER_KINDS ? 0 : c->kind + 1;
-        c->layer += c->kind == 0 ? 1 : 0;
-    }
-}
-
-/* Slices of a chunk, then tiles of a batch, then chunks, then batches. */
-template <typename W>
-static __device__ __forceinline__ void
-advance(struct slice_cursor *c, const struct step_layer *layers, const struct step_arguments &p) {
-    c->slice++;
-    if (c->slice < W::OF_CHUNK && c->chunk * W::OF_CHUNK + c->slice < c->slices) {
-        return;
-    }
-    c->slice = 0;
-    c->tile++;
-    if (c->tile < c->tiles && c->tile < c->batch + W::BATCH) {
-        return;
-    }
-    c->tile = c->batch;
-    c->chunk += c->warps;
-    if (c->chunk < c->chunks) {
-        return;
-    }
-    c->batch = c->tile = c->batch + W::BATCH;
-    c->chunk = threadIdx.x / 32 % c->warps;
-    if (c->batch < c->tiles) {
-        return;
-    }
-    c->kind = c->kind + 1 == STEP_LAYER_KINDS ? 0 : c->kind + 1;
-    c->layer += c->kind == 0 ? 1 : 0;
-    enter_matrix<W>(c, layers, p);
-}
 
 /* A warp's ring of stages. */
 struct slice_pipeline {
     unsigned stages, barriers; /* addresses of the warp's first ones in shared memory */
     unsigned oldest, phase;    /* the stage to read, and its barrier's parity */
-    struct slice_cursor *next;
-    const struct step_layer *layers; /* shared memory */
+    struct slice_plan *plan;
+    const struct step_layer *layers; /* shared memory, (L + 1) */
 };
 
-/* Asks for the next slice. */
+/* Asks for the next slice. @param stage an empty one */
 template <typename W>
 static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline *pipe,
-                                                     const struct step_arguments &p) {
-    if (threadIdx.x % 32 == 0) {
-        struct slice_cursor c = *pipe->next;
-        if (c.tiles > 0) {
-            unsigned tile = c.tile * c.groups + c.group;
-            unsigned slice = c.chunk * W::OF_CHUNK + c.slice;
-            const unsigned char *from = c.matrix + (size_t)(tile * c.slices + slice) * W::BYTES;
-            unsigned barrier = pipe->barriers + c.stage * 8;
-            mbarrier_arrive_expect_tx(barrier, W::BYTES);
-            bulk_load(pipe->stages + c.stage * W::BYTES, from, W::BYTES, barrier);
-            c.stage = c.stage + 1 == W::STAGES ? 0 : c.stage + 1;
-            advance<W>(&c, pipe->layers, p);
-            *pipe->next = c;
-        }
+                                                     unsigned stage, unsigned L) {
+    if (threadIdx.x % 32 != 0) {
+        return;
     }
-    __syncwarp();
+    const struct slice_plan plan = *pipe->plan;
+    if (plan.next < plan.all) {
+        unsigned slice = ((const unsigned *)(pipe->plan + 1))[plan.next], next = plan.next + 1;
+        const unsigned char *from = pipe->layers[plan.layer].streams[slice >> 30];
+        unsigned barrier = pipe->barriers + stage * 8;
+        mbarrier_arrive_expect_tx(barrier, W::BYTES);
+        bulk_load(pipe->stages + stage * W::BYTES, from + (size_t)(slice & 0x3fffffffu) * 16,
+                  W::BYTES, barrier);
+        bool ends = next == plan.of_layer && plan.layer < L;
+        pipe->plan->next = ends && plan.layer + 1 < L ? 0 : next;
+        pipe->plan->layer = plan.layer + (ends ? 1 : 0);
+    }
 }
 
 /* @return the address of the oldest slice, which has arrived */
@@ -134,42 +117,44 @@ static __device__ __forceinline__ unsigned wait_for_slice(const struct slice_pip
 
 /* Gives back the oldest slice, which all lanes have read, and asks for another one. */
 template <typename W>
-static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe,
-                                                     const struct step_arguments &p) {
+static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe, unsigned L) {
     __syncwarp();
+    ask_for_slice<W>(pipe, pipe->oldest, L);
     pipe->oldest++;
     if (pipe->oldest == W::STAGES) {
         pipe->oldest = 0;
         pipe->phase ^= 1;
     }
-    ask_for_slice<W>(pipe, p);
 }
 
-/* The warp's pipeline, with its first slices on the way. @param stages, barriers, cursors of all
- * warps */
+/* The warp's pipeline, with its first slices on the way. @param stages, barriers, plans, layers
+ * shared memory, the first three of all warps */
 template <typename W>
 static __device__ __forceinline__ struct slice_pipeline
-open_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slice_cursor *cursors,
+open_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slice_plan *plans,
               const struct step_layer *layers, const struct step_arguments &p) {
     struct slice_pipeline pipe = {};
     unsigned warp = threadIdx.x / 32;
     pipe.stages = shared_address(stages) + warp * (W::STAGES * W::BYTES);
     pipe.barriers = shared_address(barriers) + warp * (W::STAGES * 8);
-    pipe.next = cursors + warp;
     pipe.layers = layers;
+    pipe.plan = plans + warp * (1 + p.listed / 4);
+    unsigned *list = (unsigned *)(pipe.plan + 1), of_layer = 0;
+    for (unsigned kind = 0; kind < STEP_LAYER_KINDS; kind++) {
+        of_layer += list_slices<W>(list + of_layer, p.products[kind], kind);
+    }
+    unsigned all = of_layer + list_slices<W>(list + of_layer, p.products[LOW_BIT_CLASSIFIER], 0);
     if (threadIdx.x % 32 == 0) {
-        for (unsigned i = 0; i < W::STAGES; i++) {
-            mbarrier_init(pipe.barriers + i * 8, 1);
-        }
+        *pipe.plan = {of_layer, all, 0, of_layer > 0 ? 0 : p.L};
+    }
+    if (threadIdx.x % 32 < W::STAGES) {
+        mbarrier_init(pipe.barriers + threadIdx.x % 32 * 8, 1);
         mbarrier_init_fence();
-        struct slice_cursor c = {};
-        enter_matrix<W>(&c, layers, p);
-        *pipe.next = c;
     }
     __syncwarp();
 #pragma unroll 1
     for (unsigned i = 0; i < W::STAGES; i++) {
-        ask_for_slice<W>(&pipe, p);
+        ask_for_slice<W>(&pipe, i, p.L);
     }
     return pipe;
 }
