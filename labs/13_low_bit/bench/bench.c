@@ -251,7 +251,7 @@ int main(int argc, char **argv) {
     struct ladder_setup setup = {.options = &o};
     const struct flag flags[] = {
         LADDER_FLAG_SHAPE(&setup, "M,N,K"),
-        {"weights", 'w', FLAG_STRING, &o.weights, "TYPE",
+        {"weights", 0, FLAG_STRING, &o.weights, "TYPE",
          "with --shape: int8, int4 (groups of 128), int4g32 or fp8"},
         LADDER_FLAG_STEP(&setup),
         LADDER_FLAG_PLOT(&setup),
