@@ -8,7 +8,8 @@ static bool fail_undeclared(struct ptx_parser *parser, uint32_t line, const char
 }
 
 static bool is_function(const struct ptx_parser *parser, const char *name) {
-    return ptx_map_find(&parser->function_names, (uint64_t)(uintptr_t)name, 0) != NULL;
+    const uint32_t *index = ptx_map_find(&parser->function_names, (uint64_t)(uintptr_t)name, 0);
+    return index != NULL && *index < parser->visible_functions;
 }
 
 /*

@@ -66,9 +66,9 @@ C_TEST(ptx_late, a_refused_body_leaves_the_others) {
 }
 
 C_TEST(ptx_late, braces_in_comments_and_strings_are_none) {
-    struct ptx_module *module =
-        parse_late(PTX_TEST_HEADER ".entry k { // }\n/* } */ .pragma \"}\"; { { ret; } }\n"
-                                   "ld.global.u32 _, [v]; }\n.entry l { ret; }\n.global .u32 v;\n");
+    struct ptx_module *module = parse_late(
+        PTX_TEST_HEADER ".global .u32 v;\n.entry k { // }\n/* } */ .pragma \"}\"; { { ret; } "
+                        "}\nld.global.u32 _, [v]; }\n.entry l { ret; }\n");
     ASSERT_TRUE(module != NULL);
     expect_body(module, "l", 1);
     expect_body(module, "k", 2);
@@ -89,11 +89,40 @@ C_TEST(ptx_late, a_body_that_declares_for_the_module_is_read_at_once) {
     ptx_free(module);
 }
 
+C_TEST(ptx_late, a_declaration_behind_a_number_is_seen) {
+    struct ptx_module *module =
+        parse_late(PTX_TEST_HEADER ".entry k { .loc 1 2 0x3.global .u32 g; ret; }\n");
+    ASSERT_TRUE(module != NULL);
+    EXPECT_INT_EQ(1, module->variable_count);
+    ptx_free(module);
+}
+
+C_TEST(ptx_late, what_is_declared_behind_a_body_is_not_seen_in_it) {
+    struct ptx_module *module = parse_late(
+        PTX_TEST_HEADER ".entry label { bra v; v: ret; }\n.entry variable { ld.u32 _, [v]; }\n"
+                        ".entry function { call f; }\n.global .u32 v;\n.func f { ret; }\n"
+                        ".entry both { ld.u32 _, [v]; call f; }\n");
+    ASSERT_TRUE(module != NULL);
+    expect_body(module, "both", 2);
+    expect_body(module, "label", 2);
+    EXPECT_TRUE(ptx_find_function(module, "label")->instructions[0].operands[0].kind ==
+                PTX_OPERAND_LABEL);
+    expect_refused(module, "variable", "PTX line 5: 'v' is not declared");
+    expect_refused(module, "function", "PTX line 6: 'f' is not declared");
+    ptx_free(module);
+}
+
+/* The registers of one body are almost all that a module of this length may have. */
 C_TEST(ptx_late, an_alias_has_the_body_of_its_function) {
-    struct ptx_module *module = parse_late(PTX_TEST_HEADER ".func f { ret; }\n.alias g, f;\n");
+    struct ptx_module *module = parse_late(
+        PTX_TEST_HEADER ".func f { .reg .b32 r<40000>; ret; }\n.alias g, f;\n.alias h, f;\n");
     ASSERT_TRUE(module != NULL);
     expect_body(module, "g", 1);
     expect_body(module, "f", 1);
+    expect_body(module, "h", 1);
+    EXPECT_TRUE(ptx_find_function(module, "f")->instructions ==
+                ptx_find_function(module, "g")->instructions);
+    EXPECT_STR_EQ("h", ptx_find_function(module, "h")->name);
     ptx_free(module);
 }
 

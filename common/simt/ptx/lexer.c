@@ -159,11 +159,21 @@ struct ptx_token ptx_lexer_next(struct ptx_lexer *lexer) {
     return token;
 }
 
+/* The dot belongs to a name: ld.global; behind a number a statement may begin: .loc 1 2 0x3.global
+ */
+static bool continues_name(const char *dot) {
+    const char *first = dot;
+    while (is_inner(first[-1])) { /* a brace stands before all */
+        first--;
+    }
+    return first < dot && !is_digit(*first);
+}
+
 /* A declaration that begins here belongs to the module, wherever it stands. */
 static bool declares_for_module(const struct ptx_lexer *lexer) {
     static const char *const words[] = {".extern", ".global", ".const"};
     bool found = false;
-    for (size_t n = 0; n < sizeof words / sizeof *words && !is_inner(lexer->at[-1]); n++) {
+    for (size_t n = 0; n < sizeof words / sizeof *words && !continues_name(lexer->at); n++) {
         size_t length = strlen(words[n]);
         found = found || ((size_t)(lexer->end - lexer->at) > length &&
                           memcmp(lexer->at, words[n], length) == 0);

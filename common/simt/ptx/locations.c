@@ -79,12 +79,13 @@ static const struct ptx_location *find_location(struct ptx_parser *parser,
 /* function_name LABEL [+ N], inlined_at FILE LINE COLUMN */
 static bool parse_inlined(struct ptx_parser *parser, const struct ptx_location **caller) {
     struct place place;
+    char *function;
     int64_t offset;
     if (!ptx_token_is(&parser->token, "function_name")) {
         return ptx_fail_expected(parser, "'function_name'");
     }
-    PTX_TRY(ptx_advance(parser) && ptx_advance(parser) && ptx_read_offset(parser, &offset) &&
-            ptx_expect_mark(parser, ','));
+    PTX_TRY(ptx_advance(parser) && ptx_read_name(parser, &function) &&
+            ptx_read_offset(parser, &offset) && ptx_expect_mark(parser, ','));
     if (!ptx_token_is(&parser->token, "inlined_at")) {
         return ptx_fail_expected(parser, "'inlined_at'");
     }

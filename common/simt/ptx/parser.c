@@ -132,7 +132,8 @@ bool ptx_read_offset(struct ptx_parser *parser, int64_t *offset) {
 
 bool ptx_skip_statement(struct ptx_parser *parser) {
     while (!ptx_at_mark(parser, ';')) {
-        if (parser->token.kind == PTX_TOKEN_END) {
+        bool brace = ptx_at_mark(parser, '{') || ptx_at_mark(parser, '}');
+        if (brace || parser->token.kind == PTX_TOKEN_END) {
             return ptx_fail_expected(parser, "';'");
         }
         PTX_TRY(ptx_advance(parser));
@@ -172,6 +173,7 @@ static bool setup(struct ptx_parser *parser, const char *text, size_t size) {
     /* Every register takes at least one character to use. */
     parser->registers_left = size + PTX_SPARE_REGISTERS;
     parser->data_left = PTX_MAX_DATA_BYTES;
+    parser->visible_functions = SIZE_MAX;
     parser->module = ptx_memory_take(parser->memory, 1, sizeof *parser->module);
     if (parser->module == NULL || !ptx_scopes_create(&parser->scopes)) {
         return ptx_fail_memory(parser);

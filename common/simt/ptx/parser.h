@@ -105,6 +105,7 @@ struct ptx_parser {
     struct ptx_list elements;         /**< scratch, of struct ptx_operand */
     struct ptx_list relocations;      /**< scratch, of struct ptx_relocation */
     size_t registers_left, data_left; /**< how many more the module may have */
+    size_t visible_functions;         /**< how many the body at hand can call */
     bool late;                        /**< bodies are read when they are asked for */
     struct error *error;
     enum status status;

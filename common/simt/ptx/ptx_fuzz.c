@@ -15,13 +15,16 @@ static enum status read_bodies(struct ptx_module *module, struct error *error) {
     return STATUS_OK;
 }
 
-/* What is read at once can be read late, and is as consistent; what is refused names a line. */
+/* What can be read at once, and nothing else, can be read late; what is refused names a line. */
 static void read_late(const char *text, size_t size, bool good) {
     struct ptx_module *module;
     struct error error = {0};
     enum status status = ptx_parse_late(&module, text, size, &error);
     status = status == STATUS_OK ? read_bodies(module, &error) : status;
-    if (status != STATUS_OK && (good || strncmp(error.message, "PTX line ", 9) != 0)) {
+    if (good != (status == STATUS_OK)) {
+        abort();
+    }
+    if (!good && strncmp(error.message, "PTX line ", 9) != 0) {
         abort();
     }
     if (status == STATUS_OK && ptx_check(module) != NULL) {

@@ -10,6 +10,7 @@ bool ptx_scopes_create(struct ptx_scopes *scopes) {
         .bindings.item_size = sizeof(struct ptx_binding),
         .parents.item_size = sizeof(uint32_t),
         .labels.item_size = sizeof(struct ptx_label),
+        .visible = SIZE_MAX,
     };
     return ptx_scopes_open(scopes);
 }
@@ -72,9 +73,14 @@ enum ptx_declared ptx_scopes_bind(struct ptx_scopes *scopes, const char *name, e
     return PTX_DECLARED_NO_MEMORY;
 }
 
+/* A variable of the module that is declared behind the function at hand. */
+static bool is_later(const struct ptx_scopes *scopes, uint32_t binding) {
+    return scopes->depth > 1 && binding < scopes->first_binding[1] && binding >= scopes->visible;
+}
+
 const struct ptx_binding *ptx_scopes_find(const struct ptx_scopes *scopes, const char *name) {
     const uint32_t *innermost = ptx_map_find(&scopes->innermost, key_of(name), 0);
-    return innermost != NULL && *innermost != PTX_NO_BINDING
+    return innermost != NULL && *innermost != PTX_NO_BINDING && !is_later(scopes, *innermost)
                ? ptx_list_at(&scopes->bindings, *innermost)
                : NULL;
 }

@@ -47,6 +47,7 @@ struct ptx_scopes {
     uint32_t depth;
     uint32_t open[PTX_MAX_DEPTH];        /**< scopes around the place at hand */
     size_t first_binding[PTX_MAX_DEPTH]; /**< where their bindings begin */
+    size_t visible; /**< inside a function: how many of the module's bindings it can use */
 };
 
 enum ptx_declared { PTX_DECLARED, PTX_DECLARED_TWICE, PTX_DECLARED_NO_MEMORY };
