@@ -183,8 +183,27 @@ static enum status parse_dashed(const struct flags *flags, int argc, char **argv
     return STATUS_OK;
 }
 
+/* A name or letter that stands twice would always mean the first: a mistake in the program. */
+static enum status check_table(const struct flags *flags, struct error *error) {
+    for (size_t i = 0; i < flags->count; i++) {
+        const struct flag *flag = &flags->table[i];
+        if (find_long(flags, flag->name, strlen(flag->name)) != flag) {
+            return error_set(error, STATUS_INVALID_ARGUMENT,
+                             "%s has two flags --%s: that is a mistake in it", flags->program,
+                             flag->name);
+        }
+        if (flag->letter != 0 && find_letter(flags, flag->letter) != flag) {
+            return error_set(error, STATUS_INVALID_ARGUMENT,
+                             "%s has two flags -%c: that is a mistake in it", flags->program,
+                             flag->letter);
+        }
+    }
+    return STATUS_OK;
+}
+
 enum status flags_parse(const struct flags *flags, int argc, char **argv,
                         struct arguments *arguments, struct error *error) {
+    TRY(check_table(flags, error));
     arguments->count = 0;
     arguments->help = false;
     bool only_positional = false;

@@ -62,7 +62,8 @@ struct arguments {
 /**
  * @brief Sets the variables of the table from argv.
  * @param arguments `values` is given; the rest is filled in
- * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message that names the flag
+ * @return STATUS_OK, or STATUS_INVALID_ARGUMENT with a message that names the flag: one of argv, or
+ *         one that stands twice in the table
  */
 MUST_CHECK enum status flags_parse(const struct flags *flags, int argc, char **argv,
                                    struct arguments *arguments, struct error *error);

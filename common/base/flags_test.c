@@ -143,6 +143,20 @@ C_TEST(flags, a_program_may_use_h_itself) {
     EXPECT_INT_EQ(4, height);
 }
 
+C_TEST(flags, a_table_that_has_a_name_twice_is_refused) {
+    bool one, two;
+    const struct flag letters[] = {{"why", 'w', FLAG_SWITCH, &one, NULL, "say why"},
+                                   {"weights", 'w', FLAG_SWITCH, &two, NULL, "which weights"}};
+    const struct flag names[] = {{"why", 'w', FLAG_SWITCH, &one, NULL, "say why"},
+                                 {"why", 0, FLAG_SWITCH, &two, NULL, "say why"}};
+    char *argv[] = {"demo", NULL};
+    struct command command = {0};
+    parse_table(&command, letters, 2, STATUS_INVALID_ARGUMENT, 1, argv);
+    EXPECT_STR_EQ("demo has two flags -w: that is a mistake in it", command.error.message);
+    parse_table(&command, names, 2, STATUS_INVALID_ARGUMENT, 1, argv);
+    EXPECT_STR_EQ("demo has two flags --why: that is a mistake in it", command.error.message);
+}
+
 C_TEST(flags, help_shows_every_flag_with_its_default) {
     int steps = 256;
     bool quick = false;
