@@ -30,7 +30,7 @@ static __device__ __forceinline__ float magnitude(float x, float limit) {
 }
 
 /*
- * x * Phi(x), to 5e-7. With a = |x| it is max(x, 0) - a Phi(-a), and the logarithm of Phi(-a) is
+ * x * Phi(x), to 6.4e-7. With a = |x| it is max(x, 0) - a Phi(-a), and the logarithm of Phi(-a) is
  * nearly a parabola: so Phi(-a) is 2 to a polynomial of a (minimax in a Phi(-a); it falls for ever,
  * so that large a need no case of their own). Nine operations, and of them one by the special
  * function unit, whose results take it longest: a quotient is another one.
