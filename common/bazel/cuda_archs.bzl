@@ -26,6 +26,7 @@ ArchsInfo = provider(
     doc = "GPUs to generate code for.",
     fields = {
         "options": "Options for nvcc.",
+        "compression": "The option that says how programs carry the code.",
         "specific_options": "The same for files with instructions of compute_90a.",
         "same_since_80_options": "As options, where simt gets no PTX for newer GPUs than 8.0 beside that for 8.0.",
         "newest_options": "As options, where simt gets PTX for the newest of these GPUs alone.",
@@ -77,15 +78,16 @@ def _archs_impl(ctx):
                      (ctx.label, virtual, virtual, ",".join(codes)))
     options = []
 
-    # simt reads the PTX text from the program, so it is not compressed. Otherwise compression makes
-    # programs small, and line tables a tenth as large; every driver for CUDA 13 unpacks them.
-    options.append("--compress-mode=" + ("none" if ctx.attr.ptx_only else "size"))
-
     # The line table of machine code contains the whole PTX: more than half of the compressed size.
     if not ctx.attr.lines and not ctx.build_setting_value:
         options.append("-Xptxas=--suppress-debug-info")
     newest = pairs[-1:] if ctx.attr.ptx_only else pairs
+
+    # simt reads the PTX text from the program, so it is not compressed. Otherwise compression makes
+    # programs small, and line tables a tenth as large; every driver for CUDA 13 unpacks them.
+    compression = "--compress-mode=" + ("none" if ctx.attr.ptx_only else "size")
     return [ArchsInfo(
+        compression = compression,
         options = _gencode(pairs) + options,
         specific_options = _gencode(_own(ctx, pairs)) + options,
         same_since_80_options = _gencode(_until_80(pairs) if ctx.attr.ptx_only else pairs) + options,

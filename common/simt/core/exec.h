@@ -21,6 +21,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/simt/core/instruction_class.h"
 #include "common/simt/ptx/ptx.h"
 
 enum { SIMT_LANES = 32, SIMT_MAX_OPERANDS = 10, SIMT_MAX_VECTOR = 8 };
@@ -45,28 +46,6 @@ typedef void simt_handler(struct simt_warp *warp, const struct simt_instruction 
 enum simt_next {
     SIMT_NEXT_PC,   /**< go on with the next instruction */
     SIMT_NEXT_FLOW, /**< the scheduler itself carries it out: branch, call, return, exit, barrier */
-};
-
-/** Classes of warp instructions, as the report counts them. */
-enum simt_class {
-    SIMT_CLASS_INTEGER,
-    SIMT_CLASS_FLOAT, /**< fp32, fp16 and bf16 arithmetic */
-    SIMT_CLASS_DOUBLE,
-    SIMT_CLASS_SPECIAL, /**< ex2, lg2, rcp, rsqrt, sin, cos, tanh, sqrt, division */
-    SIMT_CLASS_CONVERT,
-    SIMT_CLASS_MOVE,
-    SIMT_CLASS_PREDICATE, /**< setp, selp, predicate logic */
-    SIMT_CLASS_CONTROL,
-    SIMT_CLASS_GLOBAL,
-    SIMT_CLASS_SHARED,
-    SIMT_CLASS_LOCAL,
-    SIMT_CLASS_CONSTANT, /**< constant memory and parameters */
-    SIMT_CLASS_ATOMIC,
-    SIMT_CLASS_WARP, /**< shuffle, vote, match, redux */
-    SIMT_CLASS_BARRIER,
-    SIMT_CLASS_TENSOR, /**< mma, wmma, ldmatrix */
-    SIMT_CLASS_OTHER,
-    SIMT_CLASS_COUNT
 };
 
 enum { SIMT_JOINED_RIDER = 1 };

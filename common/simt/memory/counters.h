@@ -7,7 +7,7 @@
 
 #include <stdint.h>
 
-#include "common/simt/core/exec.h"
+#include "common/simt/core/instruction_class.h"
 
 #ifdef __cplusplus
 extern "C" {

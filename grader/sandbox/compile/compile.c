@@ -1,9 +1,11 @@
 /*
  * Compiles a submission's file in the sandbox: see README.md in grader/sandbox.
  *
- *   compile --output=OBJECT [--read=FILE]... [--toolkit=FILE] [--host=GCC] -- COMPILER ARGUMENTS
+ *   compile --output=OBJECT [--unlinked] [--read=FILE]... [--toolkit=FILE] [--host=GCC] --
+ *       COMPILER ARGUMENTS
  *
- * The compiler's output, "-o OBJECT", is added here. `@FILE` stands for the lines of a file.
+ * The compiler's output, "-o OBJECT", is added here. With --unlinked it is no object file, but, say,
+ * code for a GPU alone. `@FILE` stands for the lines of a file.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -72,6 +74,8 @@ static enum status read_option(struct compile *c, const char *option, struct err
         compile_add(&c->read, value);
     } else if (is(option, "--output", &value)) {
         c->output = value;
+    } else if (strcmp(option, "--unlinked") == 0) {
+        c->unlinked = true;
     } else if (is(option, "--toolkit", &value)) {
         TRY(read_toolkit(c, value, error));
         compile_find_nvcc(c);
@@ -199,7 +203,7 @@ static enum status compile_in(const struct compile *c, const char *folder, struc
     free(result);
     TRY(status);
     TRY(file_read(object, MOST_FILE, &bytes, &size, error));
-    status = object_check(bytes, size, error);
+    status = c->unlinked ? STATUS_OK : object_check(bytes, size, error);
     if (status == STATUS_OK) {
         status = file_write(c->output, bytes, size, error);
     }

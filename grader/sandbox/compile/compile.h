@@ -6,6 +6,7 @@
 #define WARPBOOK_GRADER_SANDBOX_COMPILE_COMPILE_H_
 
 #include <limits.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "common/base/status.h"
@@ -21,6 +22,7 @@ struct compile_paths {
 
 struct compile {
     const char *output;            /**< the object file */
+    bool unlinked;                 /**< it is none, and is not looked at as one */
     const char *toolkit;           /**< CUDA's folder; NULL: no nvcc */
     const char *without_ptxas;     /**< folder of what stands in for ptxas; NULL: CUDA has it */
     const char *const *command;    /**< the compiler and its arguments, but for the output */

@@ -116,15 +116,19 @@ for options in -O0 -g '-ffunction-sections -fdata-sections -fpic' --coverage; do
         -- /usr/bin/gcc -O2 $options -c "$PWD/unusual.c" 2>&1) || fail "an unusual file with $options: $said"
 done
 
-# nvcc starts gcc, and others: they are confined as it is.
+# nvcc starts gcc, and others: they are confined as it is. What: -c, an object, or -fatbin, a GPU's code.
 nvcc() {
     printf '%s\n' "$1" >device.cu
     rm -f object.o
-    said=$("$compile" --output=object.o --host=/usr/bin/gcc --toolkit="$toolkit" --read="$PWD/device.cu" \
-        -- nvcc -c -x cu -gencode arch=compute_90,code=compute_90 -ccbin /usr/bin/gcc "$PWD/device.cu" 2>&1)
+    said=$("$compile" --output=object.o "${@:3}" --host=/usr/bin/gcc --toolkit="$toolkit" \
+        --read="$PWD/device.cu" -- nvcc "${2:--c}" -x cu -gencode arch=compute_90,code=compute_90 -ccbin /usr/bin/gcc "$PWD/device.cu" 2>&1)
 }
 if [ -s "$toolkit" ]; then
     nvcc '__global__ void k(float *x) { *x = 1; }' || fail "an honest kernel: $said"
+    nvcc '__global__ void k(float *x) { *x = 1; }' -fatbin --unlinked || fail "its code alone: $said"
+    [ -s object.o ] || fail "no code of an honest kernel"
+    nvcc '__global__ void k(float *x) { *x = 1; }' -fatbin && fail "a GPU's code for an object file"
+    [ ! -e object.o ] || fail "a GPU's code is left where an object file is wanted"
     nvcc '#include "/etc/passwd"' && fail "nvcc includes /etc/passwd"
     grep -q "$only" <<<"$said" || fail "nvcc: $said"
     nvcc 'asm(".incbin \"/etc/passwd\"");' && fail "nvcc embeds /etc/passwd"
