@@ -19,7 +19,8 @@ _FLAGS = {
     ),
     # cuda_library sets -O3, and nvcc contracts a * b + c by default. The
     # configuration, not the lab, chooses the GPUs.
-    "cu": dict(),
+    # CUB tells profilers what it does by NVTX, which loads a library: a submission may load none.
+    "cu": dict(copts = ["-DCCCL_DISABLE_NVTX"]),
 }
 
 # Dependencies of every lab, by language.

@@ -140,6 +140,7 @@ static struct round_times kernel_round(void *argument, int number) {
     remote_use(REMOTE_SUBJECT);
     times.waited_ms = -remote_waited_ms();
     times.subject_ms = time_calls(k, REMOTE_SUBJECT, speedup_calls(CALLS), &times.called_ms);
+    remote_check_threads(graded_threads());
     times.waited_ms += remote_waited_ms();
     return times;
 }
@@ -290,6 +291,7 @@ static struct round_times decode_round(void *argument, int number) {
     remote_use(REMOTE_SUBJECT);
     times.waited_ms = -remote_waited_ms();
     times.subject_ms = time_decode(d, REMOTE_SUBJECT, &times.called_ms);
+    remote_check_threads(graded_threads());
     times.waited_ms += remote_waited_ms();
     grader_check_timed_logits(d->logits[REMOTE_SUBJECT], d->logits[REMOTE_BASELINE],
                               DECODE_TOKENS * d->V, "decoding with your matmul");

@@ -65,7 +65,10 @@ bool grader_gpu_open_for_timing(struct grader_gpu *gpu) {
     if (!grader_gpu_probe()) {
         return false;
     }
-    setenv("SIMT_CHECK", "bounds", 0);
+    /* What lacks a barrier or a wait is faster, and simt's results are right without. The order of
+       streams is parity's: all of their work runs one after the other, so that no time is gained.
+     */
+    setenv("SIMT_CHECK", "full,-streams", 0);
     return grader_gpu_open(gpu);
 }
 

@@ -42,7 +42,9 @@ static struct {
     double bytes;      /* of global memory, likewise */
     double sent;       /* bytes to the device, likewise */
     struct simt_reading before, after; /* of the device, around the last call */
-    unsigned hung;                     /* how often it did not come to an end */
+    double busy;   /* processors that the subject kept busy in one of its timed calls on a CPU: the
+                      most since it was looked at */
+    unsigned hung; /* how often it did not come to an end */
 } remote;
 
 /*
@@ -370,12 +372,44 @@ static double message_allowance(double outside_ms) {
                : REMOTE_MESSAGE_MS;
 }
 
+/* Milliseconds on processors of the side in use; 0 where it has not begun. */
+static double ran_ms(void) {
+    const struct side *side = &remote.sides[remote.used];
+    return side_runs(side) ? 1e3 * sandbox_ran(side->sandbox) : 0.0;
+}
+
+/* A call on a CPU, with what it took of processors. */
+static enum status call_on_cpu(const char *name, const void *arguments, size_t size,
+                               struct message *m, double *wall_ms, struct error *error) {
+    double before = ran_ms();
+    enum status status = remote_call_by(CALL_TIMED, name, arguments, size, NULL, m, wall_ms, error);
+    if (remote.used == REMOTE_SUBJECT && before > 0.0 && *wall_ms > 0.0) {
+        const double clocks_ms = 0.5; /* both are read one after the other */
+        remote.busy = fmax(remote.busy, (ran_ms() - before - clocks_ms) / *wall_ms);
+    }
+    return status;
+}
+
+void remote_check_threads(int threads) {
+    const double some_more = 0.25;
+    if (remote.busy > threads + some_more) {
+        TEST_FAIL("your code kept %.3g processors busy in a call that may use %d thread%s: what is "
+                  "required is a share of what %s can do",
+                  remote.busy, threads, threads > 1 ? "s" : "", threads > 1 ? "these" : "it");
+    }
+    remote.busy = 0.0;
+}
+
 enum status remote_call_timed(const char *name, const void *arguments, size_t size,
                               device_stream stream, double *ms, struct error *error) {
     struct message m = {0};
     double wall_ms = 0.0;
     *ms = INFINITY;
-    TRY(remote_call_by(CALL_TIMED, name, arguments, size, stream, &m, &wall_ms, error));
+    if (remote_program.device) {
+        TRY(remote_call_by(CALL_TIMED, name, arguments, size, stream, &m, &wall_ms, error));
+    } else {
+        TRY(call_on_cpu(name, arguments, size, &m, &wall_ms, error));
+    }
     bool modelled = remote.sides[remote.used].modelled;
     *ms = remote_has_device() ? remote_modelled_ms()
           : modelled          ? m.ms

@@ -96,6 +96,12 @@ MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments
  */
 double remote_waited_ms(void);
 
+/**
+ * @brief Fails the test where one of the subject's timed calls since the last check, on a CPU, kept
+ *        more processors busy than it may have threads: what they must reach is a share of these.
+ */
+void remote_check_threads(int threads);
+
 /** What simt counted in the last call or bench; zeros on a GPU, but for operations and bytes. */
 struct remote_counts {
     double flops, bytes; /**< of kernels: operations, and bytes of global memory */

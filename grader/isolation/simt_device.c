@@ -96,7 +96,7 @@ bool simt_device_read(struct simt_device *device, struct simt_reading *reading) 
     *reading = (struct simt_reading){
         .nanoseconds = state.nanoseconds,
         .flops = totals->counters.flops,
-        .tensor_flops = simt_tensor_flops(&totals->counters),
+        .tensor_flops = simt_short_tensor_flops(&totals->counters),
         .bytes = totals->counters.global_bytes,
         .launched = totals->launches + totals->sets + totals->copies_on_device +
                     totals->copies_to_device + totals->copies_to_host,

@@ -35,7 +35,7 @@ struct simt_device {
 struct simt_reading {
     double nanoseconds;    /**< modelled */
     uint64_t flops, bytes; /**< bytes of global memory that kernels moved */
-    double tensor_flops;   /**< of flops, those of tensor cores */
+    double tensor_flops;   /**< of flops, those of tensor cores, but for doubles */
     uint64_t launched, calls, faults;
     uint64_t sent, fetched; /**< bytes from the worker, and to it: see control.h */
 };

@@ -217,6 +217,15 @@ double sandbox_waited(const struct sandbox *sandbox) {
     return pid > 0 ? processes_waited(pid) : 0.0;
 }
 
+double sandbox_ran(const struct sandbox *sandbox) {
+    pid_t pid = sandbox->shared->result.pid;
+    clockid_t clock;
+    struct timespec ran;
+    bool known =
+        pid > 0 && clock_getcpuclockid(pid, &clock) == 0 && clock_gettime(clock, &ran) == 0;
+    return known ? (double)ran.tv_sec + 1e-9 * (double)ran.tv_nsec : 0.0;
+}
+
 bool sandbox_has_foreign_code(const struct sandbox *sandbox, char *what, size_t size) {
     char name[CODE_NAME];
     pid_t pid = sandbox->shared->result.pid;

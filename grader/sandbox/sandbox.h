@@ -190,6 +190,10 @@ void sandbox_pause(struct sandbox *sandbox, bool pause);
  */
 double sandbox_waited(const struct sandbox *sandbox);
 
+/** @return seconds that all of the program's threads together, ended ones too, were on a processor
+ *  since it began; 0 when the kernel does not say */
+double sandbox_ran(const struct sandbox *sandbox);
+
 /**
  * @brief Looks now whether the program has executable memory that is not from its own file and
  *        its libraries. The supervisor looks as well, twenty times a second.

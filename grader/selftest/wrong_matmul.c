@@ -3,9 +3,12 @@
  * with a message that leads to the mistake. "right" is the control: it must pass. It is the naive
  * loop, too: it must miss the speedup.
  */
+#include <pthread.h>
+#include <sched.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "labs/01_cpu_matmul/matmul.h"
 
@@ -23,7 +26,8 @@
     X(threads)        /* forgets the last share when there are 3 threads or more */ \
     X(status)         /* reports a failure */                                       \
     X(keeps_sum)      /* adds to what the output held before */                     \
-    X(crashes)        /* writes far out, for sizes above 10 */
+    X(crashes)        /* writes far out, for sizes above 10 */                      \
+    X(more_threads)   /* has more threads than it may, on all processors */
 
 #define MISTAKE_VARIABLE "WRONG_MATMUL"
 #include "grader/selftest/mistakes.h"
@@ -56,6 +60,53 @@ static void row(float *out, const float *in, const float *weight, size_t N, size
     }
 }
 
+enum { TEAM = 32 };
+
+/* Rows of a thread of many. */
+struct share {
+    pthread_t thread;
+    const float *in, *weight;
+    float *out;
+    size_t M, N, K;
+    long processor;
+};
+
+/* The grader may have been given one processor of several: a thread may leave it. */
+static void *run_share(void *argument) {
+    const struct share *s = argument;
+    cpu_set_t one;
+    CPU_ZERO(&one);
+    CPU_SET(s->processor, &one);
+    (void)sched_setaffinity(0, sizeof one, &one);
+    for (size_t m = 0; m < s->M; m++) {
+        row(s->out + m * s->N, s->in + m * s->K, s->weight, s->N, s->K, MISTAKE_right);
+    }
+    return NULL;
+}
+
+static enum status by_team(float *out, const float *in, const float *weight, size_t M, size_t N,
+                           size_t K) {
+    static struct share shares[TEAM];
+    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
+    for (size_t t = 0; t < TEAM; t++) {
+        size_t first = t * M / TEAM, behind = (t + 1) * M / TEAM;
+        shares[t] = (struct share){.in = in + first * K,
+                                   .weight = weight,
+                                   .out = out + first * N,
+                                   .M = behind - first,
+                                   .N = N,
+                                   .K = K,
+                                   .processor = (long)t % processors};
+        if (pthread_create(&shares[t].thread, NULL, run_share, &shares[t]) != 0) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    for (size_t t = 0; t < TEAM; t++) {
+        (void)pthread_join(shares[t].thread, NULL);
+    }
+    return STATUS_OK;
+}
+
 enum status cpu_matmul(float *out, const float *in, const float *weight, size_t M, size_t N,
                        size_t K, int threads) {
     enum mistake mistake = chosen_mistake();
@@ -65,6 +116,9 @@ enum status cpu_matmul(float *out, const float *in, const float *weight, size_t 
     }
     if (mistake == MISTAKE_crashes && M > 10 && N > 10 && M != N) {
         out[(size_t)1 << 40] = 1.0f;
+    }
+    if (mistake == MISTAKE_more_threads) {
+        return by_team(out, in, weight, M, N, K);
     }
     if (mistake == MISTAKE_empty) {
         return STATUS_OK;

@@ -66,6 +66,7 @@ static const char *const allowed[] = {
     "_Zdl* _Zda* _ZTIN10__cxxabiv1* _ZTVN10__cxxabiv1*",
     /* memory, text and numbers */
     "malloc calloc realloc reallocarray free aligned_alloc posix_memalign memalign",
+    "malloc_usable_size",
     "memcpy mempcpy memmove memset memcmp memchr memrchr bcmp strlen strnlen strcpy strncpy",
     "stpcpy stpncpy strcat strncat strcmp strncmp strcasecmp strncasecmp strchr strchrnul",
     "strrchr strstr strspn strcspn strpbrk strtok_r strdup __strdup strndup strerror",

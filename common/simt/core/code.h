@@ -170,6 +170,7 @@ struct simt_sums {
     uint32_t classes[SIMT_CLASS_COUNT]; /**< warp instructions */
     uint32_t machine;                   /**< machine instructions */
     uint32_t flops;                     /**< of a lane */
+    uint64_t spills;                    /**< 256ths of accesses, see struct simt_instruction */
 };
 
 struct simt_code {

@@ -105,6 +105,7 @@ struct simt_instruction {
     int32_t pred_dst[2]; /**< predicates written by setp, shfl ...; -1: none */
     bool src_negated[SIMT_MAX_OPERANDS]; /**< !%p in a source */
     bool bypasses_l1; /**< loads of global memory: .cg, .cv, volatile and the like */
+    uint16_t spills;  /**< 256ths of accesses to local memory, for want of registers */
     uint8_t dst_count, src_count;
     uint8_t latency;   /**< cycles until its result is there, but for loads of global memory */
     uint8_t undefined; /**< enum simt_undefined_rule */

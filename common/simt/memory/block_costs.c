@@ -33,11 +33,14 @@ static uint32_t loads_of(const struct simt_counters *c) {
 static uint32_t key_of(const struct simt_counters *c) {
     enum { TENSOR_SHARE = 256 };
     uint64_t passes = c->global_lines + c->shared_load_wavefronts + c->shared_store_wavefronts +
-                      c->atomic_serial + c->local_sectors / 4 + c->peer_served_sectors +
-                      c->peer_served_passes + c->peer_served_atomics;
+                      c->atomic_serial + c->constant_serial + c->local_sectors / 4 +
+                      c->peer_served_sectors + c->peer_served_passes + c->peer_served_atomics;
+    const uint64_t *products = c->tensor_operations;
+    uint64_t longer = products[SIMT_TENSOR_TF32] + 9 * products[SIMT_TENSOR_F64] +
+                      products[SIMT_TENSOR_INT8] / 2 + products[SIMT_TENSOR_INT4] / 2;
     const uint64_t costs[KINDS] = {c->machine_instructions, 4 * passes,
                                    4 * (c->l2_sectors - c->l1_hit_sectors),
-                                   c->flops / TENSOR_SHARE};
+                                   (c->flops + longer) / TENSOR_SHARE};
     uint64_t all = 4 * c->longest_warps;
     uint32_t most = 0;
     for (uint32_t kind = 0; kind < KINDS; kind++) {

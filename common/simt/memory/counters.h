@@ -87,7 +87,11 @@ struct simt_counters {
     uint64_t pipelined_cycles;     /**< of these blocks: until the last warp ended */
     uint64_t role_waits[SIMT_ROLES];  /**< of these, by warpgroup: cycles that its warps waited */
     uint64_t role_cycles[SIMT_ROLES]; /**< and cycles that they took in all */
-    uint64_t longest_warps; /**< machine instructions of each block's longest warp, over blocks */
+    uint64_t longest_warps;   /**< machine instructions of each block's longest warp, over blocks */
+    uint64_t constant_serial; /**< different addresses of loads of constants and parameters beyond
+                                   the first, which come one after the other */
+    uint64_t spills; /**< 256ths of accesses to local memory that ptxas would add, as the registers
+                          that the kernel may have are too few for its values */
     /** @} */
 };
 

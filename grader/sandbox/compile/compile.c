@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "common/base/file.h"
+#include "grader/isolation/plain_text.h"
 #include "grader/sandbox/compile/compile.h"
 #include "grader/sandbox/sandbox.h"
 #include "grader/sandbox/temporary_folder.h"
@@ -168,14 +169,24 @@ static const struct {
     {"File size limit", "what it is compiled to is larger than 256 MiB"},
 };
 
+/* Diagnostics repeat what the file says, and they go to a terminal. */
+static void show(FILE *to, const char *text, size_t size) {
+    for (size_t i = 0; i < size;) {
+        bool plain;
+        size_t length = plain_text_first(text + i, size - i, &plain);
+        fwrite(plain ? text + i : "?", 1, plain ? length : 1, to);
+        i += length;
+    }
+    fflush(to);
+}
+
 /* What it said, and one line more where it was stopped, or asked for what it does not get. */
 static enum status judge(const struct compile *c, const struct sandbox_result *result,
                          struct error *error) {
     char text[300];
     const struct sandbox_limits limits = limits_of(c);
-    fwrite(result->out.text, 1, result->out.size, stdout);
-    fwrite(result->error.text, 1, result->error.size, stderr);
-    fflush(stdout);
+    show(stdout, result->out.text, result->out.size);
+    show(stderr, result->error.text, result->error.size);
     if (result->end != SANDBOX_EXITED) {
         sandbox_describe(result, &limits, text, sizeof text);
         return error_set(error, STATUS_INTERRUPTED, "the compiler %s", text);

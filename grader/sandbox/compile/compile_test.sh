@@ -50,6 +50,14 @@ echo '#include "own.h"' >own.c
 echo 'int own;' >own.h
 try own.c --read="$PWD/own.h" || fail "its own header: $said"
 
+# Text of the file's own comes back in diagnostics, and goes to a terminal.
+printf '#warning "a \033]0;title\007 b \302\233 c \233 d \342\200\256 e \303\244"\nint warned;\n' >warns.c
+try warns.c || fail "a warning: $said"
+grep -qF 'a ?]0;title? b ? c ? d ? e' <<<"$said" || fail "not plain: $said"
+printf '#error "\033[2J"\n' >errs.c
+try errs.c && fail "an error compiles"
+grep -qF '?[2J' <<<"$said" || fail "not plain: $said"
+
 only='nothing else can be included, nor embedded'
 if try own.c; then
     echo "no Landlock: a header that nobody declared is found, and what may be read is not tried"

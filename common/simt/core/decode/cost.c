@@ -164,6 +164,7 @@ enum status simt_set_costs(struct simt_code *code) {
         next->classes[i->op_class]++;
         next->machine += i->machine;
         next->flops += i->flops;
+        next->spills += i->spills;
     }
     return STATUS_OK;
 }

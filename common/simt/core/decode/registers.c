@@ -16,6 +16,8 @@ enum {
     MOST_HOISTED = 8,
     FREE_TO_USE = 32,                 /* with as many, as many warps fit as there can be */
     MOST_SET_WORDS = 4 * 1024 * 1024, /* beyond, the function is too large to judge */
+    SPILLS_OF_ONE = 256,              /* units of simt_instruction.spills */
+    UNSURE = 8,                       /* registers that the estimate may be too high by */
     KEY_UNIT = 1 << 16                /* between the keys of neighbouring instructions */
 };
 
@@ -35,6 +37,7 @@ struct liveness {
     struct place *places; /* (instructions): block after block, in the order of the walk */
     bool *wanted;         /* (registers): scratch of hoist() */
     uint64_t *defined;    /* (registers): the same */
+    uint32_t *pressure;   /* (instructions): registers in use where one runs */
 };
 
 static bool has(const uint64_t *set, uint32_t number) {
@@ -87,6 +90,7 @@ static size_t walk(const struct liveness *l, size_t block) {
     size_t most = cost;
     for (size_t n = l->blocks.first[block + 1]; n-- > l->blocks.first[block];) {
         size_t here = step_back(l, l->places[n].number, &cost);
+        l->pressure[l->places[n].number] = (uint32_t)(here > cost ? here : cost);
         most = here > most ? here : most;
         most = cost > most ? cost : most;
     }
@@ -204,8 +208,9 @@ static enum status prepare(struct liveness *l) {
     l->places = calloc(l->code->count, sizeof *l->places);
     l->wanted = calloc(registers + 1, sizeof *l->wanted);
     l->defined = calloc(registers + 1, sizeof *l->defined);
+    l->pressure = calloc(l->code->count + 1, sizeof *l->pressure);
     if (l->in == NULL || l->live == NULL || l->cost == NULL || l->places == NULL ||
-        l->wanted == NULL || l->defined == NULL) {
+        l->wanted == NULL || l->defined == NULL || l->pressure == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     for (size_t n = 0; n < registers; n++) {
@@ -246,9 +251,27 @@ static void list_unset(const struct liveness *l, struct simt_code *code) {
     }
 }
 
-static size_t estimate(struct liveness *l, struct simt_code *code, bool *moves) {
+/*
+ * Where more registers are in use than there are, any value may be one that has none: as large a
+ * share of what an instruction reads and writes passes through local memory. ptxas chooses values
+ * that are seldom used, but has as much to do where all are.
+ */
+static void note_spills(const struct liveness *l, struct simt_code *code, size_t limit) {
+    limit += UNSURE;
+    for (size_t n = 0; n < code->count; n++) {
+        size_t used = l->pressure[n] + ADDED, passing = 0;
+        for (uint32_t u = code->uses.start[2 * n]; u < code->uses.start[2 * n + 2]; u++) {
+            passing += l->cost[code->uses.list[u]];
+        }
+        size_t spills = used > limit ? SPILLS_OF_ONE * passing * (used - limit) / used : 0;
+        code->instructions[n].spills = (uint16_t)(spills < UINT16_MAX ? spills : UINT16_MAX);
+    }
+}
+
+static size_t estimate(struct liveness *l, struct simt_code *code, size_t limit, bool *moves) {
     size_t plain = solve(l) + ADDED;
     list_unset(l, code);
+    note_spills(l, code, limit);
     for (size_t b = 0; b < l->blocks.count; b++) {
         hoist(l, b, moves);
     }
@@ -269,7 +292,7 @@ enum status simt_estimate_registers(struct simt_code *code) {
         status = STATUS_OUT_OF_MEMORY;
     }
     if (status == STATUS_OK) {
-        size_t registers = estimate(&l, code, moves);
+        size_t registers = estimate(&l, code, limit, moves);
         code->estimated_registers = (uint32_t)(registers < limit ? registers : limit);
     } else if (status == STATUS_UNSUPPORTED) { /* too large to judge: surely uses all it gets */
         code->estimated_registers = (uint32_t)limit;
@@ -282,6 +305,7 @@ enum status simt_estimate_registers(struct simt_code *code) {
     free(l.places);
     free(l.wanted);
     free(l.defined);
+    free(l.pressure);
     free(moves);
     return status;
 }

@@ -4,23 +4,43 @@
 #include "common/simt/core/launch/launch_testing.h"
 #include "common/testing/testing.h"
 
-/* @return the estimate for the only kernel, "k", of a body; 0: it was refused */
-static uint32_t registers_of(const char *bounds, const char *body) {
+/* Opens a module of a kernel "k" with such a body. @return false: it was refused */
+static bool open_kernel(struct launch_testing *t, const char *bounds, const char *body) {
     char text[8192];
-    struct launch_testing t;
-    struct simt_kernel_info info = {0};
-    struct error error = {0};
     snprintf(text, sizeof text,
              ".version 8.0\n.target sm_75\n.address_size 64\n"
              ".visible .entry k(.param .u64 p, .param .u32 n) %s {\n"
              ".reg .pred %%p<8>;\n.reg .b32 %%r<64>;\n.reg .f64 %%d<16>;\n.reg .b64 %%a<8>;\n"
              "ld.param.u64 %%a0, [p];\nld.param.u32 %%r0, [n];\n%s\n}\n",
              bounds, body);
-    if (launch_testing_open_text(&t, text)) {
+    return launch_testing_open_text(t, text);
+}
+
+/* @return the estimate for it; 0: it was refused */
+static uint32_t registers_of(const char *bounds, const char *body) {
+    struct launch_testing t;
+    struct simt_kernel_info info = {0};
+    struct error error = {0};
+    if (open_kernel(&t, bounds, body)) {
         EXPECT_OK(simt_kernel_info(t.module, "k", &info, &error));
     }
     launch_testing_close(&t);
     return info.registers;
+}
+
+/* @return 256ths of accesses that its want of registers costs a warp */
+static uint64_t spills_of(const char *bounds, const char *body) {
+    struct launch_testing t;
+    struct {
+        uint64_t p;
+        uint32_t n;
+    } parameters = {0};
+    if (open_kernel(&t, bounds, body)) {
+        parameters.p = launch_testing_upload(&t, NULL, 256);
+        EXPECT_TRUE(launch_testing_block_clean(&t, "k", 1, &parameters));
+    }
+    launch_testing_close(&t);
+    return t.counters.spills;
 }
 
 /* Body that makes @p count values, then stores them all: they are alive together. */
@@ -105,4 +125,16 @@ C_TEST(registers, bounds_limit_them) {
     EXPECT_INT_EQ(40, registers_of(".maxntid 256\n.minnctapersm 6", text));
     EXPECT_INT_EQ(16, registers_of(".maxntid 1024\n.minnctapersm 32", text));
     EXPECT_INT_EQ(registers_of("", text), registers_of(".maxntid 128", text));
+}
+
+/* A limit is no gift: what finds no register goes to memory and comes back. */
+C_TEST(registers, too_few_cost_accesses_to_memory) {
+    char text[4096];
+    values(text, sizeof text, 60, "b32", "r");
+    EXPECT_INT_EQ(0, spills_of("", text));
+    EXPECT_INT_EQ(0, spills_of(".maxnreg 72", text));
+    uint64_t few = spills_of(".maxnreg 56", text), more = spills_of(".maxnreg 24", text);
+    EXPECT_TRUE(few > 0 && few < 60 * 256);
+    EXPECT_TRUE(more > 2 * few && more < 4 * 60 * 256);
+    EXPECT_INT_EQ(more, spills_of(".maxntid 512\n.minnctapersm 5", text));
 }

@@ -709,6 +709,7 @@ static void count(struct simt_counters *counters, const struct simt_instruction 
     counters->machine_instructions += i->machine;
     counters->active_lanes += lanes;
     counters->flops += lanes * i->flops;
+    counters->spills += i->spills;
 }
 
 /* Counts instructions `from` to `to` - 1 for the lanes of a mask. */
@@ -722,6 +723,7 @@ static inline void count_all(struct simt_counters *counters, const struct simt_c
     counters->machine_instructions += after->machine - before->machine;
     counters->active_lanes += lanes * (to - from);
     counters->flops += lanes * (after->flops - before->flops);
+    counters->spills += after->spills - before->spills;
 }
 
 /* A guard holds for some of the lanes that count_all() counts: takes the others back. */

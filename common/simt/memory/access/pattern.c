@@ -314,6 +314,7 @@ void simt_pattern_build(struct simt_pattern *pattern) {
         count_local_sectors(pattern, &key);
         break;
     case SIMT_COST_NONE:
+    case SIMT_COST_CONSTANT:
         break;
     }
 }
@@ -383,6 +384,18 @@ static void count_atomic(const struct tally *t, struct simt_counters *counters) 
     counters->atomic_serial += t->pattern->lanes - t->uses * places;
 }
 
+/* A cache of constants gives a warp one address at a time. */
+static void count_constant(const struct tally *t, struct simt_counters *counters) {
+    uint64_t places = (uint64_t)__builtin_popcount(simt_pattern_leaders(t->pattern));
+    counters->constant_serial += t->uses * (places - 1);
+}
+
+/* Whether a place in the program is looked at by what it did there. */
+static bool has_site(const struct simt_pattern_key *key) {
+    return key->cost != SIMT_COST_NONE && key->cost != SIMT_COST_CONSTANT &&
+           key->joined != SIMT_JOINED_RIDER;
+}
+
 static void count_site(const struct tally *t, struct simt_site *site) {
     uint64_t cost = t->uses * t->pattern->cost;
     uint64_t least = t->uses * t->pattern->least;
@@ -412,6 +425,8 @@ void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *coun
         /* nothing that is counted */
     } else if (t.key.kind == SIMT_ATOMIC) {
         count_atomic(&t, counters);
+    } else if (t.key.cost == SIMT_COST_CONSTANT) {
+        count_constant(&t, counters);
     } else if (t.key.cost == SIMT_COST_SECTORS) {
         count_global(&t, counters);
     } else if (t.key.cost == SIMT_COST_WAVEFRONTS) {
@@ -421,7 +436,7 @@ void simt_pattern_tally(struct simt_pattern *pattern, struct simt_counters *coun
         counters->local_sectors += t.uses * pattern->cost;
         counters->l2_sectors += t.uses * pattern->cost;
     }
-    if (sites != NULL && t.key.cost != SIMT_COST_NONE && t.key.joined != SIMT_JOINED_RIDER) {
+    if (sites != NULL && has_site(&t.key)) {
         count_site(&t, &sites[pattern->site]);
     }
     memset(pattern->uses, 0, sizeof pattern->uses);

@@ -15,7 +15,13 @@
 #include "common/simt/memory/race/word_map.h"
 
 /** What a pattern's cost is: nothing, sectors, wavefronts, or sectors of interleaved words. */
-enum simt_cost { SIMT_COST_NONE, SIMT_COST_SECTORS, SIMT_COST_WAVEFRONTS, SIMT_COST_LOCAL };
+enum simt_cost {
+    SIMT_COST_NONE,
+    SIMT_COST_SECTORS,
+    SIMT_COST_WAVEFRONTS,
+    SIMT_COST_LOCAL,
+    SIMT_COST_CONSTANT
+};
 
 enum simt_shape {
     SIMT_SHAPE_OTHER,
@@ -133,7 +139,7 @@ static inline struct simt_pattern_key simt_pattern_unpack(uint64_t packed) {
  */
 static inline uint32_t simt_pattern_mask(uint32_t mask, enum simt_cost cost, uint32_t width) {
     bool several = (mask & (mask - 1)) != 0;
-    bool same = cost == SIMT_COST_NONE || cost == SIMT_COST_SECTORS ||
+    bool same = cost == SIMT_COST_NONE || cost == SIMT_COST_CONSTANT || cost == SIMT_COST_SECTORS ||
                 (cost == SIMT_COST_WAVEFRONTS && width <= 8);
     return several && same ? SIMT_TWO_LANES : mask;
 }

@@ -222,7 +222,26 @@ PATTERN_TEST(random_local_patterns) {
     }
 }
 
-/* Stores and atomics go to counters of their own; constants and parameters to none. */
+/* A warp gets constants one address at a time. */
+PATTERN_TEST(constants_come_one_after_the_other) {
+    static const struct {
+        uint64_t stride;
+        uint32_t mask;
+        uint64_t more;
+    } rows[] = {{0, UINT32_MAX, 0}, {4, UINT32_MAX, 31}, {4, 0xff, 7}, {0, 0xff00, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        uint64_t addresses[32];
+        for (uint64_t n = 0; n < 32; n++) {
+            addresses[n] = c->global + rows[i].stride * n;
+        }
+        set(c, addresses, rows[i].mask);
+        load(c, "const", 4);
+        EXPECT_INT_EQ(rows[i].more, c->h.counters.constant_serial);
+        EXPECT_INT_EQ(0, c->h.counters.global_load_sectors);
+    }
+}
+
+/* Stores and atomics go to counters of their own; constants to none of these. */
 PATTERN_TEST(each_kind_has_its_counters) {
     uint64_t addresses[32];
     const struct harness_operands st = {.address = R64, .src = {R32}, .src_count = 1};

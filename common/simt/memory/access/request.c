@@ -289,7 +289,8 @@ bool simt_access_resolve(struct simt_warp *warp, const struct simt_instruction *
 static void keep(const struct simt_request *request, const struct simt_pattern *pattern) {
     const struct simt_pattern_key key = simt_pattern_unpack(pattern->key);
     struct simt_block *block = request->warp->block;
-    if (key.cost == SIMT_COST_NONE || key.part || key.joined == SIMT_JOINED_RIDER) {
+    if (key.cost == SIMT_COST_NONE || key.cost == SIMT_COST_CONSTANT || key.part ||
+        key.joined == SIMT_JOINED_RIDER) {
         return;
     }
     struct simt_xray_request kept = {.block = block->order,

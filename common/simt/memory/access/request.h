@@ -244,6 +244,9 @@ SIMT_HOT enum simt_cost simt_cost_of(enum ptx_space space) {
         return SIMT_COST_WAVEFRONTS;
     case PTX_LOCAL:
         return SIMT_COST_LOCAL;
+    case PTX_CONST:
+    case PTX_PARAM:
+        return SIMT_COST_CONSTANT;
     default:
         return SIMT_COST_NONE;
     }

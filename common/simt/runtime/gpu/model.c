@@ -95,11 +95,17 @@ static double peer_cycles(const struct simt_counters *c) {
     return largest(asks, largest(served, passes));
 }
 
+/** Accesses to local memory for want of registers: a line of each warp. */
+static double spills_of(const struct simt_counters *c) {
+    return (double)c->spills / 256;
+}
+
 /** Cycles of all multiprocessors' L1 and shared memory together. */
 static double l1_cycles(const struct simt_gpu *gpu, const struct simt_counters *c) {
     double local_lines = (double)c->local_sectors * SECTOR_BYTES / LINE_BYTES;
     double wavefronts = (double)c->shared_load_wavefronts + (double)c->shared_store_wavefronts;
-    double passes = (double)c->global_lines + local_lines + wavefronts + (double)c->atomic_serial;
+    double passes = (double)c->global_lines + local_lines + wavefronts + (double)c->atomic_serial +
+                    (double)c->constant_serial + spills_of(c);
     return passes * LINE_BYTES / gpu->l1_bytes_per_clock + peer_cycles(c) +
            missed_sectors(c) * SECTOR_BYTES / FILL_BYTES;
 }
@@ -143,6 +149,45 @@ static double float_cycles(const struct simt_gpu *gpu, const struct simt_counter
     return (double)c->instructions[SIMT_CLASS_FLOAT] * LANES / gpu->float_lanes;
 }
 
+/** Operations of doubles that tensor cores do in a cycle: twice those of the other units on the
+ * chips that have such tensor cores, A100 and Hopper; elsewhere these units do them. */
+static double double_products(const struct simt_gpu *gpu) {
+    double others = 2.0 * gpu->float_lanes / gpu->double_ratio;
+    bool has_own = (gpu->major == 8 && gpu->minor == 0) || gpu->major == 9;
+    return has_own ? 2.0 * others : others;
+}
+
+/** How long tensor cores take for an operation of a format, to one of fp16. Since Hopper they have
+ * no units for int4. */
+static double times_of_fp16(const struct simt_gpu *gpu, enum simt_tensor_format format) {
+    switch (format) {
+    case SIMT_TENSOR_TF32:
+        return 2.0;
+    case SIMT_TENSOR_F64:
+        return gpu->tensor_flops / double_products(gpu);
+    case SIMT_TENSOR_FP8:
+    case SIMT_TENSOR_INT8:
+        return 0.5;
+    case SIMT_TENSOR_INT4:
+        return gpu->major < 9 ? 0.25 : 0.5;
+    default:
+        return 1.0;
+    }
+}
+
+/** Cycles of all multiprocessors' tensor cores together. */
+static double tensor_cycles(const struct simt_gpu *gpu, const struct simt_counters *c) {
+    double floats = 0, integers = 0; /* as many operations of fp16 take as long */
+    for (int n = 0; n < SIMT_TENSOR_FORMATS; n++) {
+        enum simt_tensor_format format = (enum simt_tensor_format)n;
+        double *sum = simt_tensor_is_integer(format) ? &integers : &floats;
+        *sum += (double)c->tensor_operations[n] * times_of_fp16(gpu, format);
+    }
+    double all = simt_tensor_float_operations(c);
+    double longer = all > 0 ? floats / all : 1;
+    return (simt_tensor_flops(c) * longer + integers) / gpu->tensor_flops;
+}
+
 /** Cycles of the units that all these blocks take; `atomics`: share of the launch's. */
 static void set_cycles(double cycles[STATIONS], const struct simt_gpu *gpu,
                        const struct simt_counters *c, const struct sharers *sharers) {
@@ -151,12 +196,12 @@ static void set_cycles(double cycles[STATIONS], const struct simt_gpu *gpu,
     double memory = (double)c->dram_bytes / (gpu->bandwidth * BANDWIDTH_REACHED);
     double atomics = (double)c->atomic_hottest / ATOMICS_OF_A_LINE;
     double lanes = gpu->float_lanes;
-    cycles[ISSUE] = (double)c->machine_instructions / SCHEDULERS;
+    cycles[ISSUE] = ((double)c->machine_instructions + spills_of(c)) / SCHEDULERS;
     cycles[L1] = l1_cycles(gpu, c);
     cycles[FLOAT] = float_cycles(gpu, c) - (double)of[SIMT_CLASS_FLOAT] / SCHEDULERS;
     cycles[DOUBLE] = (double)of[SIMT_CLASS_DOUBLE] * LANES * gpu->double_ratio / lanes;
     cycles[SPECIAL] = special * LANES / SPECIAL_LANES;
-    cycles[TENSOR] = simt_tensor_flops(c) / gpu->tensor_flops;
+    cycles[TENSOR] = tensor_cycles(gpu, c);
     cycles[L2] = l2_cycles(gpu, c, sharers->l2);
     cycles[MEMORY] = memory * clock_of(gpu) * sharers->memory;
     cycles[ATOMICS] = atomics * clock_of(gpu) * sharers->atomics;

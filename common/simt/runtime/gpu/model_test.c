@@ -110,6 +110,8 @@ static const struct {
     COST(dram_bytes, (uint64_t)1 << 33),
     COST(local_sectors, 1 << 28),
     COST(shared_load_wavefronts, 1 << 27),
+    COST(constant_serial, 1 << 27),
+    COST(spills, (uint64_t)1 << 36),
     COST(shared_store_wavefronts, 1 << 27),
     COST(machine_instructions, 1 << 29),
     COST(atomic_serial, 1 << 27),
@@ -392,6 +394,29 @@ GPU_TEST(busy_warps_hide_no_waiting) {
     counters.chain_loads = 64 * 1024; /* all eight wait as long */
     counters.chain_squares *= 8;
     EXPECT_NEAR(time_of(gpu, &cost), hidden, 0.02 * hidden);
+}
+
+/* A kernel that does little but multiply matrices of a format. */
+static double time_of_products(const struct simt_gpu *gpu, enum simt_tensor_format format) {
+    const uint64_t operations = (uint64_t)1 << 44;
+    struct simt_counters counters = copy_counters();
+    struct simt_cost cost = launch_of(&counters);
+    bool integer = format == SIMT_TENSOR_INT8 || format == SIMT_TENSOR_INT4;
+    counters.tensor_operations[format] = operations;
+    counters.flops = integer ? 0 : operations;
+    counters.instructions[SIMT_CLASS_TENSOR] = operations / 4096;
+    return time_of(gpu, &cost);
+}
+
+GPU_TEST(products_take_as_long_as_their_format_does) {
+    double half = time_of_products(gpu, SIMT_TENSOR_F16);
+    double doubles = time_of_products(gpu, SIMT_TENSOR_F64);
+    EXPECT_NEAR(1, time_of_products(gpu, SIMT_TENSOR_BF16) / half, 1e-9);
+    EXPECT_NEAR(2, time_of_products(gpu, SIMT_TENSOR_TF32) / half, 0.02);
+    EXPECT_NEAR(0.5, time_of_products(gpu, SIMT_TENSOR_INT8) / half, 0.02);
+    EXPECT_NEAR(0.5, time_of_products(gpu, SIMT_TENSOR_FP8) / half, 0.02);
+    EXPECT_TRUE(time_of_products(gpu, SIMT_TENSOR_INT4) > 0.2 * half);
+    EXPECT_TRUE(doubles > 8 * half); /* 67 TFLOP/s of 990 on an H100, 19.5 of 312 on an A100 */
 }
 
 C_TEST(model, knows_its_gpus) {
