@@ -19,7 +19,7 @@ int gpus_command(const char *program, int argc, char **argv) {
         .program = program,
         .positional = "",
         .summary = "Lists the GPUs that --gpu of `simt run` and `simt doctor` takes.",
-        .epilogue = "Only the H200's modelled times were compared with a GPU's.\n"};
+        .epilogue = "Modelled times were compared with a GPU's for the H200 and the H100 only.\n"};
     struct arguments arguments;
     struct error error = {0};
     enum status status = flags_read(&flags, argc, argv, &arguments, &error);
