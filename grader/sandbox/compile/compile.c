@@ -4,8 +4,8 @@
  *   compile --output=OBJECT [--unlinked] [--read=FILE]... [--toolkit=FILE] [--host=GCC] --
  *       COMPILER ARGUMENTS
  *
- * The compiler's output, "-o OBJECT", is added here. With --unlinked it is no object file, but, say,
- * code for a GPU alone. `@FILE` stands for the lines of a file.
+ * The compiler's output, "-o OBJECT", is added here. With --unlinked it is no object file, but,
+ * say, code for a GPU alone. `@FILE` stands for the lines of a file.
  */
 #include <errno.h>
 #include <fcntl.h>
