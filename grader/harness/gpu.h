@@ -42,7 +42,8 @@ bool grader_gpu_probe(void);
 
 /**
  * @brief grader_gpu_probe(), and grader_gpu_open() for a test of speed. simt checks what is timed
- * as it does in parity tests, but for the order of streams, unless $SIMT_CHECK says otherwise.
+ * as it does in parity tests, but for the order of streams and uninitialised values, unless
+ * $SIMT_CHECK says otherwise.
  */
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 
