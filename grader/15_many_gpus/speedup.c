@@ -4,7 +4,6 @@
  * measured, on simt modelled. Where there is one GPU, all are skipped.
  */
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "common/device/device.h"
@@ -27,8 +26,6 @@ enum { PATIENCE = 120 /* seconds */, RANKS = 2 };
 /* @return whether there are two GPUs; skips, and says so, if not */
 static bool open(struct grader_gpu *gpu) {
     struct error error = {0};
-    /* To find races simt delays what GPUs tell each other: kernels that wait would take longer. */
-    setenv("SIMT_CHECK", "bounds", 0);
     if (!grader_gpu_open_for_timing(gpu)) {
         return false;
     }

@@ -41,9 +41,8 @@ bool grader_gpu_open(struct grader_gpu *gpu);
 bool grader_gpu_probe(void);
 
 /**
- * @brief grader_gpu_probe(), and grader_gpu_open() for a test of speed. simt checks what is timed
- * as it does in parity tests, but for the order of streams and uninitialised values, unless
- * $SIMT_CHECK says otherwise.
+ * @brief grader_gpu_probe(), and grader_gpu_open() for a test of speed. The parity test checks for
+ * races and uninitialised reads; here simt does so only if $SIMT_CHECK says so.
  */
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 
