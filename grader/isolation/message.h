@@ -62,6 +62,7 @@ enum device_request {
     DEVICE_PREPARE, /**< for a CALL_BENCH; a[1]: stream, a[2]: sweep L2 */
     DEVICE_SETTLE, /**< waits until the GPU works for nobody else, a[1] ms at most; answer's ms: how
                         long that took */
+    DEVICE_WARM_UP, /**< keeps tensor cores busy, if there are any, for about a millisecond */
     DEVICE_LONGEST /**< answer's bytes: struct simt_profile of the longest launch since it was asked
                         last; none on a GPU */
 };
