@@ -1,11 +1,11 @@
 /*
- * calibrate [fit|more|uneven] [--once|--twice]
+ * calibrate [fit|more|uneven|priced] [--once|--twice]
  *
- * Runs the kernels the model was fitted to, those it is judged on, or those
- * whose blocks differ, and prints one JSON line each: name and the median time of CUDA events. On a
- * GPU that is measured time; on simt, which this program knows nothing of, modelled time. `--once`
- * runs each once, for a profiler; `--twice` once more, before it is timed, so that caches hold what
- * they can.
+ * Runs the kernels the model was fitted to, those it is judged on, those whose blocks differ, or
+ * those that use what a model may forget to price, and prints one JSON line each: name and the
+ * median time of CUDA events. On a GPU that is measured time; on simt, which this program knows
+ * nothing of, modelled time. `--once` runs each once, for a profiler; `--twice` once more, before
+ * it is timed, so that caches hold what they can.
  */
 #include <cuda_runtime_api.h>
 #include <stdio.h>
@@ -92,6 +92,7 @@ int main(int argc, char **argv) {
     const struct set fit = {calibration_fit, CALIBRATION_FIT};
     const struct set more = {calibration_more, CALIBRATION_MORE};
     const struct set uneven = {calibration_uneven, CALIBRATION_UNEVEN};
+    const struct set priced = {calibration_priced, CALIBRATION_PRICED};
     const struct set *set = &fit;
     struct effort effort = {WARM_UPS, RUNS};
     for (int i = 1; i < argc; i++) {
@@ -103,9 +104,12 @@ int main(int argc, char **argv) {
             set = &more;
         } else if (strcmp(argv[i], "uneven") == 0) {
             set = &uneven;
+        } else if (strcmp(argv[i], "priced") == 0) {
+            set = &priced;
         } else if (strcmp(argv[i], "fit") != 0) {
             fprintf(stderr,
-                    "calibrate: what is %s? Usage: calibrate [fit|more|uneven] [--once|--twice]\n",
+                    "calibrate: what is %s? Usage: calibrate [fit|more|uneven|priced] "
+                    "[--once|--twice]\n",
                     argv[i]);
             return 2;
         }

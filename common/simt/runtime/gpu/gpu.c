@@ -18,11 +18,12 @@
     .l1_and_shared = (with_l1)*KIB, .shared_reserved = KIB, .shared_unit = 128
 
 /* Both SXM boards of Hopper carry this chip; they differ in their memory. */
-#define HOPPER_CHIP                                                                         \
-    .major = 9, .minor = 0, .multiprocessors = 132, .clock_khz = 1980000,                   \
-    .threads_per_multiprocessor = 2048, .blocks_per_multiprocessor = 32, .double_ratio = 2, \
-    .bus = 55, .float_lanes = 128, .tensor_flops = 2560, .l1_bytes_per_clock = 128,         \
-    .l2_bandwidth = 7000, .l2_latency = 263, .memory_latency = 479, SHARED_MEMORY(228, 256)
+#define HOPPER_CHIP                                                                          \
+    .major = 9, .minor = 0, .multiprocessors = 132, .clock_khz = 1980000,                    \
+    .threads_per_multiprocessor = 2048, .blocks_per_multiprocessor = 32, .double_ratio = 2,  \
+    .bus = 55, .float_lanes = 128, .tensor_flops = 2560, .l1_bytes_per_clock = 128,          \
+    .l2_bandwidth = 7000, .l2_latency = 263, .memory_latency = 479, SHARED_MEMORY(228, 256), \
+    .served_ahead = 8
 
 /* A multiprocessor of a workstation's or a player's card since Ampere. */
 #define SMALL_MULTIPROCESSOR(blocks)                                                    \
@@ -161,8 +162,7 @@ static const struct simt_gpu GPUS[] = {
      .bus_bits = 5120,
      .memory_bytes = 80 * GIB,
      .l2_bytes = 50 * MIB,
-     .bandwidth = 3352,
-     .served_ahead = 8},
+     .bandwidth = 3352},
     {.key = "h200",
      .name = "NVIDIA H200",
      HOPPER_CHIP,

@@ -21,6 +21,9 @@ static const double HOST_COPY = 23;
 static const double L2_REQUEST_BYTES = 100;  /* L2 takes a request for less as long as for these */
 static const double MEMORY_UNDER_LOAD = 1.8; /* latency of device memory when it is busy */
 static const double BLOCK_CYCLES = 800;      /* of a warp's start and end */
+/* Fitted on the 12 kernels of calibration/priced_kernels.cu. */
+static const double CONSTANT_CYCLES = 2.1; /* of each further address that a warp reads at a time */
+static const double INT4_OF_HOPPER = 11;   /* fp16's time; they are made of other instructions */
 /* Fitted on histogram_global: lanes of atomics on one line of L2, a nanosecond. */
 static const double ATOMICS_OF_A_LINE = 1.35;
 
@@ -105,7 +108,7 @@ static double l1_cycles(const struct simt_gpu *gpu, const struct simt_counters *
     double local_lines = (double)c->local_sectors * SECTOR_BYTES / LINE_BYTES;
     double wavefronts = (double)c->shared_load_wavefronts + (double)c->shared_store_wavefronts;
     double passes = (double)c->global_lines + local_lines + wavefronts + (double)c->atomic_serial +
-                    (double)c->constant_serial + spills_of(c);
+                    CONSTANT_CYCLES * (double)c->constant_serial + spills_of(c);
     return passes * LINE_BYTES / gpu->l1_bytes_per_clock + peer_cycles(c) +
            missed_sectors(c) * SECTOR_BYTES / FILL_BYTES;
 }
@@ -149,12 +152,12 @@ static double float_cycles(const struct simt_gpu *gpu, const struct simt_counter
     return (double)c->instructions[SIMT_CLASS_FLOAT] * LANES / gpu->float_lanes;
 }
 
-/** Operations of doubles that tensor cores do in a cycle: twice those of the other units on the
- * chips that have such tensor cores, A100 and Hopper; elsewhere these units do them. */
+/** Operations of doubles that tensor cores do in a cycle: on an A100 twice those of the other
+ * units. Elsewhere these units do them, or Hopper's tensor cores at their speed: the shape m8n8k4,
+ * which was measured; larger shapes may be faster. */
 static double double_products(const struct simt_gpu *gpu) {
     double others = 2.0 * gpu->float_lanes / gpu->double_ratio;
-    bool has_own = (gpu->major == 8 && gpu->minor == 0) || gpu->major == 9;
-    return has_own ? 2.0 * others : others;
+    return gpu->major == 8 && gpu->minor == 0 ? 2.0 * others : others;
 }
 
 /** How long tensor cores take for an operation of a format, to one of fp16. Since Hopper they have
@@ -169,7 +172,7 @@ static double times_of_fp16(const struct simt_gpu *gpu, enum simt_tensor_format 
     case SIMT_TENSOR_INT8:
         return 0.5;
     case SIMT_TENSOR_INT4:
-        return gpu->major < 9 ? 0.25 : 0.5;
+        return gpu->major < 9 ? 0.25 : INT4_OF_HOPPER;
     default:
         return 1.0;
     }
