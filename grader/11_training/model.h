@@ -92,7 +92,8 @@ void training_result_free(struct training_result *result);
  * Losses and norms agree up to the storage's rounding. Parameters, where both results have them,
  * are compared by how far they moved, matrices together, norms and biases together: AdamW turns a
  * gradient near 0 into a step whose sign is that of its rounding error. That step says little of
- * how well the gradient was computed; the first moments do, and those of two workers are compared.
+ * how well the gradient was computed; the first moments do, and those of two workers are compared
+ * behind one update.
  */
 bool training_result_close(const struct training_job *job, const struct training_result *got,
                            const struct training_result *want, char *text, size_t size);

@@ -97,8 +97,8 @@ MUST_CHECK enum status remote_call_timed(const char *name, const void *arguments
 double remote_waited_ms(void);
 
 /**
- * @brief Fails the test where one of the subject's timed calls since the last check, on a CPU, kept
- *        more processors busy than it may have threads: what they must reach is a share of these.
+ * @brief Fails the test where the subject's timed calls so far, on a CPU, kept more processors busy
+ *        than they may have threads: what they must reach is a share of these.
  */
 void remote_check_threads(int threads);
 

@@ -7,5 +7,5 @@ if [ "$(nproc)" -lt 2 ]; then
     exit 0
 fi
 taskset -c "$(taskset -cp $$ | sed 's/.*: //; s/[-,].*//')" bash "$1" fail \
-    "your code kept [0-9.]+ processors busy in a call that may use 1 thread: what is required" \
+    "your code kept [0-9.]+ processors busy in calls that may use 1 thread: what is required" \
     "$2" WRONG_MATMUL=more_threads GTEST_FILTER=speedup.kernel
