@@ -41,8 +41,10 @@ bool grader_gpu_open(struct grader_gpu *gpu);
 bool grader_gpu_probe(void);
 
 /**
- * @brief grader_gpu_probe(), and grader_gpu_open() for a test of speed. The parity test checks for
- * races and uninitialised reads; here simt does so only if $SIMT_CHECK says so.
+ * @brief grader_gpu_probe(), and grader_gpu_open() for a test of speed. In parity tests simt
+ * checks all blocks for races, uninitialised reads and more; here some blocks of each launch, which
+ * the grader's seed draws, for races and copies that nobody waits for, unless $SIMT_CHECK says
+ * otherwise.
  */
 bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
 

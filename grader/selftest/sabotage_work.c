@@ -152,6 +152,11 @@ static enum status own_stream(const struct sabotage_call *call, struct error *er
     return sabotage_right(&elsewhere, error);
 }
 
+/* Row 32: races where it is timed alone. */
+static enum status races_where_timed(const struct sabotage_call *call, struct error *error) {
+    return (sabotage_is_timed(call->problem) ? sabotage_race : sabotage_right)(call, error);
+}
+
 /* Row 21: starts what cannot start, and has the runtime forget it. */
 static enum status resets_errors(const struct sabotage_call *call, struct error *error) {
     (void)error;
@@ -247,6 +252,7 @@ const struct sabotage sabotage_work[] = {SABOTAGE(short_output),
                                          SABOTAGE(at_once),
                                          SABOTAGE(every_second),
                                          SABOTAGE(own_stream),
+                                         SABOTAGE(races_where_timed),
                                          SABOTAGE(resets_errors),
                                          SABOTAGE(lazy),
                                          SABOTAGE(first_only),

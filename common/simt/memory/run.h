@@ -31,6 +31,7 @@ enum simt_check {
     SIMT_CHECK_LEAKS = 32,
     SIMT_CHECK_STREAMS = 64, /**< work of streams that nothing orders */
     SIMT_CHECK_FULL = 127,
+    SIMT_CHECK_SAMPLED = 128, /**< races and copies in some blocks; see core/launch/sample.h */
     /** Those that follow each access to memory. */
     SIMT_CHECK_ACCESSES = SIMT_CHECK_UNINITIALISED | SIMT_CHECK_RACES | SIMT_CHECK_COPIES
 };

@@ -69,6 +69,7 @@ static const struct {
               {"shuffles", SIMT_CHECK_SHUFFLES},
               {"leaks", SIMT_CHECK_LEAKS},
               {"streams", SIMT_CHECK_STREAMS},
+              {"sampled", SIMT_CHECK_SAMPLED},
               {"full", SIMT_CHECK_FULL}};
 
 /** @return the check of a word of that length; -1: no such word */

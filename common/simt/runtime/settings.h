@@ -2,7 +2,8 @@
  * @file settings.h
  * @brief The emulator's settings, from environment variables.
  *
- *     SIMT_CHECK=WORD,...            full; off, bounds, or a word for each check (-word: without)
+ *     SIMT_CHECK=WORD,...            full; off, bounds, sampled, or a word for each check (-word:
+ *                                    without)
  *     SIMT_THREADS=N                 as many as the machine has
  *     SIMT_INSTRUCTION_LIMIT=N       warp instructions a block may take; 0: no limit
  *     SIMT_GPU=NAME                  h200
@@ -11,7 +12,8 @@
  *     SIMT_REPORT=text|json|sarif    none
  *     SIMT_REPORT_FILE=FILE          none: the report goes to stderr
  *     SIMT_XRAY=FILE                 none: the HTML page to write at the end
- *     SIMT_SEED=N                    0; draws the warps whose chains of waiting are followed
+ *     SIMT_SEED=N                    0; draws the warps whose chains of waiting are followed, and
+ *                                    the blocks that are checked where that is `sampled`
  *     SIMT_ERROR_EXITCODE=N          0: the program's own status, also where simt found something
  */
 #ifndef WARPBOOK_COMMON_SIMT_RUNTIME_SETTINGS_H_

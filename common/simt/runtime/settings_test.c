@@ -43,6 +43,8 @@ C_TEST(settings, are_what_the_environment_says) {
                   settings.check);
     ASSERT_OK(read_with("SIMT_CHECK", "full,-leaks,-copies", &settings, &error));
     EXPECT_INT_EQ(SIMT_CHECK_FULL & ~(SIMT_CHECK_LEAKS | SIMT_CHECK_COPIES), settings.check);
+    ASSERT_OK(read_with("SIMT_CHECK", "sampled", &settings, &error));
+    EXPECT_INT_EQ(SIMT_CHECK_BOUNDS | SIMT_CHECK_SAMPLED, settings.check);
     ASSERT_OK(read_with("SIMT_CHECK", "off", &settings, &error));
     EXPECT_INT_EQ(SIMT_CHECK_OFF, settings.check);
     ASSERT_OK(read_with("SIMT_THREADS", "7", &settings, &error));

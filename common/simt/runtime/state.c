@@ -72,6 +72,10 @@ static bool repair(void *context, const void *address, bool writes) {
     return repaired;
 }
 
+static bool looks_for_races(const struct simt_settings *settings) {
+    return (settings->check & (SIMT_CHECK_RACES | SIMT_CHECK_SAMPLED)) != 0;
+}
+
 static void create_memory(struct runtime *runtime) {
     enum { LEAST = 1 << 26 };
     int devices = runtime->settings.devices;
@@ -81,7 +85,7 @@ static void create_memory(struct runtime *runtime) {
         bytes /= 2; /* a limit on address space */
         status = simt_memory_create_for(&runtime->memory, bytes, devices);
     }
-    if (status == STATUS_OK && (runtime->settings.check & SIMT_CHECK_RACES) != 0) {
+    if (status == STATUS_OK && looks_for_races(&runtime->settings)) {
         status = simt_global_shadow_create(&runtime->shadow, runtime->memory);
     }
     runtime->textures = simt_textures_create();
@@ -276,7 +280,7 @@ static void make_device(struct runtime *runtime) {
     if (runtime->default_stream == NULL) {
         runtime_give_up("out of memory");
     }
-    if (runtime->shadow == NULL && (runtime->settings.check & SIMT_CHECK_RACES) != 0 &&
+    if (runtime->shadow == NULL && looks_for_races(&runtime->settings) &&
         simt_global_shadow_create(&runtime->shadow, runtime->memory) != STATUS_OK) {
         runtime_give_up("no address space for the checks of several emulated GPUs: take fewer "
                         "(SIMT_DEVICES), or leave out the check of races");

@@ -107,7 +107,7 @@ struct runtime {
     struct simt_memory *memory;
     int device;                                    /**< the selected one: see runtime_select() */
     struct device_state others[SIMT_MOST_DEVICES]; /**< all but the selected one are valid */
-    struct simt_global_shadow *shadow;             /**< SIMT_CHECK=full only, else NULL */
+    struct simt_global_shadow *shadow;             /**< for races alone, else NULL */
     struct module *modules;                        /**< newest first */
     struct host_block *host_blocks;                /**< pinned, registered, managed */
     struct cudaArray *arrays;
@@ -124,6 +124,7 @@ struct runtime {
     uint64_t key[2];                    /**< in handles for other processes */
     struct communicator *communicators; /**< of libnccl.so.2 */
     uint64_t communicator_count;        /**< so far */
+    uint64_t launches;                  /**< so far, of all devices */
     struct CUevent_st *events;
     struct CUgraph_st *graphs;
     struct CUgraphExec_st *executables;

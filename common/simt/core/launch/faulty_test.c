@@ -6,6 +6,7 @@
 
 #include "common/base/file.h"
 #include "common/simt/core/launch/launch_testing.h"
+#include "common/simt/core/launch/sample.h"
 #include "common/testing/testing.h"
 
 enum { MAX_BUFFERS = 2, MAX_NUMBERS = 2, MAX_WORDS = 4, ANY = -1 };
@@ -506,6 +507,44 @@ static struct outcome make_mistake(const struct mistake *m, int host_threads, co
     return outcome;
 }
 
+/* Makes a mistake where only some blocks are checked, in launch number `number`. @return its
+ * message, which the caller frees; NULL: it was not seen */
+static char *make_sampled(const struct mistake *m, uint64_t number, int host_threads) {
+    struct launch_testing t;
+    struct arguments arguments;
+    char *message = NULL;
+    if (!launch_testing_open(&t, FAULTY_PTX)) {
+        return NULL;
+    }
+    make_arguments(&t, m, &arguments);
+    if (!launch_testing_run(&t, LAUNCH(.kernel = m->kernel, .grid = {m->grid},
+                                       .threads = {m->threads[0], m->threads[1]},
+                                       .shared = m->shared, .parameters = arguments.block.bytes,
+                                       .host_threads = host_threads, .sampled = true,
+                                       .number = number))) {
+        message = launch_testing_message(&t.fault);
+    }
+    free(arguments.host);
+    launch_testing_close(&t);
+    return message;
+}
+
+/* What the sample finds is said in the words of full checks. */
+static void find_by_sample(const struct mistake *m, const char *wanted, bool whole) {
+    enum { TRIES = 400 };
+    char *message = NULL;
+    for (uint64_t n = 0; n < TRIES && message == NULL; n++) {
+        if (simt_sample_is_whole(0, n) == whole) {
+            message = make_sampled(m, n, 1 + (int)(n % 2));
+        }
+    }
+    if (message == NULL || strcmp(message, wanted) != 0) {
+        TEST_FAIL("%s: with a sample of blocks\n%s\nbut with all\n%s", m->kernel,
+                  message != NULL ? message : "nothing was found", wanted);
+    }
+    free(message);
+}
+
 /* Makes it again with as many host threads: in the same words, with the same counts. */
 static void make_again(const struct mistake *m, int host_threads, const char *source,
                        const struct outcome *first) {
@@ -543,6 +582,26 @@ static void make_mistakes(const struct mistake *mistakes, size_t count) {
     }
     free(source);
 }
+
+/* Between blocks races are found where a launch is checked as a whole. */
+static void sample_mistakes(const struct mistake *mistakes, size_t count, bool between_blocks) {
+    char *source = NULL;
+    size_t size = 0;
+    struct error error = {0};
+    ASSERT_OK(file_read(FAULTY_CU, (size_t)1 << 20, &source, &size, &error));
+    for (size_t n = 0; n < count; n++) {
+        struct outcome all = make_mistake(&mistakes[n], 1, source);
+        find_by_sample(&mistakes[n], all.message, true);
+        if (!between_blocks) {
+            find_by_sample(&mistakes[n], all.message, false);
+        }
+        free(all.message);
+    }
+    free(source);
+}
+
+#define SAMPLE_MISTAKES(table, between_blocks) \
+    sample_mistakes(table, sizeof(table) / sizeof *(table), between_blocks)
 
 #define MAKE_MISTAKES(table) make_mistakes(table, sizeof(table) / sizeof *(table))
 
@@ -588,6 +647,22 @@ C_TEST(faulty, races_of_one_block_in_global_memory) {
 
 C_TEST(faulty, races_between_blocks) {
     MAKE_MISTAKES(global_races);
+}
+
+C_TEST(faulty, a_sample_of_blocks_has_races_in_shared_memory) {
+    SAMPLE_MISTAKES(shared_races, false);
+}
+
+C_TEST(faulty, a_sample_of_blocks_has_races_inside_a_warp) {
+    SAMPLE_MISTAKES(warp_races, false);
+}
+
+C_TEST(faulty, a_sample_of_blocks_has_races_of_one_block_in_global_memory) {
+    SAMPLE_MISTAKES(block_races, false);
+}
+
+C_TEST(faulty, a_sample_of_launches_has_races_between_blocks) {
+    SAMPLE_MISTAKES(global_races, true);
 }
 
 C_TEST(faulty, barriers_that_not_all_reach) {

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "common/base/checked.h"
+#include "common/simt/core/draw.h"
 #include "common/simt/core/launch/module.h"
+#include "common/simt/core/launch/sample.h"
 #include "common/simt/core/schedule/gang.h"
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/harmless.h"
@@ -18,6 +20,9 @@ enum { MAX_THREADS_PER_BLOCK = 1024, MAX_SHARED_BYTES = 227 * 1024 };
 /* What the host threads of a launch share. */
 struct crew {
     struct simt_block_shape shape;
+    struct simt_sample sample;       /* blocks that are checked beside what `shape` says */
+    struct simt_block_shape checked; /* theirs */
+    struct simt_run checked_run;     /* and what it points to */
     uint64_t blocks;
     uint64_t gangs;             /* clusters, or blocks where there are none */
     uint64_t at_a_time;         /* gangs that a host thread takes */
@@ -154,15 +159,32 @@ static enum status end_gang(struct simt_gang *gang, struct simt_block_costs *cos
 struct member {
     struct simt_block_counts counts;
     struct simt_block_costs costs;
-    struct simt_gang *gang;
+    struct simt_gang *gang;    /* NULL: none was needed so far; */
+    struct simt_gang *checked; /* likewise, of those that the sample has */
 };
+
+static const struct simt_block_shape *shape_of(const struct crew *crew, uint64_t number) {
+    return simt_sample_has(&crew->sample, number) ? &crew->checked : &crew->shape;
+}
+
+/* Starts gang number `number`. The caller frees what `member` holds, on failure too. */
+static enum status begin_gang(const struct crew *crew, struct member *member, uint64_t number,
+                              struct simt_gang **gang) {
+    const struct simt_block_shape *shape = shape_of(crew, number);
+    struct simt_gang **own = shape == &crew->shape ? &member->gang : &member->checked;
+    if (*own == NULL) {
+        TRY(simt_gang_create(own, shape, &member->counts));
+    }
+    *gang = *own;
+    return simt_gang_begin(*gang, number);
+}
 
 /* Runs some gangs, but none after one with a fault. */
 static enum status run_some(struct crew *crew, struct member *member, uint64_t first,
                             uint64_t end) {
-    struct simt_gang *gang = member->gang;
     for (uint64_t number = first; number < end && number <= atomic_load(&crew->worst); number++) {
-        TRY(simt_gang_begin(gang, number));
+        struct simt_gang *gang = NULL;
+        TRY(begin_gang(crew, member, number, &gang));
         while (!simt_gang_go(gang, false)) {
         }
         struct simt_block_run *faulty = simt_gang_faulty(gang);
@@ -192,7 +214,6 @@ static enum status run_until_none_left(struct crew *crew, struct member *member)
         simt_xray_free(counts->xray);
         return STATUS_OUT_OF_MEMORY;
     }
-    TRY(simt_gang_create(&member->gang, &crew->shape, counts));
     for (;;) {
         uint64_t first = atomic_fetch_add(&crew->next, crew->at_a_time);
         if (first >= crew->gangs || first > atomic_load(&crew->worst)) {
@@ -215,6 +236,7 @@ static void *work(void *argument) {
                    .watch = watch_of(crew, atomic_fetch_add(&crew->members, 1))}};
     enum status status = run_until_none_left(crew, &member);
     simt_gang_free(member.gang);
+    simt_gang_free(member.checked);
     if (status != STATUS_OK) {
         note_status(crew, status);
     }
@@ -232,7 +254,7 @@ static enum status take_turns(struct crew *crew, struct simt_gang **gangs) {
                                              .xray = crew->xray,
                                              .watch = watch_of(crew, 0)};
     for (uint64_t n = 0; n < crew->gangs; n++) {
-        TRY(simt_gang_create(&gangs[n], &crew->shape, &counts));
+        TRY(simt_gang_create(&gangs[n], shape_of(crew, n), &counts));
         TRY(simt_gang_begin(gangs[n], n));
     }
     uint64_t left = crew->gangs;
@@ -384,6 +406,8 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
         host_threads = simt_global_shadow_begin(crew->shadow, host_threads);
         run->undo = simt_global_shadow_undo(crew->shadow);
     }
+    crew->checked_run = *run;
+    crew->checked_run.check |= SIMT_CHECK_RACES | SIMT_CHECK_COPIES;
     return host_threads;
 }
 
@@ -392,6 +416,11 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
 static bool has_to_find(const struct crew *crew, const struct simt_run *run) {
     bool mixed = run->yield != NULL && run->yield->has_yielded; /* with what other launches wrote */
     return run->witness == NULL && run->undo != NULL && crew->fault.race.raced && !mixed;
+}
+
+/* What was found in some blocks is looked at in all of them, where memory can be brought back. */
+static bool is_suspect(const struct crew *crew, const struct simt_run *run) {
+    return crew->sample.some && run->undo != NULL && crew->fault.kind != SIMT_FAULT_NONE;
 }
 
 /* Whether values of races are used (harmless.h) is not known after this run, or they are. */
@@ -415,8 +444,9 @@ static bool try_to_run(struct crew *crew, struct simt_run *run, const struct sim
         work_in_parallel(crew, host_threads);
     }
     if (crew->shadow != NULL) {
-        bool take_back = has_to_find(crew, run) || is_undecided(crew, run);
+        bool take_back = has_to_find(crew, run) || is_undecided(crew, run) || is_suspect(crew, run);
         enum status status = simt_global_shadow_end(crew->shadow, take_back, &again);
+        again = again || is_suspect(crew, run);
         crew->status = crew->status == STATUS_OK ? status : crew->status;
     }
     return again && crew->status == STATUS_OK;
@@ -427,12 +457,27 @@ static bool is_same_fault(const struct simt_fault *a, const struct simt_fault *b
            a->line == b->line && memcmp(a->thread, b->thread, sizeof a->thread) == 0;
 }
 
+/* All blocks are checked, and those of a sample no longer beside others. */
+static void check_all(struct crew *crew, struct simt_run *run) {
+    run->check |= crew->sample.some ? SIMT_CHECK_RACES | SIMT_CHECK_COPIES : SIMT_CHECK_OFF;
+    crew->sample.some = false;
+}
+
+/* Blocks that are not checked mark nothing that they write: all counts as written. */
+static void follow_values(struct simt_run *run) {
+    if ((run->check & SIMT_CHECK_SAMPLED) != 0) {
+        simt_memory_mark_all(run->memory);
+        run->check |= SIMT_CHECK_UNINITIALISED;
+    }
+}
+
 /* Runs a launch that ended in a race again until all words that race are known. @return true when
  * no value of them was used: the last run is the launch, and may have found another fault */
 static bool is_harmless(struct crew *crew, struct simt_run *run, const struct simt_launch *launch) {
     enum { MOST_RUNS = 4 };
     const struct simt_fault first = crew->fault;
     bool undecided = true;
+    follow_values(run);
     if (!simt_harmless_possible(run, &first.race) ||
         (run->harmless = simt_harmless_create()) == NULL) {
         return false;
@@ -481,6 +526,7 @@ static enum status run_blocks(struct crew *crew, struct simt_run *run,
     run->yield = host_threads == 1 ? launch->yield : NULL;
     if (try_to_run(crew, run, launch, host_threads)) {
         forget_touches(run->l2);
+        check_all(crew, run);
         try_to_run(crew, run, launch, 1);
     }
     if (crew->status == STATUS_OK && has_to_find(crew, run) && !is_harmless(crew, run, launch) &&
@@ -609,6 +655,22 @@ static enum status take_sites(struct crew *crew, const struct simt_launch *launc
     return crew->sites != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
 }
 
+/* Which blocks are checked, where not all are. Where other launches may run beside this one memory
+ * cannot be brought back: then it is not checked as a whole, nor races in global memory. */
+static void take_sample(struct crew *crew, struct simt_run *run, const struct simt_launch *launch) {
+    if ((run->check & (SIMT_CHECK_SAMPLED | SIMT_CHECK_RACES)) != SIMT_CHECK_SAMPLED) {
+        return;
+    }
+    bool whole = crew->shadow != NULL && simt_sample_is_whole(launch->seed, launch->number);
+    crew->sample = (struct simt_sample){
+        .some = true, .seed = simt_draw(~launch->seed, launch->number), .gangs = crew->gangs};
+    crew->checked = crew->shape;
+    crew->checked.run = &crew->checked_run;
+    if (whole) {
+        check_all(crew, run);
+    }
+}
+
 enum status simt_launch_run(const struct simt_launch *launch, struct simt_counters *counters,
                             struct simt_fault *fault, struct error *error) {
     const struct simt_kernel *kernel;
@@ -633,7 +695,10 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     crew.shape = make_shape(&run, launch, kernel);
     crew.shape.is_cluster = is_cluster;
     crew.gangs = crew.blocks / ((uint64_t)run.cluster[0] * run.cluster[1] * run.cluster[2]);
-    crew.shadow = (launch->check & SIMT_CHECK_RACES) != 0 ? launch->global_shadow : NULL;
+    crew.shadow = (launch->check & (SIMT_CHECK_RACES | SIMT_CHECK_SAMPLED)) != 0
+                      ? launch->global_shadow
+                      : NULL;
+    take_sample(&crew, &run, launch);
     status = take_sites(&crew, launch, kernel);
     if (status == STATUS_OK) {
         status = run_blocks(&crew, &run, launch, kernel);

@@ -103,7 +103,9 @@ struct simt_launch {
     uint32_t tensor_code;     /**< as of struct simt_run */
     uint64_t resident_blocks; /**< that the GPU runs at a time; 0: not known, then few */
     struct simt_sites *sites; /**< of this kernel: the launch adds to it. NULL: no counts by site */
-    uint64_t seed;            /**< draws the warps whose chains are followed */
+    uint64_t seed;            /**< draws the warps whose chains are followed, and the blocks of
+                                   SIMT_CHECK_SAMPLED */
+    uint64_t number;          /**< of the launch among others, for what the seed draws */
     struct simt_block_costs *costs; /**< zeros: receives what the blocks cost, nothing when there is
                                          a fault; simt_block_costs_free() it. NULL: not wanted */
     struct simt_xray *xray; /**< zeros: receives the record of the launch, nothing when there is a

@@ -66,6 +66,12 @@ const void *launch_testing_result(const struct launch_testing *t, uint64_t addre
     return simt_memory_host(t->memory, address);
 }
 
+static enum simt_check check_of(const struct testing_launch *launch) {
+    return launch->sampled       ? SIMT_CHECK_BOUNDS | SIMT_CHECK_SAMPLED
+           : launch->bounds_only ? SIMT_CHECK_BOUNDS
+                                 : SIMT_CHECK_FULL;
+}
+
 bool launch_testing_run(struct launch_testing *t, const struct testing_launch *launch) {
     struct error error = {0};
     struct simt_launch l = {
@@ -75,12 +81,13 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .parameters = launch->parameters,
         .textures = launch->textures,
         .cooperative = launch->cooperative,
-        .check = launch->bounds_only ? SIMT_CHECK_BOUNDS : SIMT_CHECK_FULL,
+        .check = check_of(launch),
         .global_shadow = t->shadow,
         .host_threads = launch->host_threads > 0 ? launch->host_threads : 1,
         .instruction_limit = launch->limit > 0 ? launch->limit : 4000000,
         .processors = launch->processors,
         .seed = launch->seed,
+        .number = launch->number,
         .costs = launch->costs,
         .sites = launch->sites,
         .xray = launch->xray,

@@ -35,12 +35,14 @@ struct testing_launch {
     size_t shared;                        /**< bytes of dynamic shared memory */
     bool cooperative;                     /**< all blocks are there at the same time */
     bool bounds_only;                     /**< SIMT_CHECK_BOUNDS in place of full checks */
+    bool sampled;                         /**< SIMT_CHECK_SAMPLED, likewise */
     const void *parameters;               /**< laid out as the kernel declares them */
     const struct simt_textures *textures; /**< NULL: none */
     int host_threads;                     /**< 0 counts as 1 */
     uint32_t processors;                  /**< of the GPU; 0 counts as 1 */
-    uint64_t limit;                 /**< warp instructions of a block; 0 counts as four millions */
-    uint64_t seed;                  /**< draws the warps that are followed */
+    uint64_t limit;  /**< warp instructions of a block; 0 counts as four millions */
+    uint64_t seed;   /**< draws the warps that are followed, and the blocks that are checked */
+    uint64_t number; /**< of the launch, for what the seed draws */
     struct simt_block_costs *costs; /**< receives what blocks cost; NULL: not wanted */
     struct simt_sites *sites;       /**< receive counts by site; NULL: none */
     struct simt_xray *xray;         /**< receives the record; NULL: none */

@@ -1,10 +1,12 @@
-/* Correct kernels pass full checks, and their results are those of the CPU. */
+/* Correct kernels pass full checks, and those of a sample of blocks, and their results are those of
+ * the CPU. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/rng.h"
 #include "common/simt/core/launch/launch_testing.h"
+#include "common/simt/core/launch/sample.h"
 #include "common/testing/testing.h"
 
 enum { INPUTS = 2048, MOST = 200 };
@@ -13,16 +15,27 @@ enum { INPUTS = 2048, MOST = 200 };
 struct stage {
     struct launch_testing t;
     int host_threads;
+    bool sampled;
+    uint64_t number; /* of the launch */
     int in[INPUTS];
     uint64_t d_in;
 };
 
 typedef void scene(struct stage *s);
 
-/* Plays a scene with one and with three threads of the host. */
+/* Plays a scene with one and with three threads of the host; then where a sample is checked, in
+ * several launches and at last in one that is checked as a whole. */
 static void play(scene *scene) {
-    for (int host_threads = 1; host_threads <= 3; host_threads += 2) {
+    enum { FULL = 2, SAMPLES = 6 };
+    static uint64_t whole = 0;
+    while (!simt_sample_is_whole(0, whole)) {
+        whole++;
+    }
+    for (int n = 0; n < FULL + SAMPLES; n++) {
         static struct stage s;
+        int host_threads = n % 2 == 0 ? 1 : 3;
+        s.sampled = n >= FULL;
+        s.number = n < FULL + SAMPLES - 1 ? (uint64_t)n : whole;
         if (!launch_testing_open(&s.t, TRICKY_PTX)) {
             return;
         }
@@ -48,7 +61,8 @@ static bool run(struct stage *s, const char *kernel, uint32_t grid, uint32_t thr
                 const void *parameters) {
     return launch_testing_run_clean(&s->t, LAUNCH(.kernel = kernel, .grid = {grid},
                                                   .threads = {threads}, .parameters = parameters,
-                                                  .host_threads = s->host_threads));
+                                                  .host_threads = s->host_threads,
+                                                  .sampled = s->sampled, .number = s->number));
 }
 
 static uint64_t empty(struct stage *s, size_t ints) {
@@ -276,7 +290,8 @@ SCENE(padded_transposition) {
     } p = {empty(s, WIDTH * HEIGHT), s->d_in, WIDTH, HEIGHT};
     if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "padded_transposition", .grid = {3, 2},
                                                .threads = {16, 16}, .parameters = &p,
-                                               .host_threads = s->host_threads))) {
+                                               .host_threads = s->host_threads,
+                                               .sampled = s->sampled, .number = s->number))) {
         expect_ints(s, want, p.out, WIDTH * HEIGHT);
     }
 }
@@ -353,7 +368,8 @@ SCENE(split_dynamic_shared) {
     } p = {empty(s, 2 * N), s->d_in, N};
     if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "split_dynamic_shared", .threads = {64},
                                                .shared = N * (8 + 4 + 1), .parameters = &p,
-                                               .host_threads = s->host_threads))) {
+                                               .host_threads = s->host_threads,
+                                               .sampled = s->sampled, .number = s->number))) {
         const double *got = launch_testing_result(&s->t, p.out);
         for (int t = 0; t < N; t++) {
             EXPECT_NEAR(s->in[t * 7 % N] * 0.5 + (s->in[N - 1 - t] & 1), got[t], 0.0);
@@ -370,7 +386,8 @@ SCENE(three_dimensions) {
     uint64_t out = empty(s, 8 * 24);
     if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "three_dimensions", .grid = {2, 2, 2},
                                                .threads = {4, 3, 2}, .parameters = &out,
-                                               .host_threads = s->host_threads))) {
+                                               .host_threads = s->host_threads,
+                                               .sampled = s->sampled, .number = s->number))) {
         expect_ints(s, want, out, 8 * 24);
     }
 }
@@ -565,7 +582,8 @@ static void expect_lines(struct stage *s, const char *kernel, uint32_t grid) {
     }
     launch_testing_run_printing(&s->t,
                                 LAUNCH(.kernel = kernel, .grid = {grid}, .threads = {64},
-                                       .parameters = &s->d_in, .host_threads = s->host_threads),
+                                       .parameters = &s->d_in, .host_threads = s->host_threads,
+                                       .sampled = s->sampled, .number = s->number),
                                 got, sizeof got);
     EXPECT_TRUE(want[0] != '\0');
     EXPECT_STR_EQ(want, got);
@@ -913,10 +931,10 @@ SCENE(tagged_values) {
         uint64_t messages, mailboxes, out, in;
         int rounds;
     } p = {zeros(s, 2 * ALL), zeros(s, ALL), empty(s, ALL), s->d_in, ROUNDS};
-    if (launch_testing_run_clean(&s->t,
-                                 LAUNCH(.kernel = "tagged_values", .grid = {BLOCKS},
-                                        .threads = {64}, .parameters = &p, .cooperative = true,
-                                        .host_threads = s->host_threads))) {
+    if (launch_testing_run_clean(&s->t, LAUNCH(.kernel = "tagged_values", .grid = {BLOCKS},
+                                               .threads = {64}, .parameters = &p,
+                                               .cooperative = true, .host_threads = s->host_threads,
+                                               .sampled = s->sampled, .number = s->number))) {
         expect_ints(s, (const int *)values, p.out, ALL);
     }
 }

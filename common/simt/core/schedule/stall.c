@@ -261,8 +261,11 @@ static bool take_turns(struct simt_block_run *const *blocks, uint32_t count,
                        const struct activity *now) {
     struct simt_block_run *first = blocks[0];
     struct simt_yield *yield = first->block.run->yield;
-    bool wrote = first->block.shadow == NULL || now->writes != first->written;
-    uint64_t turn = wrote && first->block.shadow != NULL ? TURN_INSTRUCTIONS : WAITING_INSTRUCTIONS;
+    /* Blocks of a sample take turns like those beside them. */
+    bool is_known =
+        first->block.shadow != NULL && (first->block.run->check & SIMT_CHECK_SAMPLED) == 0;
+    bool wrote = !is_known || now->writes != first->written;
+    uint64_t turn = wrote && is_known ? TURN_INSTRUCTIONS : WAITING_INSTRUCTIONS;
     if (yield == NULL || now->instructions - first->yielded < turn * count) {
         return true;
     }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/simt/core/draw.h"
 #include "common/simt/memory/xray.h"
 
 enum {
@@ -51,14 +52,6 @@ void simt_timeline_free(struct simt_timeline *timeline) {
     free(timeline);
 }
 
-/* A number that nobody guesses who does not know the seed. */
-static uint64_t draw(uint64_t seed, uint64_t number) {
-    uint64_t mixed = seed + (number + 1) * 0x9e3779b97f4a7c15u;
-    mixed = (mixed ^ mixed >> 30) * 0xbf58476d1ce4e5b9u;
-    mixed = (mixed ^ mixed >> 27) * 0x94d049bb133111ebu;
-    return mixed ^ mixed >> 31;
-}
-
 bool simt_timeline_follows(const struct simt_timeline_grid *grid, uint64_t block, uint32_t warp) {
     uint64_t windows = WINDOWS + grid->blocks / WARPS_OF_ONE * grid->warps;
     uint64_t stride = grid->blocks / windows + 1;
@@ -66,7 +59,7 @@ bool simt_timeline_follows(const struct simt_timeline_grid *grid, uint64_t block
     uint64_t first = window * stride;
     uint64_t count = grid->blocks - first < stride ? grid->blocks - first : stride;
     /* Each warp in its turn, so that the mean of unlike warps depends on no seed. */
-    return window % grid->warps == warp && first + draw(grid->seed, window) % count == block;
+    return window % grid->warps == warp && first + simt_draw(grid->seed, window) % count == block;
 }
 
 void simt_timeline_begin(struct simt_timeline *t) {

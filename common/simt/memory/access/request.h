@@ -81,6 +81,9 @@ typedef void simt_move(const struct simt_request *request);
 /** Full checks of a request inside its bounds. @return false after simt_fail() */
 bool simt_request_check(const struct simt_request *request);
 
+/** Saves what a store to global memory replaces, so that the launch can be run again. */
+void simt_request_save(const struct simt_request *request);
+
 /** While a launch that ended in a race is run again: before the checks of a request, and after them
  *  where its bytes may be the racing ones. See witness.h. */
 void simt_request_expect(const struct simt_request *request);
@@ -419,6 +422,10 @@ SIMT_HOT bool simt_request_finish(struct simt_request *request, enum ptx_space s
     }
     if ((check & SIMT_CHECK_ACCESSES) != 0 && !simt_request_check(request)) {
         return false;
+    }
+    if (space == PTX_GLOBAL && request->kind != SIMT_READ &&
+        (check & (SIMT_CHECK_ACCESSES | SIMT_CHECK_SAMPLED)) == SIMT_CHECK_SAMPLED) {
+        simt_request_save(request);
     }
     simt_request_count(request, space);
     return true;

@@ -199,8 +199,7 @@ static bool check_written(const struct simt_request *request) {
     return !checked || check_lanes_written(request);
 }
 
-/* So that the launch can be run again. */
-static void save_replaced(const struct simt_request *request) {
+void simt_request_save(const struct simt_request *request) {
     struct simt_undo *undo = request->warp->block->run->undo;
     if (undo == NULL || is_shared(request)) {
         return;
@@ -557,7 +556,7 @@ static void note_late(const struct simt_request *request) {
 /* What follows from a store or an atomic operation that is right. @return false after a fault */
 static bool note_write(const struct simt_request *request) {
     request->warp->block->writes++;
-    save_replaced(request);
+    simt_request_save(request);
     note_late(request);
     mark_written(request);
     if (is_shared(request) && request->home->shadow->generic != NULL) {

@@ -632,6 +632,15 @@ void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes
     }
 }
 
+void simt_memory_mark_all(struct simt_memory *memory) {
+    for (size_t n = 0; n < memory->device.count; n++) {
+        const struct simt_allocation *allocation = &memory->device.records[n].allocation;
+        if (!allocation->freed) {
+            simt_memory_mark(memory, allocation->address, allocation->bytes);
+        }
+    }
+}
+
 /* Up to 64 bits from anywhere in the bitmap. */
 static uint64_t read_bits(const uint64_t *bits, size_t offset, size_t count) {
     size_t first = offset % 64;

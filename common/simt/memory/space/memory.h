@@ -218,6 +218,9 @@ bool simt_memory_is_device(const struct simt_memory *memory, const void *pointer
 /** Marks bytes as written by the host, between launches: memcpy, memset. */
 void simt_memory_mark(struct simt_memory *memory, uint64_t address, size_t bytes);
 
+/** Marks all of the device's memory that is allocated as written. */
+void simt_memory_mark_all(struct simt_memory *memory);
+
 /**
  * @brief Marks bytes that the host copied, between launches: those are written whose source is.
  * @param to   of device memory

@@ -238,6 +238,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
         .tensor_code = (uint32_t)(settings->gpu->major * 10 + settings->gpu->minor),
         .stack_bytes = runtime->limits[cudaLimitStackSize],
         .seed = settings->seed,
+        .number = runtime->launches++,
         .costs = &outcome.costs,
         .sites = settings->report != SIMT_REPORT_NONE || xray ? &outcome.sites : NULL,
         .xray = xray ? &outcome.xray : NULL,

@@ -205,7 +205,7 @@ one_line
 
 # Bad settings: one line, exit status 1.
 SIMT_CHECK=some ends 1 "$program" nothing
-says "simt: SIMT_CHECK is one or more of off, bounds, uninitialised, races, copies, shuffles, leaks, streams, full, separated by commas"
+says "simt: SIMT_CHECK is one or more of off, bounds, uninitialised, races, copies, shuffles, leaks, streams, sampled, full, separated by commas"
 says "not 'some'"
 one_line
 SIMT_GPU=voodoo ends 1 "$program" nothing
