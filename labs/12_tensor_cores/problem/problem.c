@@ -267,8 +267,13 @@ static bool is_intact(const struct gemm16_data *data) {
     size_t element = nn_dtype_bytes(data->c.out_dtype);
     size_t first = data->guard + data->c.skew * element;
     size_t end = first + data->c.M * data->columns * element;
-    for (size_t i = 0; i < data->out_bytes; i++) {
-        if ((i < first || i >= end) && data->got[i] != 0xff) {
+    for (size_t i = 0; i < first; i++) {
+        if (data->got[i] != 0xff) {
+            return false;
+        }
+    }
+    for (size_t i = end; i < data->out_bytes; i++) {
+        if (data->got[i] != 0xff) {
             return false;
         }
     }

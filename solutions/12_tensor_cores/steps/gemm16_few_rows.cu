@@ -1,7 +1,8 @@
 /**
  * @file gemm16_few_rows.cu
  * @brief Which kernel few rows get: as measured on an H100 for 1, 8, 16, 64 and 128 rows of 14
- *        matrices of weights, 768 x 768 to 22016 x 4096.
+ *        matrices of weights, 768 x 768 to 22016 x 4096; 64 rows of 4096 columns and 128 rows of
+ *        2048 x 5632 as is best on an H200, and no worse on an H100.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -31,6 +32,11 @@ enum {
     ROWS_16_DEEP
 };
 
+/* Whether four blocks a tile nearly fill the GPU. */
+static bool is_a_quarter(size_t tiles, size_t wave) {
+    return 4 * tiles <= wave && 5 * tiles > wave;
+}
+
 /* Rows a tile: the most that leave half of the multiprocessors a block. */
 static int bulk_shape(size_t M, size_t tiles, size_t steps, size_t wave) {
     size_t half = wave / 2 - 2;
@@ -40,6 +46,9 @@ static int bulk_shape(size_t M, size_t tiles, size_t steps, size_t wave) {
     if (M <= 32) {
         return ROWS_32;
     }
+    if (M <= 64 && tiles >= half && 2 * tiles <= wave && steps >= 64) {
+        return ROWS_64_DEEP;
+    }
     if (M <= 64) {
         return tiles < (steps > 128 ? half : half * 5 / 4) ? ROWS_32
                : tiles > 2 * wave                          ? ROWS_64_DEEP
@@ -47,6 +56,9 @@ static int bulk_shape(size_t M, size_t tiles, size_t steps, size_t wave) {
     }
     if (tiles >= half) {
         return tiles < wave || tiles > 2 * wave ? ROWS_128_DEEP : ROWS_128;
+    }
+    if (is_a_quarter(tiles, wave) && steps > 64) {
+        return ROWS_128_DEEP; /* by three blocks */
     }
     return 4 * tiles <= wave && steps <= 64                       ? ROWS_32
            : 2 * tiles <= wave && 4 * tiles > wave && steps >= 16 ? ROWS_64_DEEP
@@ -63,9 +75,12 @@ static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16
     int shape = bulk_shape(p->M, tiles, steps, wave);
     size_t rows = gemm16_bulk_shapes(&count)[shape].rows;
     size_t all = tiles * ((p->M + rows - 1) / rows);
-    unsigned blocks = 1;
+    unsigned blocks = shape == ROWS_128_DEEP && is_a_quarter(tiles, wave) ? 3 : 1;
     while (blocks < 8 && 2 * blocks * all <= wave) {
-        size_t least = p->M > 16 ? 8 : all * blocks <= 24 ? 12 : 40; /* steps of a block */
+        size_t least = shape == ROWS_64_DEEP ? 64 /* steps of a block */
+                       : p->M > 16           ? 8
+                       : all * blocks <= 24  ? 12
+                                             : 40;
         if (steps < 2 * blocks * least) {
             break;
         }

@@ -53,7 +53,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
             maps, s, [&](int row, int column) { epilogue.begin(row, column); },
             [&](float *sums, int row, int column, unsigned tile,
                 const struct residual_fills &fills) {
-                if constexpr (T::CLUSTER == ALONG_K) {
+                if constexpr (T::SPLIT > 1) {
                     add_blocks<T>(sums, shared_address(stages));
                 }
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
@@ -76,23 +76,35 @@ static struct gemm16_epilogue partial_of(const struct gemm16_problem *p, void *w
     return f;
 }
 
+/* out^T = weight * in^T: factors of the same layout, exchanged. Its epilogue is another one. */
+static struct gemm16_problem exchanged(const struct gemm16_problem *p) {
+    struct gemm16_problem e = *p;
+    e.M = p->N, e.N = p->M;
+    e.in = p->weight, e.weight = p->in;
+    return e;
+}
+
 template <typename T>
 enum status launch_hopper(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                           size_t splits, unsigned band, void *workspace, device_stream stream,
                           struct error *error) {
     struct hopper_maps maps = {};
-    const struct hopper_sizes s = sizes_of<T>(p, splits, band);
+    const struct gemm16_problem product = T::EXCHANGED ? exchanged(p) : *p;
+    const struct hopper_sizes s = sizes_of<T>(&product, splits, band);
     const struct gemm16_epilogue f =
         s.splits > 1 ? partial_of(p, workspace) : gemm16_epilogue_of(p);
-    TRY(describe_factors<T>(&maps, p, error));
+    TRY(describe_factors<T>(&maps, &product, error));
     if (T::FINISH != FINISH_ANY) { /* what the TMA stores, and loads */
         enum nn_dtype dtype = T::FLOATS ? NN_F32 : p->dtype;
         size_t rows = s.splits > 1 ? s.splits * s.split_rows : p->M;
         TRY(describe(&maps.out, dtype, f.out, rows, T::GATE ? p->N / 2 : p->N,
-                     T::RING_RESULTS ? 64 : 16, T::STORE_COLUMNS, error));
+                     T::EXCHANGED      ? T::OUT_ROWS
+                     : T::RING_RESULTS ? 64
+                                       : 16,
+                     T::STORE_COLUMNS, error));
         if ((T::LOADS_RESIDUAL || T::RING_RESIDUAL) && f.residual != NULL) {
             TRY(describe(&maps.residual, dtype, f.residual, p->M, p->N,
-                         T::RING_RESIDUAL ? T::BM : 16, T::STORE_COLUMNS, error));
+                         T::RING_RESIDUAL ? T::OUT_ROWS : 16, T::STORE_COLUMNS, error));
         }
     }
     TRY(allow_shared<gemm16_wgmma<T>>(T::BYTES, error));

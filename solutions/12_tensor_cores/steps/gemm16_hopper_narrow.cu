@@ -9,13 +9,13 @@ enum status gemm16_hopper_narrow(const struct gemm16_problem *p, const struct ge
                                  device_stream stream, struct error *error) {
     switch (tile) {
     case 3:
-        return launch_tile<160, 2, IN_TURN, ALONE, MOST>(p, gpu, splits, band, workspace, stream,
-                                                         error);
+        return launch_tile<160, 2, IN_TURN, ALONE, MOST | GATE>(p, gpu, splits, band, workspace,
+                                                                stream, error);
     case 7:
         return launch_tile<128, 2, IN_TURN, ALONE, MOST>(p, gpu, splits, band, workspace, stream,
                                                          error);
     default:
-        return launch_tile<192, 3, SIDE_BY_SIDE, ALONE, MOST>(p, gpu, splits, band, workspace,
-                                                              stream, error);
+        return launch_tile<192, 3, SIDE_BY_SIDE, ALONE, MOST | GATE>(p, gpu, splits, band,
+                                                                     workspace, stream, error);
     }
 }

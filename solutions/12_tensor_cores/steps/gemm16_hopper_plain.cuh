@@ -14,7 +14,7 @@ namespace {
 constexpr unsigned RESIDUAL = 1u << FINISH_RESIDUAL, GELU = 1u << FINISH_GELU;
 constexpr unsigned FIRST = 1u << FINISH_PLAIN | 1u << FINISH_BIAS | RESIDUAL;
 constexpr unsigned MOST = FIRST | 1u << FINISH_GELU_TANH | GELU | 1u << FINISH_FLOAT;
-constexpr unsigned GATE = 1u << FINISH_GATE; /* needs whole 64 columns */
+constexpr unsigned GATE = 1u << FINISH_GATE;
 constexpr unsigned FLOAT_RESIDUAL = 1u << FINISH_FLOAT_RESIDUAL;
 constexpr unsigned ALL = MOST | GATE | 1u << FINISH_ACTIVATION | FLOAT_RESIDUAL;
 

@@ -19,12 +19,13 @@ enum status launch_din(enum finish finish, LAUNCH launch) {
 
 /* dweight: both are transposed; results of fp32. */
 template <typename E, int BN, int ATOMS, enum schedule SCHEDULE, enum cluster CLUSTER,
-          int SPLIT = 1, typename LAUNCH>
+          int SPLIT = 1, bool EXCHANGED = false, typename LAUNCH>
 enum status launch_dweight(enum finish finish, LAUNCH launch) {
-    return finish == FINISH_FLOAT ? launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER,
-                                                       FINISH_FLOAT, true, true, SPLIT>())
-                                  : launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER,
-                                                       FINISH_FLOAT_RESIDUAL, true, true, SPLIT>());
+    return finish == FINISH_FLOAT
+               ? launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER, FINISH_FLOAT, true, true,
+                                    SPLIT, EXCHANGED>())
+               : launch(hopper_tile<E, BN, ATOMS, SCHEDULE, CLUSTER, FINISH_FLOAT_RESIDUAL, true,
+                                    true, SPLIT, EXCHANGED>());
 }
 
 /* Everything else. */
@@ -60,10 +61,12 @@ enum status gemm16_hopper_transposed(const struct gemm16_problem *p, const struc
         }
         return tile == 0   ? launch_dweight<E, 192, 1, TOP_AND_BOTTOM, ALONE>(finish, launch)
                : tile == 1 ? launch_dweight<E, 128, 1, TOP_AND_BOTTOM, ALONG_N>(finish, launch)
-               : tile == 2 ? launch_dweight<E, 128, 1, TOP_AND_BOTTOM, ALONG_K, 2>(finish, launch)
+               : tile == 2 ? launch_dweight<E, 128, 1, TOP_AND_BOTTOM, ALONE, 2>(finish, launch)
                : tile == 3 ? launch_dweight<E, 64, 1, TOP_AND_BOTTOM, ALONE>(finish, launch)
                : tile == 4 ? launch_dweight<E, 160, 1, TOP_AND_BOTTOM, FOUR_ALONG_M>(finish, launch)
                : tile == 5 ? launch_dweight<E, 96, 3, IN_TURN, ALONG_M>(finish, launch)
-                           : launch_dweight<E, 96, 1, IN_TURN, TWO_BY_FOUR>(finish, launch);
+               : tile == 6 ? launch_dweight<E, 96, 1, IN_TURN, TWO_BY_FOUR>(finish, launch)
+               : tile == 7 ? launch_dweight<E, 96, 1, TOP_AND_BOTTOM, TWO_BY_TWO, 2>(finish, launch)
+                           : launch_dweight<E, 96, 3, IN_TURN, ALONG_M, 1, true>(finish, launch);
     });
 }

@@ -18,8 +18,7 @@ enum status gemm16_hopper_wide(const struct gemm16_problem *p, const struct gemm
         return launch_tile<192, 1, TOP_AND_BOTTOM, ALONE, RESIDUAL | GELU>(
             p, gpu, splits, band, workspace, stream, error);
     default:
-        return launch_tile<96, 1, TOP_AND_BOTTOM, ALONE,
-                           MOST & ~(1u << FINISH_PLAIN | 1u << FINISH_FLOAT)>(
-            p, gpu, splits, band, workspace, stream, error);
+        return launch_tile<96, 1, TOP_AND_BOTTOM, ALONE, MOST | GATE>(p, gpu, splits, band,
+                                                                      workspace, stream, error);
     }
 }

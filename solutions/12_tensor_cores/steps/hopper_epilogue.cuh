@@ -109,8 +109,9 @@ template <int COUNT> __device__ __forceinline__ void activate_quickly(float *x, 
    16-bit store tile: a row of one of four 8 x 8 matrices, in the TMA's swizzle. */
 template <typename T> __device__ __forceinline__ unsigned matrix_at(unsigned store_tile, int q) {
     int lane = threadIdx.x % 32, row = lane % 16, piece = 2 * q + lane / 16;
-    return store_tile + (T::STORE_COLUMNS == 64 ? row * 128 + (piece ^ row % 8) * 16
-                                                : row * 64 + (piece ^ row / 2 % 4) * 16);
+    return store_tile + (T::STORE_COLUMNS == 64   ? row * 128 + (piece ^ row % 8) * 16
+                         : T::STORE_COLUMNS == 32 ? row * 64 + (piece ^ row / 2 % 4) * 16
+                                                  : row * 32 + (piece ^ row / 4 % 2) * 16);
 }
 
 /* A lane's pair of columns 8 j + lane % 4 * 2, row lane / 4, of a store tile of floats; that of the
@@ -165,9 +166,9 @@ __device__ __forceinline__ void add_bias(float *x, const struct bias_pair &bias,
     }
 }
 
-/* A part of a SiLU gate's results, 16 bits, from a lane's sums of 64 columns, gate and value in
-   turn. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane % 4) of eight:
-   so neighbours exchange, then the middle two of four lanes. */
+/* A part of a SiLU gate's results, 16 bits, from a lane's sums of 64 or 32 columns, gate and value
+   in turn. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane % 4) of
+   eight: so neighbours exchange, then the middle two of four lanes. */
 template <typename T>
 __device__ __forceinline__ void write_gated(const float *x, unsigned store_tile) {
     constexpr float LOG2E = 1.4426950408889634f;
@@ -243,20 +244,22 @@ __device__ __forceinline__ void write_floats(const float *x, const unsigned char
     }
 }
 
-/* A block's share of the sums ALONG_K: it stores parts rank, rank + SPLIT, ... of a tile, adds
-   those of the other blocks to them, and sends these theirs. `from`: where its ring was. */
+/* A block's share of the sums where K is split: of part `own` of K it stores parts own, own +
+   SPLIT,
+   ... of a tile, adds those of the other blocks to them, and sends these theirs. `from`: where its
+   ring was. */
 template <typename T> __device__ __forceinline__ void add_blocks(float *sums, unsigned from) {
     constexpr int EACH = T::EACH, OTHERS = T::SPLIT - 1;
-    unsigned rank = rank_of_block<T>(),
+    unsigned own = part_of_block<T>(), place = place_of_block<T>(),
              at = from + (threadIdx.x / 32 - 4) * (EACH * 128) + threadIdx.x % 32 * 16;
     cluster_sync(); /* all blocks have read their stages */
 #pragma unroll
     for (int part = 0; part < T::PARTS; part++) {
         unsigned owner = part % T::SPLIT, slot = part / T::SPLIT * OTHERS;
-        unsigned to = at + (slot + rank - (rank > owner)) * T::PARTIAL;
+        unsigned to = at + (slot + own - (own > owner)) * T::PARTIAL;
 #pragma unroll
-        for (int i = 0; owner != rank && i < EACH; i += 4) {
-            store_to_block(to + i * 128, owner, sums + part * EACH + i);
+        for (int i = 0; owner != own && i < EACH; i += 4) {
+            store_to_block(to + i * 128, owner * T::PLACES + place, sums + part * EACH + i);
         }
     }
     cluster_sync();
@@ -264,7 +267,7 @@ template <typename T> __device__ __forceinline__ void add_blocks(float *sums, un
     for (int part = 0; part < T::PARTS; part++) {
         unsigned slot = part / T::SPLIT * OTHERS;
 #pragma unroll
-        for (int other = 0; rank == part % T::SPLIT && other < OTHERS; other++) {
+        for (int other = 0; own == part % T::SPLIT && other < OTHERS; other++) {
 #pragma unroll
             for (int i = 0; i < EACH; i += 4) {
                 float4 x = load_shared(at + (slot + other) * T::PARTIAL + i * 128);
@@ -340,7 +343,7 @@ template <typename T> struct hopper_epilogue {
                 tma_store_wait_read<0>();
 #pragma unroll
                 for (int i = 0; i < T::OWN; i++) {
-                    int part = i * T::SPLIT + (int)(T::SPLIT > 1 ? rank_of_block<T>() : 0);
+                    int part = i * T::SPLIT + (int)part_of_block<T>();
                     int2 at = part_origin<T>(row, column, part);
                     if (part >= T::PARTS) {
                         break;
@@ -434,6 +437,52 @@ template <typename T> struct hopper_epilogue {
         }
     }
 
+    /* The address of columns `first` and up of out, a group of 32, where results are transposed. */
+    __device__ __forceinline__ unsigned group_at(const struct residual_fills &fills, int first) {
+        int group = first / T::STORE_COLUMNS;
+        return fills.at[group / T::GROUPS_A_FILL] + group % T::GROUPS_A_FILL * T::COLUMN_GROUP;
+    }
+
+    /* Sums of 64 rows of the tile, as 64 columns of out, two groups at `left` and `right` in the
+       ring; added to the residual if there is one. */
+    __device__ __forceinline__ void write_transposed(const float *sums, unsigned left,
+                                                     unsigned right) {
+        int lane = threadIdx.x % 32, warp = threadIdx.x / 32 % 4;
+        unsigned char *group = stages + ((warp < 2 ? left : right) - shared_address(stages));
+#pragma unroll
+        for (int below = 0; below < 2; below++) { /* row lane / 4, and the one 8 below */
+            int m = warp % 2 * 16 + below * 8 + lane / 4;
+#pragma unroll
+            for (int i = 0; i < T::GROUP_COLUMNS / 4; i++) {
+                int n = i / 2 * 8 + lane % 4 * 2 + i % 2;
+                float *to = (float *)(group + n * 128 + (m / 4 ^ n % 8) * 16) + m % 4;
+                float sum = sums[i / 2 * 4 + below * 2 + i % 2];
+                *to = T::RING_RESIDUAL ? *to + sum : sum;
+            }
+        }
+    }
+
+    /* The same as store_from_ring(), transposed: a row of the tile is a column of out, of which 32
+       leave at a time, all rows of a tile. */
+    __device__ __forceinline__ void store_transposed(const float *sums, int row, int column,
+                                                     const struct residual_fills &fills) {
+        bool stores = threadIdx.x % GROUP == 0;
+#pragma unroll
+        for (int atom = 0; atom < T::ATOMS; atom++) {
+            unsigned left = group_at(fills, atom * 64), right = group_at(fills, atom * 64 + 32);
+            write_transposed(sums + atom * (T::GROUP_COLUMNS / 2), left, right);
+            fence_proxy_async();
+            sync_warpgroup();
+            if (stores) {
+                tma_store_2d(&maps.out, row + atom * 64, column, left);
+                tma_store_2d(&maps.out, row + atom * 64 + 32, column, right);
+            }
+        }
+        if (stores) { /* before the stages are released */
+            tma_store_wait_read<0>();
+        }
+    }
+
     /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column,
                                           const struct residual_fills &fills) {
@@ -441,7 +490,9 @@ template <typename T> struct hopper_epilogue {
         if constexpr (T::SHARED_BIAS) {
             sync_warpgroup();
         }
-        if constexpr (T::RING_RESULTS) {
+        if constexpr (T::EXCHANGED) {
+            store_transposed(sums, out_row, column, fills);
+        } else if constexpr (T::RING_RESULTS) {
             store_from_ring(sums, out_row, column, fills);
         } else if constexpr (T::FINISH == FINISH_ACTIVATION) {
             struct bias_pair now = bias[0];
@@ -466,7 +517,7 @@ template <typename T> struct hopper_epilogue {
         } else {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
-                if (T::SPLIT == 1 || rank_of_block<T>() == part % T::SPLIT) {
+                if (T::SPLIT == 1 || part_of_block<T>() == part % T::SPLIT) {
                     store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part,
                                fills);
                 }

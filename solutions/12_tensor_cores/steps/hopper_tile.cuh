@@ -13,8 +13,8 @@
  *
  * Blocks may be a cluster whose tiles lie one below the other: the weights of a step are the same
  * for all of them, so each fetches a share, and the TMA writes it to all (multicast). Tiles beside
- * each other share `in` in the same way. Or the blocks of a cluster have the same tile, and each a
- * part of K (split-K): at the end each adds its share of the tile over all of them, by distributed
+ * each other share `in` in the same way. Or blocks of a cluster have the same tile, and each a part
+ * of K (split-K): at the end each adds its share of the tile over all of them, by distributed
  * shared memory.
  *
  * A factor that is transposed, (K, M) or (K, N), comes in groups of 64 or 32 columns, a row for
@@ -57,16 +57,16 @@ constexpr int THREADS = 3 * GROUP;                  /* a producer, two consumers
 constexpr unsigned SHARED_BYTES = 227 * 1024 - 256; /* of a block, beside the barriers */
 
 /* The blocks of a cluster: two or four tiles that lie one below the other and share weights; two
-   beside each other, which share `in`; two below and four beside each other, which share both; or
-   some that have the same tile, and each a part of K. */
-enum cluster { ALONE, ALONG_M, FOUR_ALONG_M, ALONG_N, TWO_BY_FOUR, ALONG_K };
+   beside each other, which share `in`; two or four beside each other and two below, which share
+   both. If K is split, that many such groups of blocks, which have the same tiles. */
+enum cluster { ALONE, ALONG_M, FOUR_ALONG_M, ALONG_N, TWO_BY_TWO, TWO_BY_FOUR };
 
 constexpr int blocks_below(enum cluster c) {
-    return c == FOUR_ALONG_M ? 4 : c == ALONG_M || c == TWO_BY_FOUR ? 2 : 1;
+    return c == FOUR_ALONG_M ? 4 : c == ALONE || c == ALONG_N ? 1 : 2;
 }
 
 constexpr int blocks_beside(enum cluster c) {
-    return c == TWO_BY_FOUR ? 4 : c == ALONG_N ? 2 : 1;
+    return c == TWO_BY_FOUR ? 4 : c == ALONG_N || c == TWO_BY_TWO ? 2 : 1;
 }
 
 /* How the consumer warpgroups of a block work: in turn, each on a tile of its own, so that one
@@ -98,16 +98,17 @@ template <bool TRANSPOSED, int SIZE, int WIDTH, int SHARERS> struct factor {
 };
 
 /* ATOMS: 64-row wgmma instructions of a consumer warpgroup; IN_TRANSPOSED, WEIGHT_TRANSPOSED: which
-   factors are transposed; SPLIT: blocks of a cluster ALONG_K.
+   factors are transposed; SPLIT: parts of K, of a cluster; EXCHANGED: `in` is the problem's weight,
+   weight its `in`, and results leave transposed (launch_hopper()).
 
    Results leave through shared memory, except those of FINISH_ANY: a warp has 16 rows, and a part
    of them, 128 bytes of each row, is a store tile (64 bytes where GROUP_COLUMNS is no multiple of
-   64). PARTS: of a warp; SLOTS: store tiles that a warp has. FILLS: stages that a tile's residual
-   takes in the ring, behind its steps, so that it is asked for when the steps' copies are, and no
-   earlier; or its results (RING_RESULTS). */
+   64; of a gate's results 64 or 32). PARTS: of a warp; SLOTS: store tiles that a warp has. FILLS:
+   stages that a tile's residual takes in the ring, behind its steps, so that it is asked for when
+   the steps' copies are, and no earlier; or its results (RING_RESULTS). */
 template <typename E_, int BN_, int ATOMS_, enum schedule SCHEDULE_, enum cluster CLUSTER_,
           enum finish FINISH_ = FINISH_ANY, bool IN_TRANSPOSED_ = false,
-          bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1>
+          bool WEIGHT_TRANSPOSED_ = false, int SPLIT_ = 1, bool EXCHANGED_ = false>
 struct hopper_tile {
     typedef E_ E;
     static constexpr bool IN_TRANSPOSED = IN_TRANSPOSED_, WEIGHT_TRANSPOSED = WEIGHT_TRANSPOSED_;
@@ -118,21 +119,20 @@ struct hopper_tile {
     static constexpr enum cluster CLUSTER = CLUSTER_;
     static constexpr enum finish FINISH = FINISH_;
     static constexpr int BELOW = blocks_below(CLUSTER), BESIDE = blocks_beside(CLUSTER);
-    static constexpr int SPLIT = SPLIT_, SHARERS = BELOW + BESIDE - 1; /* of a stage */
-    static constexpr int BLOCKS = BELOW * BESIDE * SPLIT;              /* of a cluster */
-    static_assert((CLUSTER == ALONG_K) == (SPLIT > 1) && !(PINGPONG && SPLIT > 1),
-                  "no such schedule");
+    static constexpr int SPLIT = SPLIT_, SHARERS = BELOW + BESIDE - 1;     /* of a stage */
+    static constexpr int PLACES = BELOW * BESIDE, BLOCKS = PLACES * SPLIT; /* of a cluster */
+    static_assert(!(PINGPONG && SPLIT > 1), "no such schedule");
+    static constexpr bool EXCHANGED = EXCHANGED_;
     static constexpr int GROUP_ROWS = 64 * ATOMS, BM = HALVES ? 2 * GROUP_ROWS : GROUP_ROWS;
     /* The residual comes by the ring, or into the store tiles, if there is one. */
     static constexpr bool RING_RESIDUAL =
-        FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER != ALONG_K);
+        FINISH == FINISH_RESIDUAL || (FINISH == FINISH_FLOAT_RESIDUAL && SPLIT == 1);
     /* Results leave from stages of the ring, those of the residual if there is one: where a block
        has few tiles, as for a gradient of weights, nothing else needs the ring at their end. */
     static constexpr bool RING_RESULTS =
-        IN_TRANSPOSED && CLUSTER != ALONG_K &&
-        (FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL);
+        IN_TRANSPOSED && SPLIT == 1 && (FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL);
     static constexpr bool LOADS_RESIDUAL =
-        FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && CLUSTER == ALONG_K);
+        FINISH == FINISH_ACTIVATION || (FINISH == FINISH_FLOAT_RESIDUAL && SPLIT > 1);
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
     /* Whether a warpgroup's bias lies in shared memory: where its sums leave few registers. */
@@ -140,7 +140,8 @@ struct hopper_tile {
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
-    static constexpr int STORE_COLUMNS = !FLOATS && !GATE && GROUP_COLUMNS % 64 == 0 ? 64 : 32;
+    static constexpr bool WHOLE = GROUP_COLUMNS % 64 == 0;
+    static constexpr int STORE_COLUMNS = GATE ? (WHOLE ? 32 : 16) : !FLOATS && WHOLE ? 64 : 32;
     static constexpr int EACH = GATE ? STORE_COLUMNS : STORE_COLUMNS / 2;
     static constexpr unsigned STORE_TILE = 16 * STORE_COLUMNS * (FLOATS ? 4 : 2);
     static constexpr int PARTS = ATOMS * GROUP_COLUMNS / 2 / EACH;
@@ -164,10 +165,12 @@ struct hopper_tile {
     static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES - BIAS) / STAGE;
     static constexpr int STAGES = FIT < 12 ? FIT : 12;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
-    /* Stages that a tile's residual, or its results, take behind its steps: groups of columns, all
-       rows of each. */
-    static constexpr int COLUMN_GROUPS = BN / STORE_COLUMNS;
-    static constexpr unsigned COLUMN_GROUP = BM * STORE_COLUMNS * (FLOATS ? 4 : 2);
+    static_assert(!EXCHANGED || (RING_RESULTS && !HALVES), "no such epilogue");
+    /* Stages that a tile's residual, or its results, take behind its steps: groups of columns of
+       out, all rows of each. */
+    static constexpr int OUT_ROWS = EXCHANGED ? BN : BM;
+    static constexpr int COLUMN_GROUPS = (EXCHANGED ? BM : BN) / STORE_COLUMNS;
+    static constexpr unsigned COLUMN_GROUP = OUT_ROWS * STORE_COLUMNS * (FLOATS ? 4 : 2);
     static constexpr int GROUPS_A_FILL = STAGE / COLUMN_GROUP;
     static constexpr int FILLS =
         RING_RESIDUAL || RING_RESULTS ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
@@ -231,13 +234,22 @@ template <typename T> __device__ __forceinline__ unsigned rank_of_block() {
     return T::BLOCKS == 1 ? 0 : cluster_rank();
 }
 
-/* The block's place in its cluster, which goes down and then to the right. */
+/* The block's part of K, and its place among the blocks that have this part, which go down and then
+   to the right. */
+template <typename T> __device__ __forceinline__ unsigned part_of_block() {
+    return T::SPLIT == 1 ? 0 : rank_of_block<T>() / T::PLACES;
+}
+
+template <typename T> __device__ __forceinline__ unsigned place_of_block() {
+    return T::PLACES == 1 ? 0 : rank_of_block<T>() % T::PLACES;
+}
+
 template <typename T> __device__ __forceinline__ unsigned block_below() {
-    return T::BELOW == 1 ? 0 : rank_of_block<T>() % T::BELOW;
+    return place_of_block<T>() % T::BELOW;
 }
 
 template <typename T> __device__ __forceinline__ unsigned block_beside() {
-    return T::BESIDE == 1 ? 0 : rank_of_block<T>() / T::BELOW;
+    return place_of_block<T>() / T::BELOW;
 }
 
 /* A tile's range of K. */
@@ -247,9 +259,9 @@ struct steps {
 
 template <typename T>
 __device__ __forceinline__ struct steps steps_of(const struct hopper_sizes &s, unsigned tile) {
-    if constexpr (T::CLUSTER == ALONG_K) {
-        unsigned rank = rank_of_block<T>(), first = s.steps * rank / T::SPLIT;
-        return {first, s.steps * (rank + 1) / T::SPLIT - first};
+    if constexpr (T::SPLIT > 1) {
+        unsigned part = part_of_block<T>(), first = s.steps * part / T::SPLIT;
+        return {first, s.steps * (part + 1) / T::SPLIT - first};
     }
     if (s.splits == 1) {
         return {0, s.steps};
@@ -276,7 +288,8 @@ __device__ __forceinline__ int2 tile_origin(const struct hopper_sizes &s, unsign
 
 /* Blocks of a cluster, as a mask. */
 template <typename T> __device__ __forceinline__ unsigned short sharers_of_weight() {
-    return (unsigned short)(((1u << T::BELOW) - 1) << block_beside<T>() * T::BELOW);
+    return (unsigned short)(((1u << T::BELOW) - 1)
+                            << part_of_block<T>() * T::PLACES + block_beside<T>() * T::BELOW);
 }
 
 template <typename T> __device__ __forceinline__ unsigned short sharers_of_in() {
@@ -285,7 +298,7 @@ template <typename T> __device__ __forceinline__ unsigned short sharers_of_in() 
     for (int i = 0; i < T::BESIDE; i++) {
         blocks |= 1u << i * T::BELOW;
     }
-    return (unsigned short)(blocks << block_below<T>());
+    return (unsigned short)(blocks << part_of_block<T>() * T::PLACES + block_below<T>());
 }
 
 /* A factor, its part of a tile, and the blocks that share it, of which this one is number `which`;
@@ -370,6 +383,7 @@ __device__ __forceinline__ void produce_fills(const struct hopper_maps &maps,
     for (int fill = 0; fill < T::FILLS; fill++) {
         unsigned to = shared.stages + r.stage * T::STAGE, barrier = shared.full + r.stage * 8;
         int first = fill * T::GROUPS_A_FILL, end = min(first + T::GROUPS_A_FILL, T::COLUMN_GROUPS);
+        int row = T::EXCHANGED ? at.y : at.x, column = T::EXCHANGED ? at.x : at.y;
         mbarrier_wait(shared.empty + r.stage * 8, r.parity ^ 1);
         if (!T::RING_RESIDUAL && elect_lane()) {
             mbarrier_arrive(barrier);
@@ -377,7 +391,7 @@ __device__ __forceinline__ void produce_fills(const struct hopper_maps &maps,
             mbarrier_arrive_expect_tx(barrier, (end - first) * T::COLUMN_GROUP);
             for (int group = first; group < end; group++) {
                 tma_load_2d(to + (group - first) * T::COLUMN_GROUP, &maps.residual,
-                            at.y + group * T::STORE_COLUMNS, at.x, barrier);
+                            column + group * T::STORE_COLUMNS, row, barrier);
             }
         }
         advance<T>(r);
@@ -456,11 +470,11 @@ template <typename T> __device__ __forceinline__ void release(unsigned barrier) 
             mbarrier_arrive(barrier);
         }
     } else {
-        unsigned i = threadIdx.x % GROUP, rank = rank_of_block<T>();
+        unsigned i = threadIdx.x % GROUP;
         if (i < T::SHARERS) {
-            unsigned block = i < T::BELOW ? i + block_beside<T>() * T::BELOW
-                                          : rank + (i - T::BELOW + 1) * T::BELOW;
-            mbarrier_arrive_cluster(barrier, block % T::BLOCKS);
+            unsigned place = i < T::BELOW ? i + block_beside<T>() * T::BELOW
+                                          : place_of_block<T>() + (i - T::BELOW + 1) * T::BELOW;
+            mbarrier_arrive_cluster(barrier, part_of_block<T>() * T::PLACES + place % T::PLACES);
         }
     }
 }
@@ -591,8 +605,8 @@ __device__ __forceinline__ void consume(const struct hopper_sizes &s,
 }
 
 /* A block's work, in all threads. If the launch is an early one, the barriers are set up while the
-   kernel before still runs, and constant weights are copied into all stages. ALONG_K the epilogue
-   has two barriers of the cluster. */
+   kernel before still runs, and constant weights are copied into all stages. Where K is split the
+   epilogue has two barriers of the cluster. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
                                           const struct hopper_sizes &s, EARLY early,
@@ -627,7 +641,7 @@ __device__ __forceinline__ void run_tiles(const struct hopper_maps &maps,
         if (producer) {
             produce<T>(maps, s, shared, with_weights);
         }
-        if constexpr (T::CLUSTER == ALONG_K) { /* those of the epilogue */
+        if constexpr (T::SPLIT > 1) { /* those of the epilogue */
             cluster_sync();
             cluster_sync();
         }
@@ -729,12 +743,13 @@ template <typename T, auto KERNEL> int clusters_at_once() {
     return code == cudaSuccess ? count : 0;
 }
 
-/* Blocks of a persistent launch: all that run at once, or fewer; ALONG_K a cluster has one tile. */
+/* Blocks of a persistent launch: all that run at once, or fewer; where K is split a cluster has one
+   tile. */
 template <typename T, auto KERNEL>
 unsigned persistent_blocks(const struct hopper_sizes &s, int multiprocessors) {
     size_t tiles = (size_t)s.tiles_m * s.tiles_n * s.splits;
-    size_t clusters = T::CLUSTER == ALONG_K ? tiles : (size_t)multiprocessors / T::BLOCKS;
-    if (T::SHARERS > 2) {
+    size_t clusters = T::SPLIT > 1 ? tiles : (size_t)multiprocessors / T::BLOCKS;
+    if (T::SHARERS > 2 && T::SPLIT == 1) {
         static const int fit = clusters_at_once<T, KERNEL>();
         clusters = (size_t)fit < clusters ? (size_t)fit : clusters;
     }

@@ -7,7 +7,7 @@
 
 #include "common/device/tensor_map.h"
 
-/* A matrix (rows, columns) in boxes of `box_columns`: 128 or 64 bytes. */
+/* A matrix (rows, columns) in boxes of `box_columns`: 128, 64, or 32 bytes. */
 static inline enum status describe(CUtensorMap *map, enum nn_dtype dtype, const void *matrix,
                                    size_t rows, size_t columns, unsigned box_rows,
                                    unsigned box_columns, struct error *error) {

@@ -6,6 +6,7 @@
 #include "common/testing/testing.h"
 #include "labs/12_tensor_cores/problem/problem.h"
 #include "solutions/12_tensor_cores/steps/gemm16_internal.h"
+#include "solutions/12_tensor_cores/steps/hopper_kernels.h"
 
 enum { GUARD = 64 /* elements on both sides of out, on a GPU; simt has bounds */ };
 
@@ -52,22 +53,43 @@ static const struct way others_tiles[] = {
 /* In between: large tiles with split-K, where a factor is transposed. */
 static const struct way large_with_split_k = {
     .name = "large tiles, split-K", .path = BY_MMA, .multiprocessors = 4};
-static const struct way hopper[] = {
-    {"hopper 0", BY_WGMMA, 0, 0, 1, 0},          {"hopper 1", BY_WGMMA, 0, 1, 1, 0},
-    {"hopper 1, split-K", BY_WGMMA, 0, 1, 3, 0}, {"hopper 2", BY_WGMMA, 0, 2, 1, 0},
-    {"hopper 2, split-K", BY_WGMMA, 0, 2, 3, 0}, {"hopper 3", BY_WGMMA, 0, 3, 1, 0},
-    {"hopper 4", BY_WGMMA, 0, 4, 1, 0},          {"hopper 5", BY_WGMMA, 0, 5, 1, 0},
-    {"hopper's choice", BY_WGMMA, 0, -1, 0, 0}};
+/* Each tile of Hopper's, with split-K by the workspace for two of them; the kernel for everything
+   else. */
+enum { ANY_TILE = 100 };
+static const struct way hopper[] = {{"hopper 0", BY_WGMMA, 0, 0, 1, 0},
+                                    {"hopper 1", BY_WGMMA, 0, 1, 1, 0},
+                                    {"hopper 1, split-K", BY_WGMMA, 0, 1, 3, 0},
+                                    {"hopper 2", BY_WGMMA, 0, 2, 1, 0},
+                                    {"hopper 2, split-K", BY_WGMMA, 0, 2, 3, 0},
+                                    {"hopper 3", BY_WGMMA, 0, 3, 1, 0},
+                                    {"hopper 4", BY_WGMMA, 0, 4, 1, 0},
+                                    {"hopper 5", BY_WGMMA, 0, 5, 1, 0},
+                                    {"hopper 6", BY_WGMMA, 0, 6, 1, 0},
+                                    {"hopper 7", BY_WGMMA, 0, 7, 1, 0},
+                                    {"hopper 8", BY_WGMMA, 0, 8, 1, 0},
+                                    {"hopper 9", BY_WGMMA, 0, 9, 1, 0},
+                                    {"hopper's any", BY_WGMMA, 0, ANY_TILE, 1, 0},
+                                    {"hopper's choice", BY_WGMMA, 0, -1, 0, 0}};
 
-/* Whether there is such a kernel for Hopper, here and for this problem. */
-static bool hopper_can(const struct gemm16_data *data, const struct way *way,
-                       const struct gemm16_gpu *gpu) {
+/* Whether there is such a kernel for this GPU and problem: not what would be another way's again,
+   a tile without this epilogue, or split-K of transposed factors, which this is not for. */
+static bool has_way(const struct gemm16_data *data, const struct way *way) {
+    struct device_properties found;
+    const struct gemm16_problem *p = &data->problem;
     int count = 0;
-    (void)gemm16_hopper_tiles(&data->problem, &count);
-    return way->tile < count && gemm16_hopper_can(&data->problem, gpu);
+    const struct gemm16_hopper_tile *tiles = gemm16_hopper_tiles(p, &count);
+    if (device_properties(&found, NULL) != STATUS_OK || p->M * p->N == 0) {
+        return false;
+    }
+    const struct gemm16_gpu gpu = {found.code / 10, found.multiprocessors, found.shared_bytes};
+    bool is_tile = way->tile >= 0 && way->tile != ANY_TILE, splits = way->splits > 1;
+    enum finish finish = splits ? FINISH_FLOAT : gemm16_finish_of(p);
+    bool has_tile = !is_tile || (way->tile < count && finish != FINISH_ANY &&
+                                 tiles[way->tile].epilogue[finish] != 0.0);
+    return gemm16_hopper_can(p, &gpu) && has_tile &&
+           !(splits && (p->in_is_transposed || p->weight_is_transposed));
 }
 
-/* Where the kernel does not exist, gemm16() itself runs. */
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
     struct device_properties found;
     TRY(device_properties(&found, error));
@@ -79,7 +101,7 @@ static enum status run(const struct gemm16_data *data, const struct way *way, st
     if (!empty && way->path == BY_MMA) {
         return gemm16_tile(&data->problem, &other, data->workspace, NULL, error);
     }
-    if (!empty && way->path == BY_WGMMA && hopper_can(data, way, &own)) {
+    if (!empty && way->path == BY_WGMMA) {
         return gemm16_hopper(&data->problem, &own, way->tile, way->splits, data->workspace, NULL,
                              error);
     }
@@ -136,7 +158,9 @@ static void check_case(const struct gemm16_case *c) {
     }
     /* on simt gemm16_hopper_test runs these */
     for (size_t i = 0; i < COUNT(hopper) && !on_simt() && !test_has_failed(); i++) {
-        check_way(&data, &hopper[i]);
+        if (has_way(&data, &hopper[i])) {
+            check_way(&data, &hopper[i]);
+        }
     }
     gemm16_data_free(&data);
 }
@@ -341,9 +365,14 @@ C_TEST(gemm16, hopper_takes_gradients) {
     }
     check_gradients(transposed_shapes, COUNT(transposed_shapes), 1);
     check_gradients(gpu_transposed_shapes, COUNT(gpu_transposed_shapes), 5);
+    const struct gemm16_case c = weight_gradient(768, 264, 4104);
+    int count = 0;
+    (void)gemm16_hopper_tiles(
+        &(struct gemm16_problem){.in_is_transposed = true, .weight_is_transposed = true}, &count);
     for (size_t i = 0; i < COUNT(hopper); i++) {
-        const struct gemm16_case c = weight_gradient(768, 264, 4104);
-        check_same_twice(&c, &hopper[i]);
+        if (hopper[i].splits == 1 && (hopper[i].tile < count || hopper[i].tile == ANY_TILE)) {
+            check_same_twice(&c, &hopper[i]);
+        }
     }
 }
 
