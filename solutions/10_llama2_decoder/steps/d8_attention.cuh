@@ -41,13 +41,13 @@ static __device__ __forceinline__ void rotate_queries(float *q, const float2 *an
     float scale = 1.44269504f * rsqrtf((float)p.HS);
     unsigned half = p.HS / 2;
     for (unsigned i = threadIdx.x; i < GROUP * half; i += ONE_THREADS) {
-        unsigned g = i / half, head = (team * GROUP + g) * p.HS;
-        uint2 c = one_channels(i % half, p);
+        unsigned g = small_quotient(i, half), head = (team * GROUP + g) * p.HS, n = i - g * half;
+        uint2 c = one_channels(n, p);
         struct pair x;
         do {
             x = read_two(p.qkv, head + c.x, head + c.y);
         } while (!has_tag(x, tag));
-        float2 y = rotated(values_of(x), angles[i % half]);
+        float2 y = rotated(values_of(x), angles[n]);
         q[g * p.HS + c.x] = y.x * scale;
         q[g * p.HS + c.y] = y.y * scale;
     }
@@ -96,6 +96,37 @@ append_to_cache(const struct newest<E> &to, const float2 *angles, unsigned head,
     }
 }
 
+/* The same of pairs lane + 32 j and lane + 32 (j + 1), those that there are, at once. */
+static __device__ __forceinline__ void read_two_newest(float2 k[2], float2 v[2], size_t key,
+                                                       size_t value, unsigned j,
+                                                       const float2 *angles, unsigned tag,
+                                                       const struct one_arguments &p) {
+    unsigned first = threadIdx.x % 32 + j * 32;
+    struct pair x[2], y[2];
+    bool ready;
+    do {
+        ready = true;
+#pragma unroll
+        for (unsigned n = 0; n < 2; n++) {
+            unsigned i = first + n * 32 < p.HS / 2 ? first + n * 32 : 0;
+            uint2 c = one_channels(i, p);
+            x[n] = read_two(p.qkv, key + c.x, key + c.y);
+            y[n] = read_two(p.qkv, value + c.x, value + c.y);
+        }
+#pragma unroll
+        for (unsigned n = 0; n < 2; n++) {
+            ready = ready && has_tag(x[n], tag) && has_tag(y[n], tag);
+        }
+    } while (!ready);
+#pragma unroll
+    for (unsigned n = 0; n < 2; n++) {
+        if (first + n * 32 < p.HS / 2) {
+            k[n] = rotated(values_of(x[n]), angles[first + n * 32]);
+            v[n] = values_of(y[n]);
+        }
+    }
+}
+
 /* The same with 8 bits: the block's last warp does it alone, because the scale is of all channels.
  */
 static __device__ __forceinline__ void append_to_cache(const struct newest<struct key8> &to,
@@ -111,15 +142,20 @@ static __device__ __forceinline__ void append_to_cache(const struct newest<struc
         return;
     }
 #pragma unroll
+    for (unsigned j = 0; j < PAIRS; j += 2) {
+        if (j * 32 < p.HS / 2) {
+            read_two_newest(k + j, v + j, key, value, j, angles, tag, p);
+        }
+    }
+#pragma unroll
     for (unsigned j = 0; j < PAIRS; j++) {
-        unsigned i = lane + j * 32;
-        if (i < p.HS / 2) {
-            read_newest(&k[j], &v[j], key, value, one_channels(i, p), angles[i], tag, p);
+        if (lane + j * 32 < p.HS / 2) {
             key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
             value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
         }
     }
     float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
+    const float2 per_scale = make_float2(1.0f / scale.x, 1.0f / scale.y);
     if (lane == 0) {
         *to.scale_here = *to.scale = scale;
     }
@@ -128,10 +164,10 @@ static __device__ __forceinline__ void append_to_cache(const struct newest<struc
         unsigned i = lane + j * 32;
         if (i < p.HS / 2) {
             uint2 c = one_channels(i, p);
-            to.key_here[c.x] = to.key[c.x] = key8_of(k[j].x, scale.x);
-            to.key_here[c.y] = to.key[c.y] = key8_of(k[j].y, scale.x);
-            to.value_here[c.x] = to.value[c.x] = key8_of(v[j].x, scale.y);
-            to.value_here[c.y] = to.value[c.y] = key8_of(v[j].y, scale.y);
+            to.key_here[c.x] = to.key[c.x] = key8_of(k[j].x, scale.x, per_scale.x);
+            to.key_here[c.y] = to.key[c.y] = key8_of(k[j].y, scale.x, per_scale.x);
+            to.value_here[c.x] = to.value[c.x] = key8_of(v[j].x, scale.y, per_scale.y);
+            to.value_here[c.y] = to.value[c.y] = key8_of(v[j].y, scale.y, per_scale.y);
         }
     }
 }
@@ -220,7 +256,7 @@ template <typename E, int GROUP>
 static __device__ __forceinline__ struct lane_queries<E, GROUP>
 lane_queries_of(const float *queries, unsigned lanes, unsigned HS) {
     struct lane_queries<E, GROUP> q;
-    unsigned channel = threadIdx.x % 32 % lanes * VECTOR_ELEMENTS<E>;
+    unsigned channel = (threadIdx.x % 32 & (lanes - 1)) * VECTOR_ELEMENTS<E>;
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
 #pragma unroll
@@ -287,18 +323,18 @@ attend_tile(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
 template <int FIRST, int KEYS>
 static __device__ __forceinline__ void read_keys(struct lane_keys<KEYS> *k, unsigned stage,
                                                  unsigned lanes, unsigned keys) {
-    unsigned lane = threadIdx.x % 32;
+    unsigned lane = threadIdx.x % 32, shift = __ffs(lanes) - 1; /* a power of two */
 #pragma unroll
     for (int i = 0; i < ONE_KEY_ROUNDS; i++) {
         unsigned at = stage + (lane + i * 32) * 16;
-        k->valid[FIRST + i] = lane / lanes + i * (32 / lanes) < keys;
+        k->valid[FIRST + i] = (lane >> shift) + i * (32u >> shift) < keys;
         k->key[FIRST + i] = k->value[FIRST + i] = make_uint4(0, 0, 0, 0);
         k->scale[FIRST + i] = make_float2(0.0f, 0.0f);
         if (k->valid[FIRST + i]) {
             k->key[FIRST + i] = read_shared(at);
             k->value[FIRST + i] = read_shared(at + ONE_KEY_BYTES / 2);
             if (ONE_KEYS_HAVE_SCALES) {
-                unsigned key = lane / lanes + i * (32 / lanes);
+                unsigned key = (lane >> shift) + i * (32u >> shift);
                 k->scale[FIRST + i] = read_shared_pair(stage + ONE_KEY_BYTES + key * 8);
             }
         }
@@ -429,7 +465,7 @@ static __device__ __forceinline__ void publish_partials(const struct split_item 
                                                         const struct one_arguments &p) {
     unsigned floats = one_partial_floats(p.HS);
     for (unsigned i = threadIdx.x; i < GROUP * p.HS; i += ONE_THREADS) {
-        unsigned g = i / p.HS, c = i % p.HS;
+        unsigned g = small_quotient(i, p.HS), c = i - g * p.HS;
         size_t first = ((size_t)item->team * item->splits * GROUP + g) * floats;
         struct partial x = merge_warps(partials + g * floats, (size_t)GROUP * floats, c, p.HS);
         if (item->split > 0) {
@@ -452,7 +488,7 @@ template <typename E, int GROUP>
 static __device__ __forceinline__ void
 attend_newest(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
               const struct lane_queries<E, GROUP> &q, const uint4 *newest, unsigned lanes) {
-    unsigned lane = threadIdx.x % 32, piece = lane % lanes;
+    unsigned lane = threadIdx.x % 32, piece = lane & (lanes - 1);
     if (threadIdx.x / 32 == ONE_WARPS - 1) {
         struct lane_keys<1> k;
         k.key[0] = newest[piece];

@@ -146,6 +146,13 @@ template <typename E> struct plain_weights {
         }
     }
 
+    /* The same of i, and of a block's threads further on. */
+    static __device__ __forceinline__ void store_two(struct block_state *b, unsigned i,
+                                                     const float4 x[2], unsigned K) {
+        store_four(b, i, x[0], K);
+        store_four(b, i + ONE_THREADS, x[1], K);
+    }
+
     /* Behind channel K - 1 nothing is read. */
     static __device__ __forceinline__ void store_padding(struct block_state *, unsigned) {
     }

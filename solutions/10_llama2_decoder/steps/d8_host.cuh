@@ -52,7 +52,7 @@ static inline enum status one_allow_shared_bytes(const struct decoder *d, const 
 }
 
 /* The kernel's arguments for the token at a position, all but those that depend on how weights and
- * keys are stored: input_floats, held_back, key_bytes, scales. */
+ * keys are stored: input_floats, held_back, ahead, key_bytes, scales. */
 static inline struct one_arguments one_common_arguments(const struct decoder *d, size_t position) {
     const struct decoder_model *m = d->model;
     struct one_arguments p = {};

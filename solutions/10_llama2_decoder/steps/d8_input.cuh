@@ -47,12 +47,13 @@ static __device__ __forceinline__ void complete_input(struct block_state *b, flo
     __syncthreads();
     b->rstd = 1.0f;
     if (norms) {
-        squares = 0.0f;
+        float sums[4] = {};
 #pragma unroll
         for (int w = 0; w < ONE_WARPS; w++) {
-            squares += b->squares[w];
+            sums[w % 4] += b->squares[w];
         }
-        b->rstd = 1.0f / sqrtf(squares / (float)K + p.eps);
+        squares = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        b->rstd = rsqrtf(squares / (float)K + p.eps);
     }
 }
 
@@ -105,10 +106,23 @@ static __device__ __forceinline__ bool read_quads(uint4 x[COUNT], struct flagged
     return ready;
 }
 
+/* What a warp does when a poll came too early: it issues one prefetch held back, or has L2 fetch
+ * the slice after the next `ahead` ones. @return how many L2 has been asked for */
+static __device__ __forceinline__ unsigned use_wait(struct pipeline *pipe, unsigned ahead,
+                                                    const struct one_arguments &p) {
+    if (pipe->held_back > 0) {
+        issue_held_back(pipe, p);
+    } else if (ONE_SLICES_ARE_RUNS && ahead < p.ahead && pipe->plan->item.splits == 1) {
+        prefetch_ahead(pipe, ahead);
+        ahead++;
+    }
+    return ahead;
+}
+
 /*
  * b->x = the K published values of `in`, times norm if there is one. Each thread polls several
  * float4 at a time, and the poll that finds all of them has the values, too; the lanes of a warp
- * leave together. Each poll that comes too early issues one prefetch held back.
+ * leave together.
  */
 template <typename W, bool NORM>
 static __device__ __forceinline__ void
@@ -117,6 +131,7 @@ gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbo
     constexpr unsigned AT_ONCE = NORM ? 3 : 4;
     unsigned lane = threadIdx.x % 32, quads = K / 4;
     float squares = 0.0f;
+    unsigned ahead = 0;
     for (unsigned first = threadIdx.x; first - lane < quads; first += AT_ONCE * ONE_THREADS) {
         uint4 x[AT_ONCE];
         float4 n[AT_ONCE];
@@ -126,15 +141,23 @@ gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbo
             n[j] = NORM && i < quads ? ((const float4 *)norm)[i] : make_float4(1, 1, 1, 1);
         }
         while (!__all_sync(~0u, read_quads<AT_ONCE>(x, in, first, quads, flag))) {
-            issue_held_back(pipe, p);
+            ahead = use_wait(pipe, ahead, p);
         }
 #pragma unroll
-        for (unsigned j = 0; j < AT_ONCE; j++) {
+        for (unsigned j = 0; j < AT_ONCE; j += 2) {
             unsigned i = first + j * ONE_THREADS;
-            if (i - lane < quads) {
-                float4 y = i < quads ? values_of(x[j]) : make_float4(0, 0, 0, 0);
-                squares += square_of(y);
-                W::store_four(b, i, times(y, n[j]), K);
+            float4 y[2];
+#pragma unroll
+            for (unsigned k = 0; k < 2; k++) {
+                bool exists = j + k < AT_ONCE && i + k * ONE_THREADS < quads;
+                y[k] = exists ? values_of(x[smaller(j + k, AT_ONCE - 1)]) : make_float4(0, 0, 0, 0);
+                squares += square_of(y[k]);
+                y[k] = times(y[k], n[smaller(j + k, AT_ONCE - 1)]);
+            }
+            if (j + 1 < AT_ONCE && i + ONE_THREADS - lane < quads) {
+                W::store_two(b, i, y, K);
+            } else if (i - lane < quads) {
+                W::store_four(b, i, y[0], K);
             }
         }
     }

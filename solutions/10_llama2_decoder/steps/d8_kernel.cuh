@@ -85,6 +85,7 @@ struct one_arguments {
     int32_t position;
     unsigned input_floats;  /* of shared memory for a product's input */
     unsigned held_back;     /* prefetches that a warp holds back before it waits for other blocks */
+    unsigned ahead;         /* slices that L2 fetches while a warp waits, its pipeline full */
     float *x;               /* (C): the residual stream; one thread reads and writes each element */
     float *logits;          /* (V) */
     void *k, *v;            /* (L, T, KVH*HS) */

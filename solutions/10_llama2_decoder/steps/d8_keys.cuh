@@ -35,8 +35,17 @@ static __device__ __forceinline__ float scale_of_key(float largest) {
     return largest > 0.0f ? largest / 127.0f : 1.0f;
 }
 
-static __device__ __forceinline__ struct key8 key8_of(float x, float scale) {
-    return {(int8_t)__float2int_rn(fminf(fmaxf(x / scale, -127.0f), 127.0f))};
+/* x / scale as an integer, to the nearest. A division takes many instructions: it is done only
+ * where the product with per_scale = 1 / scale is so near the middle of two integers that it may
+ * round otherwise.
+ */
+static __device__ __forceinline__ struct key8 key8_of(float x, float scale, float per_scale) {
+    const float NEAR = 1e-4f;
+    float q = x * per_scale, n = rintf(q);
+    if (!(fabsf(fabsf(q - n) - 0.5f) >= NEAR)) { /* NaN, too */
+        n = rintf(x / scale);
+    }
+    return {(int8_t)__float2int_rn(fminf(fmaxf(n, -127.0f), 127.0f))};
 }
 
 #endif

@@ -353,6 +353,17 @@ static __device__ __forceinline__ void issue_held_back(struct pipeline *pipe,
     }
 }
 
+/* Has L2 fetch slice `ahead` behind those that the pipeline has asked for, if it is of the same
+ * matrix. */
+static __device__ __forceinline__ void prefetch_ahead(const struct pipeline *pipe, unsigned ahead) {
+    enum { LINE = 128 };
+    const struct cursor *c = &pipe->next;
+    unsigned at = threadIdx.x % 32 * LINE;
+    if (c->kind != ONE_END && c->kind != ONE_KEYS && ahead < c->left && at < ONE_STAGE_BYTES) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(c->from + ahead * ONE_STAGE_BYTES + at));
+    }
+}
+
 static __device__ __forceinline__ void issue_all_held_back(struct pipeline *pipe,
                                                            const struct one_arguments &p) {
 #pragma unroll 1

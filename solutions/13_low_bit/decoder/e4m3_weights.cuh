@@ -43,6 +43,13 @@ struct e4m3_weights : low_bit_tiles<e4m3_weights, 128, true> {
                                          pack(x.z - second.x, x.w - second.y, type));
     }
 
+    /* The same of i, and of a block's threads further on. */
+    static __device__ __forceinline__ void store_two(struct block_state *b, unsigned i,
+                                                     const float4 x[2], unsigned K) {
+        store_four(b, i, x[0], K);
+        store_four(b, i + ONE_THREADS, x[1], K);
+    }
+
     /* A warp stores 128 columns, zeros behind channel K - 1: a whole slice. */
     static __device__ __forceinline__ void store_padding(struct block_state *, unsigned) {
     }

@@ -85,42 +85,69 @@ static __device__ __forceinline__ void store_digits(unsigned *to, const unsigned
     to[2 * DIGIT] = __byte_perm(high, high2, 0x5410);
 }
 
-/* Channels 4i to 4i + 3 of a block's input; the lanes of a warp have 128 neighbouring channels.
- * @param GROUPS sums of 32 channels are wanted */
-template <bool GROUPS>
-static __device__ __forceinline__ void store_integers(float4 *input, unsigned i, float4 x) {
-    unsigned lane = i % 32;
-    char *block = (char *)input + (size_t)(i / 32) * INTEGER_BLOCK_BYTES;
-    struct block_scale *info = (struct block_scale *)(block + 2 * INTEGER_HALF_BYTES);
-    const float2 scale = integer_scale(warp_largest(
-        max(max(magnitude_of(x.x), magnitude_of(x.y)), max(magnitude_of(x.z), magnitude_of(x.w)))));
-    const int integers[4] = {__float2int_rn(x.x * scale.x), __float2int_rn(x.y * scale.x),
-                             __float2int_rn(x.z * scale.x), __float2int_rn(x.w * scale.x)};
-    unsigned digits[4];
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        digits[j] = digits_of(integers[j]);
-    }
-    /* channels 4 lane: 64 of them, half of these, lane of the fragment, its first four or second */
-    store_digits((unsigned *)block + lane / 16 * (INTEGER_HALF_BYTES / 4) + lane % 8 / 2 * 4 +
-                     lane / 8 % 2 * 2 + lane % 2,
-                 digits);
-    int sum = (integers[0] + integers[1]) + (integers[2] + integers[3]);
-    float half = 0.5f * scale.y;
+/* The lane's four channels of a block of 128 as integers. @param largest magnitude of the block */
+struct four_integers {
+    int x[4];
+    float unit; /* what an integer of 1 is worth */
+};
+
+/* Rounds x * scale, of which the magnitude is at most 2^22, to nearest: in fp32, a number added to
+ * 1.5 * 2^23 is an integer in the lowest bits. */
+static __device__ __forceinline__ int to_integer(float x, float scale) {
+    const float MAGIC = 12582912.0f;
+    return __float_as_int(fmaf(x, scale, MAGIC)) - __float_as_int(MAGIC);
+}
+
+static __device__ __forceinline__ struct four_integers integers_of(float4 x, unsigned largest) {
+    const float2 scale = integer_scale(largest);
+    return {{to_integer(x.x, scale.x), to_integer(x.y, scale.x), to_integer(x.z, scale.x),
+             to_integer(x.w, scale.x)},
+            scale.y};
+}
+
+/* Their largest magnitude. */
+static __device__ __forceinline__ unsigned largest_of(float4 x) {
+    return max(max(magnitude_of(x.x), magnitude_of(x.y)),
+               max(magnitude_of(x.z), magnitude_of(x.w)));
+}
+
+/* Sums of the channels' integers, for zero points: of 32 channels in eight lanes (GROUPS), or of
+ * all in all lanes. */
+template <bool GROUPS> static __device__ __forceinline__ int sum_of_group(const int x[4]) {
+    int sum = (x[0] + x[1]) + (x[2] + x[3]);
     if (GROUPS) {
 #pragma unroll
         for (int step = 1; step < 8; step *= 2) {
             sum += __shfl_xor_sync(~0u, sum, step);
         }
-        if (lane % 8 == 0) {
-            info->half_sums[lane / 8] = half * (float)sum;
-        }
     } else {
         sum = warp_total(sum);
     }
+    return sum;
+}
+
+/* Stores channels 4i to 4i + 3 of a block's input. @param sum what sum_of_group() says */
+template <bool GROUPS>
+static __device__ __forceinline__ void store_integers(float4 *input, unsigned i,
+                                                      const struct four_integers &x, int sum) {
+    unsigned lane = i % 32, digits[4];
+    char *block = (char *)input + (size_t)(i / 32) * INTEGER_BLOCK_BYTES;
+    struct block_scale *info = (struct block_scale *)(block + 2 * INTEGER_HALF_BYTES);
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        digits[j] = digits_of(x.x[j]);
+    }
+    /* channels 4 lane: 64 of them, half of these, lane of the fragment, its first four or second */
+    store_digits((unsigned *)block + lane / 16 * (INTEGER_HALF_BYTES / 4) + lane % 8 / 2 * 4 +
+                     lane / 8 % 2 * 2 + lane % 2,
+                 digits);
+    float half_sum = 0.5f * x.unit * (float)sum;
+    if (GROUPS && lane % 8 == 0) {
+        info->half_sums[lane / 8] = half_sum;
+    }
     if (lane == 0) {
-        info->scale = scale.y;
-        info->half_sum = half * (float)sum;
+        info->scale = x.unit;
+        info->half_sum = half_sum;
     }
 }
 

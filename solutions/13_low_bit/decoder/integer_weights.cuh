@@ -31,12 +31,13 @@ struct integer_weights
     : low_bit_tiles<integer_weights<GROUP, S>, GROUP == 0 ? 128 : 256, GROUP == 0> {
     static constexpr unsigned INPUT_FLOATS = INTEGER_BLOCK_BYTES / 4;
     static constexpr int ENTRIES = GROUP == 0 ? 0 : 256 / GROUP; /* groups of a slice */
+    static constexpr int GROUPS = ENTRIES > 0 ? ENTRIES : 1;
 
     static_assert(ONE_STAGE_BYTES == LOW_BIT_SLICE_VALUES + ENTRIES * 64, "ONE_FORM");
 
     struct slice {
         uint4 values[4];
-        unsigned entries[ENTRIES > 0 ? ENTRIES : 1][2]; /* of rows g and g + 8 */
+        unsigned entries[GROUPS][2]; /* of rows g and g + 8 */
     };
 
     /* Of rows g and g + 8: the part of two digits. */
@@ -53,7 +54,30 @@ struct integer_weights
 
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
                                                       unsigned) {
-        store_integers<GROUP == 32>(b->x, i, x);
+        const struct four_integers integers = integers_of(x, warp_largest(largest_of(x)));
+        store_integers<GROUP == 32>(b->x, i, integers, sum_of_group<GROUP == 32>(integers.x));
+    }
+
+    /* The same of i, and of a block's threads further on, side by side: their chains of
+     * instructions are long. */
+    static __device__ __forceinline__ void store_two(struct block_state *b, unsigned i,
+                                                     const float4 x[2], unsigned) {
+        unsigned largest[2];
+        struct four_integers integers[2];
+        int sums[2];
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            largest[j] = warp_largest(largest_of(x[j]));
+        }
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            integers[j] = integers_of(x[j], largest[j]);
+            sums[j] = sum_of_group<GROUP == 32>(integers[j].x);
+        }
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            store_integers<GROUP == 32>(b->x, i + j * ONE_THREADS, integers[j], sums[j]);
+        }
     }
 
     /* A warp has stored whole blocks. Zeros up to a whole slice, whose weights are zeros, too. */
@@ -136,7 +160,7 @@ struct integer_weights
             half_sums = read_shared(in.scales + at + 16);
         }
         const unsigned half_sum[4] = {half_sums.x, half_sums.y, half_sums.z, half_sums.w};
-        int products[4] = {};
+        int products[4][4] = {}; /* of each step: chains of their own */
 #pragma unroll
         for (int half = 0; half < 2; half++) {
             const uint4 x = read_shared(in.address + at + half * INTEGER_HALF_BYTES);
@@ -145,18 +169,22 @@ struct integer_weights
             for (int high = 0; high < 2; high++) {
                 const uint4 a = make_uint4(w.x >> 4 * high & NIBBLES, w.y >> 4 * high & NIBBLES,
                                            w.z >> 4 * high & NIBBLES, w.w >> 4 * high & NIBBLES);
-                mma_m16n8k32(products, a, high ? x.z : x.x, high ? x.w : x.y);
-                int step = 2 * half + high, group = GROUP == 32 ? 4 * block + step : block;
-                if (GROUP == 32 || step == 3) {
-                    add_group(sum, products, s.entries[group % (ENTRIES > 0 ? ENTRIES : 1)],
-                              in.second, scale,
-                              GROUP == 32 ? __uint_as_float(half_sum[step]) : info.y);
-#pragma unroll
-                    for (int j = 0; j < 4; j++) {
-                        products[j] = 0;
-                    }
-                }
+                int chain = GROUP == 32 ? 2 * half + high : half;
+                mma_m16n8k32(products[chain], a, high ? x.z : x.x, high ? x.w : x.y);
             }
+        }
+        if (GROUP == 32) {
+#pragma unroll
+            for (int step = 0; step < 4; step++) {
+                add_group(sum, products[step], s.entries[(4 * block + step) % GROUPS], in.second,
+                          scale, __uint_as_float(half_sum[step]));
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; j++) {
+                products[0][j] += products[1][j];
+            }
+            add_group(sum, products[0], s.entries[block % GROUPS], in.second, scale, info.y);
         }
     }
 

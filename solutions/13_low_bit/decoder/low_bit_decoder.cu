@@ -59,14 +59,27 @@ static size_t queries_at(const struct low_bit_decoder *decoder, size_t position)
     return together ? most_queries(d->model) : 1;
 }
 
+static size_t tiles_of(const struct low_bit_decoder *decoder, int product) {
+    return low_bit_model_stream(&decoder->model, (enum low_bit_product)product).tiles;
+}
+
+static size_t smaller_size(size_t a, size_t b) {
+    return a < b ? a : b;
+}
+
 /* A block has a tile of qkv and of gate and up, so that no block falls behind until the values that
- * it waits for are overwritten. */
-static size_t blocks_for(const struct low_bit_decoder *decoder) {
-    size_t blocks = decoder->d.multiprocessors;
-    size_t qkv = low_bit_model_stream(&decoder->model, LOW_BIT_QKV).tiles;
-    size_t gated = low_bit_model_stream(&decoder->model, LOW_BIT_GATE_UP).tiles;
-    blocks = blocks < qkv ? blocks : qkv;
-    return blocks < gated ? blocks : gated;
+ * it waits for are overwritten. Of the numbers with which no block has more tiles of a matrix, the
+ * least that has a block a team: each block polls, and takes a share of memory's speed. */
+static size_t blocks_for(const struct low_bit_decoder *decoder, size_t teams) {
+    size_t most =
+        smaller_size(decoder->d.multiprocessors, smaller_size(tiles_of(decoder, LOW_BIT_QKV),
+                                                              tiles_of(decoder, LOW_BIT_GATE_UP)));
+    size_t least = smaller_size(most, teams);
+    for (int i = 0; i < LOW_BIT_PRODUCTS; i++) {
+        size_t needed = ceil_div(tiles_of(decoder, i), ceil_div(tiles_of(decoder, i), most));
+        least = needed > least ? needed : least;
+    }
+    return least;
 }
 
 /* Floats of shared memory for a product's input, or for attention. */
@@ -158,7 +171,7 @@ static enum status fill(struct low_bit_decoder *decoder, struct error *error) {
     d->multiprocessors = (size_t)gpu.multiprocessors;
     d->shared_bytes = gpu.shared_bytes;
     d->major = gpu.code / 10;
-    d->one.blocks = blocks_for(decoder);
+    d->one.blocks = blocks_for(decoder, s->NH);
     d->one.shared_from[0] = 2048;
     if (s->NH / most_queries(s) > d->one.blocks) {
         return error_set(error, STATUS_UNSUPPORTED,
@@ -221,6 +234,10 @@ static unsigned held_back_by(const struct low_bit_decoder *decoder,
                                                    : 0;
 }
 
+/* Slices that a waiting warp has L2 fetch: on an H200 at 7B a token in int4 takes 1.179 ms without,
+ * and 1.167 with 8. */
+enum { AHEAD = 8 };
+
 static enum status launch(const struct low_bit_decoder *decoder, const int32_t *token,
                           size_t position, struct error *error) {
     const struct decoder *d = &decoder->d;
@@ -229,6 +246,7 @@ static enum status launch(const struct low_bit_decoder *decoder, const int32_t *
     p.token = token;
     p.input_floats = (unsigned)input_floats_of(&decoder->model, &kernel);
     p.held_back = held_back_by(decoder, &kernel);
+    p.ahead = p.held_back > 0 ? AHEAD : 0;
     p.key_bytes = d->model->KVH * d->model->HS;
     p.scales = decoder->scales;
     return one_launch(d, kernel.function, kernel.threads, &p, error);

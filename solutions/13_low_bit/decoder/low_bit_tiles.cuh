@@ -80,7 +80,9 @@ template <typename W, unsigned COLUMNS_, bool BY_ROW> struct low_bit_tiles {
         if (share->rows == 0) {
             return sums;
         }
-        float *to = sums + (run_begin(*share, warp) / slices + warp) * LOW_BIT_SEGMENT + lane / 4;
+        float *to = sums +
+                    (small_quotient(run_begin(*share, warp), slices) + warp) * LOW_BIT_SEGMENT +
+                    lane / 4;
         if (count == 0 &&
             lane % 4 == 0) { /* nothing of its segment, which is added up all the same */
             to[0] = to[8] = 0.0f;
@@ -126,15 +128,16 @@ template <typename W, unsigned COLUMNS_, bool BY_ROW> struct low_bit_tiles {
                                                               unsigned kind, unsigned i,
                                                               const struct one_arguments &p) {
         const struct share *share = &pipe->plan->shares[kind];
-        unsigned rows = rows_of_tile(kind), tile = i / rows, row = i % rows;
+        unsigned rows = rows_of_tile(kind), tile = rows == 8 ? i / 8 : i / LOW_BIT_TILE_ROWS;
+        unsigned row = i - tile * rows;
         unsigned slices = share->slices, all = share->rows * slices;
         struct scales s = {1.0f, 1.0f, 0, 0};
         if (i >= own_outputs(pipe, kind, p).count) {
             return s;
         }
         /* the warp of slice n is the last one whose run begins at or before n */
-        s.begin = tile + ((tile * slices + 1) * ONE_WARPS - 1) / all;
-        s.end = tile + ((tile + 1) * slices * ONE_WARPS - 1) / all + 1;
+        s.begin = tile + small_quotient((tile * slices + 1) * ONE_WARPS - 1, all);
+        s.end = tile + small_quotient((tile + 1) * slices * ONE_WARPS - 1, all) + 1;
         s.begin = s.begin * LOW_BIT_SEGMENT + row;
         s.end = s.end * LOW_BIT_SEGMENT + row;
         if (BY_ROW) {
@@ -152,12 +155,17 @@ template <typename W, unsigned COLUMNS_, bool BY_ROW> struct low_bit_tiles {
     /* The sum over the warps that have parts of a row. @param offset of the row */
     static __device__ __forceinline__ float sum_of(const struct block_state *b,
                                                    const struct scales &s, unsigned offset) {
-        float sum = 0.0f;
-#pragma unroll 4
-        for (unsigned at = s.begin; at < s.end; at += LOW_BIT_SEGMENT) {
-            sum += b->sums[at + offset];
+        enum { AT_ONCE = 8 };
+        float sum[2] = {};
+#pragma unroll 1
+        for (unsigned at = s.begin; at < s.end; at += AT_ONCE * LOW_BIT_SEGMENT) {
+#pragma unroll
+            for (unsigned i = 0; i < AT_ONCE; i++) {
+                unsigned segment = at + i * LOW_BIT_SEGMENT;
+                sum[i % 2] += segment < s.end ? b->sums[segment + offset] : 0.0f;
+            }
         }
-        return sum * b->rstd;
+        return (sum[0] + sum[1]) * b->rstd;
     }
 
     static __device__ __forceinline__ float product_of(const struct pipeline *,

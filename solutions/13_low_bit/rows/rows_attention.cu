@@ -97,6 +97,7 @@ append_newest(struct attention_shared<GROUP> *shared, const struct attention_cal
         }
     }
     float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
+    const float2 per_scale = make_float2(1.0f / scale.x, 1.0f / scale.y);
     if (lane == 0) {
         shared->scale = c.cache.scales[row] = scale;
     }
@@ -106,10 +107,10 @@ append_newest(struct attention_shared<GROUP> *shared, const struct attention_cal
         unsigned i = lane + j * 32;
         if (i < c.p.HS / 2) {
             uint2 at = one_channels(i, c.p);
-            shared->key[at.x] = k_to[at.x] = key8_of(k[j].x, scale.x).bits;
-            shared->key[at.y] = k_to[at.y] = key8_of(k[j].y, scale.x).bits;
-            shared->value[at.x] = v_to[at.x] = key8_of(v[j].x, scale.y).bits;
-            shared->value[at.y] = v_to[at.y] = key8_of(v[j].y, scale.y).bits;
+            shared->key[at.x] = k_to[at.x] = key8_of(k[j].x, scale.x, per_scale.x).bits;
+            shared->key[at.y] = k_to[at.y] = key8_of(k[j].y, scale.x, per_scale.x).bits;
+            shared->value[at.x] = v_to[at.x] = key8_of(v[j].x, scale.y, per_scale.y).bits;
+            shared->value[at.y] = v_to[at.y] = key8_of(v[j].y, scale.y, per_scale.y).bits;
         }
     }
 }

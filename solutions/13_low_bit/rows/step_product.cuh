@@ -9,11 +9,11 @@
 #include "solutions/13_low_bit/rows/step_multiply.cuh"
 
 enum {
-    FINISH_WARPS = 8, /* that finish a tile */
-    /* floats of a warp's sums of a tile in shared memory: where rows from 8 on begin, and the next
-     * warp's: so that the reads of a finishing warp have banks of their own */
+    FINISH_WARPS = 4, /* that finish a tile */
+    /* floats of a warp's sums of a tile in shared memory: where rows from 8 on begin, so that the
+     * reads of a finishing warp have banks of their own, and where the next warp's begin */
     STEP_SECOND_ROWS = STEP_OUTPUTS / 2 + 4,
-    STEP_WARP_SUMS = STEP_OUTPUTS + 16
+    STEP_WARP_SUMS = STEP_OUTPUTS + 8
 };
 
 /* A block's shared memory beside its pipelines. */
@@ -175,16 +175,12 @@ multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, unsigne
     }
 }
 
-/* A thread's part of finishing a tile, for which 8 warps are there: half of the partial sums of an
- * output. A gate's lane and its up's are eight apart, those of two rows that are a pair four. */
-struct finish_place {
-    unsigned e, half;
-};
-
-static __device__ __forceinline__ struct finish_place finish_place() {
+/* A thread's output of a tile, for which four warps are there. A gate's lane and its up's are eight
+ * apart, those of two rows that are a pair four; a warp reads each bank once. */
+static __device__ __forceinline__ unsigned finished_output() {
     unsigned lane = threadIdx.x % 32, q = threadIdx.x / 32 % FINISH_WARPS;
-    unsigned row = q % 2 + lane / 4 % 2 * 2 + q / 2 % 2 * 4;
-    return {lane / 8 % 2 * (STEP_OUTPUTS / 2) + q / 4 * 32 + row * 4 + lane % 4, lane / 16};
+    unsigned row = q % 2 + lane / 4 % 2 * 2 + lane / 16 * 4;
+    return lane / 8 % 2 * (STEP_OUTPUTS / 2) + q / 2 * 32 + row * 4 + lane % 4;
 }
 
 /* What becomes of output e of the block's tile number `tile`. All lanes of a warp execute it.
@@ -198,7 +194,7 @@ static __device__ __forceinline__ void finish_output(const struct step_shared &s
     bool gate = o.kind == LOW_BIT_GATE_UP;
     unsigned of_tile = gate ? LOW_BIT_TILE_ROWS / 2 : LOW_BIT_TILE_ROWS;
     unsigned n = (first + tile) * of_tile + at.row;
-    bool valid = n < m.N && at.text < p.rows && at.row < of_tile && threadIdx.x % 32 < 16;
+    bool valid = n < m.N && at.text < p.rows && at.row < of_tile;
     if (o.kind == LOW_BIT_CLASSIFIER || o.kind == LOW_BIT_QKV) {
         size_t i = (size_t)at.text * m.N + n;
         if (valid && o.kind == LOW_BIT_QKV) {
@@ -221,15 +217,14 @@ static __device__ __forceinline__ void finish_output(const struct step_shared &s
     }
 }
 
-/* Adds up half of a group's warps, of which there are at most STEP_WARPS. @param sums of its first
- * one */
-static __device__ __forceinline__ float sum_half(const float *sums, unsigned warps, unsigned half) {
-    float x[2] = {};
+/* Adds up a group's warps, of which there are at most STEP_WARPS. @param sums of its first one */
+static __device__ __forceinline__ float sum_warps(const float *sums, unsigned warps) {
+    float x[4] = {};
 #pragma unroll
-    for (unsigned w = 0; w < STEP_WARPS / 2; w++) {
-        x[w % 2] += 2 * w + half < warps ? sums[(2 * w + half) * STEP_WARP_SUMS] : 0.0f;
+    for (unsigned w = 0; w < STEP_WARPS; w++) {
+        x[w % 4] += w < warps ? sums[w * STEP_WARP_SUMS] : 0.0f;
     }
-    return x[0] + x[1];
+    return (x[0] + x[1]) + (x[2] + x[3]);
 }
 
 /* The scale of the thread's row of a tile, of which there may be none; sums of int8 are in units of
@@ -250,19 +245,18 @@ finish_batch(const struct step_shared &s, const struct step_output &o, unsigned 
     const struct step_product &m = p.products[o.kind];
     const struct tile_range own = own_tiles(m.tiles);
     const float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_WARP_SUMS);
-    const struct finish_place at = finish_place();
-    unsigned row = place_of_output(at.e).row, warps = smaller(m.warps, m.chunks);
+    unsigned e = finished_output(), row = place_of_output(e).row;
+    unsigned warps = smaller(m.warps, m.chunks);
     unsigned first = threadIdx.x / 32 / FINISH_WARPS;
     for (unsigned i = first; i < W::BATCH * m.groups; i += STEP_WARPS / FINISH_WARPS) {
         unsigned tile = batch * m.groups + i;
         if (tile < own.count) {
             const float *from =
                 sums + (i / m.groups * STEP_WARPS + i % m.groups * m.warps) * STEP_WARP_SUMS +
-                place_in_sums(at.e);
-            float x = sum_half(from, warps, at.half) * rstd;
+                place_in_sums(e);
+            float x = sum_warps(from, warps) * rstd;
             x *= i == first ? scale : row_scale<W>(o, m, own.first + tile, row);
-            x += __shfl_xor_sync(~0u, x, 16);
-            finish_output(s, o, m, own.first, tile, at.e, x, p);
+            finish_output(s, o, m, own.first, tile, e, x, p);
         }
     }
 }
@@ -277,7 +271,7 @@ multiply_matrix(struct step_shared *s, struct slice_pipeline *pipe, unsigned num
     const struct step_product &m = p.products[kind];
     const struct tile_range own = own_tiles(m.tiles);
     const struct warp_part part = part_of(m);
-    const struct output_place at = place_of_output(finish_place().e);
+    const struct output_place at = place_of_output(finished_output());
     unsigned first = threadIdx.x / 32 / FINISH_WARPS; /* of the batch's tiles, to be finished */
     struct input_chunk in;
     float rstd = 1.0f;
