@@ -431,20 +431,22 @@ static bool add_moves(const struct training_job *job, const struct training_resu
 
 /*
  * How far two workers' moments may be apart in 16 bits behind one update, as a share of their norm.
- * They differ by what the lab's functions round, as all else is the same. On simt: right ones
- * 0.005%, operands as signed bytes beside a scale for each 32 0.65%, as an fp8 of 4 bits 3.9%.
+ * They differ by what the lab's functions round, as all else is the same. On simt, in one layer:
+ * right ones 0.005%, operands as signed bytes beside a scale for each 32 0.65%, as an fp8 of 4 bits
+ * 3.9%. On an H200, in four layers: right ones 0.21%.
  */
-static const double MOMENTS_OFF = 0.003;
+static const double MOMENTS_OFF_SIMT = 0.003, MOMENTS_OFF_GPU = 0.0045;
 
 static bool close_moments(const struct moves moves[GROUPS], char *text, size_t size) {
     static const char *const names[GROUPS] = {"matrices", "norms and biases"};
+    const double allowed = remote_has_device() ? MOMENTS_OFF_SIMT : MOMENTS_OFF_GPU;
     for (int i = 0; i < GROUPS; i++) {
         double off = sqrt(moves[i].moments_off), want = sqrt(moves[i].moments_want);
-        if (!(off <= MOMENTS_OFF * want)) {
+        if (!(off <= allowed * want)) {
             snprintf(text, size,
                      "gradients are too coarse: AdamW's moments of %s are %.3g%% of their norm "
                      "away from the baseline's, at most %.3g%%",
-                     names[i], 100.0 * off / want, 100.0 * MOMENTS_OFF);
+                     names[i], 100.0 * off / want, 100.0 * allowed);
             return false;
         }
     }
