@@ -433,9 +433,9 @@ static bool add_moves(const struct training_job *job, const struct training_resu
  * How far two workers' moments may be apart in 16 bits behind one update, as a share of their norm.
  * They differ by what the lab's functions round, as all else is the same. On simt, in one layer:
  * right ones 0.005%, operands as signed bytes beside a scale for each 32 0.65%, as an fp8 of 4 bits
- * 3.9%. On an H200, in four layers: right ones 0.21%.
+ * 3.9%. On an H200, in four layers: right ones 0.12 to 0.22% in five runs, bytes 1.7%, fp8 6.4%.
  */
-static const double MOMENTS_OFF_SIMT = 0.003, MOMENTS_OFF_GPU = 0.0045;
+static const double MOMENTS_OFF_SIMT = 0.003, MOMENTS_OFF_GPU = 0.006;
 
 static bool close_moments(const struct moves moves[GROUPS], char *text, size_t size) {
     static const char *const names[GROUPS] = {"matrices", "norms and biases"};
