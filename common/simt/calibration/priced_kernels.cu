@@ -62,8 +62,15 @@ __global__ void __launch_bounds__(THREADS, 8)
     multiply<8>(C, A, B);
 }
 
+/* Blocks that a multiprocessor of every GPU of the architecture has threads for. */
+#if __CUDA_ARCH__ >= 800
+enum { MANY_BLOCKS = 12 };
+#else
+enum { MANY_BLOCKS = 8 };
+#endif
+
 /* A thread has 40 registers. */
-__global__ void __launch_bounds__(THREADS, 12)
+__global__ void __launch_bounds__(THREADS, MANY_BLOCKS)
     product_8x8_of_40(float *C, const float *A, const float *B) {
     multiply<8>(C, A, B);
 }
@@ -86,94 +93,69 @@ template <int ADDRESSES> __global__ void read_constants(float *out) {
     out[i] = sum;
 }
 
+/* d += a * b on the tensor cores; all registers of a matrix are alike. Code for GPUs without these
+   instructions does nothing. */
 #if __CUDA_ARCH__ >= 800
+#define MMA(instruction, letter)                                                          \
+    asm volatile("mma.sync.aligned." instruction                                          \
+                 " {%0, %1, %2, %3}, {%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"       \
+                 : "+" letter(d[0]), "+" letter(d[1]), "+" letter(d[2]), "+" letter(d[3]) \
+                 : "r"(a), "r"(b))
+#define MMA_F64(instruction)                                                        \
+    asm volatile("mma.sync.aligned." instruction " {%0, %1}, {%2}, {%3}, {%0, %1};" \
+                 : "+d"(d[0]), "+d"(d[1])                                           \
+                 : "d"((double)a), "d"((double)b))
+#else
+#define MMA(instruction, letter)
+#define MMA_F64(instruction)
+#endif
+
+struct bf16 {
+    typedef float sum;
+    static __device__ void add(float d[4], uint32_t a, uint32_t b) {
+        MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
+    }
+};
+
+struct tf32 {
+    typedef float sum;
+    static __device__ void add(float d[4], uint32_t a, uint32_t b) {
+        MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
+    }
+};
+
+struct f64 {
+    typedef double sum;
+    static __device__ void add(double d[4], uint32_t a, uint32_t b) {
+        MMA_F64("m8n8k4.row.col.f64.f64.f64.f64");
+    }
+};
+
+struct s8 {
+    typedef int sum;
+    static __device__ void add(int d[4], uint32_t a, uint32_t b) {
+        MMA("m16n8k32.row.col.s32.s8.s8.s32", "r");
+    }
+};
+
+struct s4 {
+    typedef int sum;
+    static __device__ void add(int d[4], uint32_t a, uint32_t b) {
+        MMA("m16n8k64.row.col.s32.s4.s4.s32", "r");
+    }
+};
+
 /* Four products one behind the other, so that a warp has four under way. */
-#define FOUR_TIMES(product) product(0) product(1) product(2) product(3)
-#endif
-
-__global__ void mma_bf16(float *out, int turns) {
-#if __CUDA_ARCH__ >= 800
-    float d[4][4] = {};
+template <typename FORMAT> __global__ void multiply_format(float *out, int turns) {
+    typename FORMAT::sum d[4][4] = {};
     uint32_t a = threadIdx.x, b = threadIdx.x + 1;
     for (int t = 0; t < turns; t++) {
-#define PRODUCT(i)                                                                        \
-    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, " \
-                 "{%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"                          \
-                 : "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])             \
-                 : "r"(a), "r"(b));
-        FOUR_TIMES(PRODUCT)
-#undef PRODUCT
-    }
-    out[blockIdx.x * blockDim.x + threadIdx.x] = d[0][0] + d[1][1] + d[2][2] + d[3][3];
-#endif
-}
-
-__global__ void mma_tf32(float *out, int turns) {
-#if __CUDA_ARCH__ >= 800
-    float d[4][4] = {};
-    uint32_t a = threadIdx.x, b = threadIdx.x + 1;
-    for (int t = 0; t < turns; t++) {
-#define PRODUCT(i)                                                                       \
-    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, " \
-                 "{%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"                         \
-                 : "+f"(d[i][0]), "+f"(d[i][1]), "+f"(d[i][2]), "+f"(d[i][3])            \
-                 : "r"(a), "r"(b));
-        FOUR_TIMES(PRODUCT)
-#undef PRODUCT
-    }
-    out[blockIdx.x * blockDim.x + threadIdx.x] = d[0][0] + d[1][1] + d[2][2] + d[3][3];
-#endif
-}
-
-__global__ void mma_f64(float *out, int turns) {
-#if __CUDA_ARCH__ >= 800
-    double d[4][2] = {};
-    double a = threadIdx.x, b = a + 1.0;
-    for (int t = 0; t < turns; t++) {
-#define PRODUCT(i)                                                                             \
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0, %1}, {%2}, {%3}, {%0, " \
-                 "%1};"                                                                        \
-                 : "+d"(d[i][0]), "+d"(d[i][1])                                                \
-                 : "d"(a), "d"(b));
-        FOUR_TIMES(PRODUCT)
-#undef PRODUCT
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            FORMAT::add(d[i], a, b);
+        }
     }
     out[blockIdx.x * blockDim.x + threadIdx.x] = (float)(d[0][0] + d[1][1] + d[2][0] + d[3][1]);
-#endif
-}
-
-__global__ void mma_s8(float *out, int turns) {
-#if __CUDA_ARCH__ >= 800
-    int32_t d[4][4] = {};
-    uint32_t a = threadIdx.x, b = threadIdx.x + 1;
-    for (int t = 0; t < turns; t++) {
-#define PRODUCT(i)                                                                    \
-    asm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, " \
-                 "{%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"                      \
-                 : "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])         \
-                 : "r"(a), "r"(b));
-        FOUR_TIMES(PRODUCT)
-#undef PRODUCT
-    }
-    out[blockIdx.x * blockDim.x + threadIdx.x] = (float)(d[0][0] + d[1][1] + d[2][2] + d[3][3]);
-#endif
-}
-
-__global__ void mma_s4(float *out, int turns) {
-#if __CUDA_ARCH__ >= 800
-    int32_t d[4][4] = {};
-    uint32_t a = threadIdx.x, b = threadIdx.x + 1;
-    for (int t = 0; t < turns; t++) {
-#define PRODUCT(i)                                                                    \
-    asm volatile("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32 {%0, %1, %2, %3}, " \
-                 "{%4, %4, %4, %4}, {%5, %5}, {%0, %1, %2, %3};"                      \
-                 : "+r"(d[i][0]), "+r"(d[i][1]), "+r"(d[i][2]), "+r"(d[i][3])         \
-                 : "r"(a), "r"(b));
-        FOUR_TIMES(PRODUCT)
-#undef PRODUCT
-    }
-    out[blockIdx.x * blockDim.x + threadIdx.x] = (float)(d[0][0] + d[1][1] + d[2][2] + d[3][3]);
-#endif
 }
 
 /* Blocks for threads with SIDE x SIDE results. */
@@ -198,9 +180,9 @@ const struct calibration_kernel calibration_priced[CALIBRATION_PRICED] = {
     ROW("constants_1", read_constants<1>, PROCESSORS * 4, 256, out),
     ROW("constants_4", read_constants<4>, PROCESSORS * 4, 256, out),
     ROW("constants_32", read_constants<32>, PROCESSORS * 4, 256, out),
-    ROW("mma_bf16", mma_bf16, TENSOR_BLOCKS, 256, out, TURNS),
-    ROW("mma_tf32", mma_tf32, TENSOR_BLOCKS, 256, out, TURNS),
-    ROW("mma_f64", mma_f64, TENSOR_BLOCKS, 256, out, TURNS),
-    ROW("mma_s8", mma_s8, TENSOR_BLOCKS, 256, out, TURNS),
-    ROW("mma_s4", mma_s4, TENSOR_BLOCKS, 256, out, TURNS),
+    ROW("mma_bf16", multiply_format<bf16>, TENSOR_BLOCKS, 256, out, TURNS),
+    ROW("mma_tf32", multiply_format<tf32>, TENSOR_BLOCKS, 256, out, TURNS),
+    ROW("mma_f64", multiply_format<f64>, TENSOR_BLOCKS, 256, out, TURNS),
+    ROW("mma_s8", multiply_format<s8>, TENSOR_BLOCKS, 256, out, TURNS),
+    ROW("mma_s4", multiply_format<s4>, TENSOR_BLOCKS, 256, out, TURNS),
 };
