@@ -67,6 +67,8 @@ static void print_row(const struct threshold *t) {
 static void print_cell(const cJSON *line) {
     if (line == NULL) {
         printf(" |");
+    } else if (!card_is_timed(line)) { /* it failed before there was a time */
+        printf(" %s |", card_text(line, "verdict"));
     } else if (isinf(card_share(line))) {
         printf(" at the limit, %s |", card_step_name(card_step(line)));
     } else if (strcmp(card_text(line, "verdict"), "fail") == 0) {
