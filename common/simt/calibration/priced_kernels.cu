@@ -110,40 +110,20 @@ template <int ADDRESSES> __global__ void read_constants(float *out) {
 #define MMA_F64(instruction)
 #endif
 
-struct bf16 {
-    typedef float sum;
-    static __device__ void add(float d[4], uint32_t a, uint32_t b) {
-        MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f");
+/* A format: the type of its sums, and d += a * b. */
+#define FORMAT(name, type, ...)                                         \
+    struct name {                                                       \
+        typedef type sum;                                               \
+        static __device__ void add(type d[4], uint32_t a, uint32_t b) { \
+            __VA_ARGS__;                                                \
+        }                                                               \
     }
-};
 
-struct tf32 {
-    typedef float sum;
-    static __device__ void add(float d[4], uint32_t a, uint32_t b) {
-        MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f");
-    }
-};
-
-struct f64 {
-    typedef double sum;
-    static __device__ void add(double d[4], uint32_t a, uint32_t b) {
-        MMA_F64("m8n8k4.row.col.f64.f64.f64.f64");
-    }
-};
-
-struct s8 {
-    typedef int sum;
-    static __device__ void add(int d[4], uint32_t a, uint32_t b) {
-        MMA("m16n8k32.row.col.s32.s8.s8.s32", "r");
-    }
-};
-
-struct s4 {
-    typedef int sum;
-    static __device__ void add(int d[4], uint32_t a, uint32_t b) {
-        MMA("m16n8k64.row.col.s32.s4.s4.s32", "r");
-    }
-};
+FORMAT(bf16, float, MMA("m16n8k16.row.col.f32.bf16.bf16.f32", "f"));
+FORMAT(tf32, float, MMA("m16n8k8.row.col.f32.tf32.tf32.f32", "f"));
+FORMAT(f64, double, MMA_F64("m8n8k4.row.col.f64.f64.f64.f64"));
+FORMAT(s8, int, MMA("m16n8k32.row.col.s32.s8.s8.s32", "r"));
+FORMAT(s4, int, MMA("m16n8k64.row.col.s32.s4.s4.s32", "r"));
 
 /* Four products one behind the other, so that a warp has four under way. */
 template <typename FORMAT> __global__ void multiply_format(float *out, int turns) {
