@@ -56,7 +56,7 @@ static __device__ __forceinline__ void rotate_queries(float *q, const float2 *an
 /* Where this token's key and value go: shared memory, for this block, and the cache. */
 template <typename E> struct newest {
     E *key_here, *value_here, *key, *value;
-    float2 *scale_here, *scale; /* of key and value, where those have 8 bits */
+    float2 *scale; /* of key and value, where those have 8 bits */
 };
 
 template <typename E>
@@ -68,9 +68,10 @@ static __device__ __forceinline__ void store_newest(const struct newest<E> &to, 
 
 /* A pair of channels c of the token's key, rotated, and of its value, as soon as they have been
  * published. */
-static __device__ __forceinline__ void read_newest(float2 *k, float2 *v, size_t key, size_t value,
-                                                   uint2 c, float2 angle, unsigned tag,
-                                                   const struct one_arguments &p) {
+static __device__ __forceinline__ void read_newest_pair(float2 *k, float2 *v, size_t key,
+                                                        size_t value, uint2 c, float2 angle,
+                                                        unsigned tag,
+                                                        const struct one_arguments &p) {
     struct pair x, y;
     do {
         x = read_two(p.qkv, key + c.x, key + c.y);
@@ -90,7 +91,7 @@ append_to_cache(const struct newest<E> &to, const float2 *angles, unsigned head,
     for (unsigned i = ONE_THREADS - 1 - threadIdx.x; i < p.HS / 2; i += ONE_THREADS) {
         uint2 c = one_channels(i, p);
         float2 k, v;
-        read_newest(&k, &v, key, value, c, angles[i], tag, p);
+        read_newest_pair(&k, &v, key, value, c, angles[i], tag, p);
         store_newest<E>(to, c.x, k.x, v.x);
         store_newest<E>(to, c.y, k.y, v.y);
     }
@@ -127,47 +128,33 @@ static __device__ __forceinline__ void read_two_newest(float2 k[2], float2 v[2],
     }
 }
 
-/* The same with 8 bits: the block's last warp does it alone, because the scale is of all channels.
- */
-static __device__ __forceinline__ void append_to_cache(const struct newest<struct key8> &to,
-                                                       const float2 *angles, unsigned head,
-                                                       unsigned tag,
-                                                       const struct one_arguments &p) {
+/* With 8 bits, between reading the token's key and value and rounding them, the block's last warp
+ * holds them, pairs of channels, because a scale is of all channels. */
+struct held_newest {
     enum { PAIRS = ONE_MAX_HS / 2 / 32 };
+    float2 k[PAIRS], v[PAIRS]; /* zeros behind the head's */
+};
+
+/* Reads the token's key and value. Without scales they are appended at once. */
+template <typename E>
+static __device__ __forceinline__ void read_newest(struct held_newest *, const struct newest<E> &to,
+                                                   const float2 *angles, unsigned head,
+                                                   unsigned tag, const struct one_arguments &p) {
+    append_to_cache(to, angles, head, tag, p);
+}
+
+static __device__ __forceinline__ void read_newest(struct held_newest *held,
+                                                   const struct newest<struct key8> &,
+                                                   const float2 *angles, unsigned head,
+                                                   unsigned tag, const struct one_arguments &p) {
     size_t key = (size_t)(p.NH + head) * p.HS, value = key + p.KVH * p.HS;
-    unsigned lane = threadIdx.x % 32;
-    float2 k[PAIRS] = {}, v[PAIRS] = {};
-    float key_max = 0.0f, value_max = 0.0f;
     if (threadIdx.x / 32 != ONE_WARPS - 1) {
         return;
     }
 #pragma unroll
-    for (unsigned j = 0; j < PAIRS; j += 2) {
+    for (unsigned j = 0; j < held->PAIRS; j += 2) {
         if (j * 32 < p.HS / 2) {
-            read_two_newest(k + j, v + j, key, value, j, angles, tag, p);
-        }
-    }
-#pragma unroll
-    for (unsigned j = 0; j < PAIRS; j++) {
-        if (lane + j * 32 < p.HS / 2) {
-            key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
-            value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
-        }
-    }
-    float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
-    const float2 per_scale = make_float2(1.0f / scale.x, 1.0f / scale.y);
-    if (lane == 0) {
-        *to.scale_here = *to.scale = scale;
-    }
-#pragma unroll
-    for (unsigned j = 0; j < PAIRS; j++) {
-        unsigned i = lane + j * 32;
-        if (i < p.HS / 2) {
-            uint2 c = one_channels(i, p);
-            to.key_here[c.x] = to.key[c.x] = key8_of(k[j].x, scale.x, per_scale.x);
-            to.key_here[c.y] = to.key[c.y] = key8_of(k[j].y, scale.x, per_scale.x);
-            to.value_here[c.x] = to.value[c.x] = key8_of(v[j].x, scale.y, per_scale.y);
-            to.value_here[c.y] = to.value[c.y] = key8_of(v[j].y, scale.y, per_scale.y);
+            read_two_newest(held->k + j, held->v + j, key, value, j, angles, tag, p);
         }
     }
 }
@@ -222,6 +209,57 @@ static __device__ __forceinline__ void merge_lanes(struct online_softmax<CHANNEL
     }
 }
 
+/* Adds up half of `count` channels with the lane `step` away, which gets the other half; a single
+ * one both have. @return the first of this lane's half */
+template <int COUNT>
+static __device__ __forceinline__ unsigned keep_half(float values[COUNT], unsigned count,
+                                                     unsigned step) {
+    unsigned half = count / 2;
+    bool upper = half > 0 && (threadIdx.x & step) != 0;
+#pragma unroll
+    for (unsigned c = 0; c < COUNT; c++) {
+        if (c < half || (half == 0 && c == 0)) {
+            float other = values[c + half], mine = upper ? other : values[c];
+            values[c] = mine + __shfl_xor_sync(~0u, upper ? values[c] : other, step);
+        }
+    }
+    return upper ? half : 0;
+}
+
+/*
+ * Merges the states of the lanes that have the same channels: lanes `lanes`, 2 * `lanes`, ... away.
+ * Of two lanes each keeps half of the channels, so that a warp shuffles few values. @return the
+ * first of the lane's channels that it keeps, of COUNT; *kept of them, in values from 0 on
+ */
+template <int COUNT>
+static __device__ __forceinline__ unsigned scatter_lanes(struct online_softmax<COUNT> *state,
+                                                         unsigned lanes, unsigned *kept) {
+    float max = state->max;
+    unsigned first = 0;
+#pragma unroll
+    for (unsigned step = 16; step > 0; step /= 2) {
+        max = step >= lanes ? fmaxf(max, __shfl_xor_sync(~0u, max, step)) : max;
+    }
+    float rescale = exp2f(state->max - max);
+    state->max = max;
+    state->sum *= rescale;
+#pragma unroll
+    for (int c = 0; c < COUNT; c++) {
+        state->values[c] *= rescale;
+    }
+    *kept = COUNT;
+#pragma unroll
+    for (unsigned step = 16, count = COUNT; step > 0;
+         step /= 2, count = count > 1 ? count / 2 : 1) {
+        if (step >= lanes) {
+            first += keep_half<COUNT>(state->values, count, step);
+            *kept = count > 1 ? count / 2 : 1;
+            state->sum += __shfl_xor_sync(~0u, state->sum, step);
+        }
+    }
+    return first;
+}
+
 /* The dot product over a lane's channels. */
 template <int COUNT>
 static __device__ __forceinline__ float partial_score(const float q[COUNT],
@@ -252,16 +290,21 @@ enum { ONE_KEY_ROUNDS = ONE_KEY_BYTES / 2 / 512 };
 /* A lane's channels of each query, the same as its channels of a key. */
 template <typename E, int GROUP> struct lane_queries { float of[GROUP][VECTOR_ELEMENTS<E>]; };
 
-template <typename E, int GROUP>
+/* @param ALIGNED whether `queries` is, to 16 bytes */
+template <typename E, int GROUP, bool ALIGNED = false>
 static __device__ __forceinline__ struct lane_queries<E, GROUP>
 lane_queries_of(const float *queries, unsigned lanes, unsigned HS) {
     struct lane_queries<E, GROUP> q;
-    unsigned channel = (threadIdx.x % 32 & (lanes - 1)) * VECTOR_ELEMENTS<E>;
+    queries += (threadIdx.x % 32 & (lanes - 1)) * VECTOR_ELEMENTS<E>;
 #pragma unroll
-    for (int g = 0; g < GROUP; g++) {
+    for (int g = 0; g < GROUP; g++, queries += HS) {
 #pragma unroll
-        for (int c = 0; c < VECTOR_ELEMENTS<E>; c++) {
-            q.of[g][c] = queries[g * HS + channel + c];
+        for (int c = 0; c < VECTOR_ELEMENTS<E>; c += 4) {
+            float4 x =
+                ALIGNED ? *(const float4 *)(queries + c)
+                        : make_float4(queries[c], queries[c + 1], queries[c + 2], queries[c + 3]);
+            q.of[g][c] = x.x, q.of[g][c + 1] = x.y;
+            q.of[g][c + 2] = x.z, q.of[g][c + 3] = x.w;
         }
     }
     return q;
@@ -372,23 +415,35 @@ struct partial {
     float value, max, sum;
 };
 
-/* Merges the block's warps for channel c. @param partials in shared memory, `distance` floats apart
- */
-static __device__ __forceinline__ struct partial merge_warps(const float *partials, size_t distance,
-                                                             unsigned c, unsigned HS) {
+/* Partial results of a block: its warps', and of a newest key of 8 bits. */
+enum { ONE_PARTIALS = ONE_WARPS + (ONE_KEYS_HAVE_SCALES ? 1 : 0) };
+
+/* Merges COUNT partial results of a block for channel c. @param partials in shared memory,
+   `distance` floats apart @param present bit i: whether there is number i */
+template <int COUNT>
+static __device__ __forceinline__ struct partial
+merge_block(const float *partials, size_t distance, unsigned present, unsigned c, unsigned HS) {
     struct partial all = {0.0f, -INFINITY, 0.0f};
+    float max[COUNT];
 #pragma unroll
-    for (int i = 0; i < ONE_WARPS; i++) {
-        all.max = fmaxf(all.max, partials[i * distance + HS]);
+    for (int i = 0; i < COUNT; i++) {
+        max[i] = (present >> i & 1) != 0 ? partials[i * distance + HS] : -INFINITY;
+        all.max = fmaxf(all.max, max[i]);
     }
 #pragma unroll
-    for (int i = 0; i < ONE_WARPS; i++) {
+    for (int i = 0; i < COUNT; i++) {
         const float *one = partials + i * distance;
-        float rescale = exp2f(one[HS] - all.max);
-        all.value += one[c] * rescale;
-        all.sum += one[HS + 1] * rescale;
+        float rescale = exp2f(max[i] - all.max);
+        all.value += (present >> i & 1) != 0 ? one[c] * rescale : 0.0f;
+        all.sum += (present >> i & 1) != 0 ? one[HS + 1] * rescale : 0.0f;
     }
     return all;
+}
+
+/* Merges those of all warps. */
+static __device__ __forceinline__ struct partial merge_warps(const float *partials, size_t distance,
+                                                             unsigned c, unsigned HS) {
+    return merge_block<ONE_WARPS>(partials, distance, ~0u, c, HS);
 }
 
 /* Merges another partial result of the channel. */
@@ -433,6 +488,25 @@ static __device__ __forceinline__ void merge_splits(struct partial *all, struct 
     }
 }
 
+/* Merges a warp's lanes; afterwards a lane has channels *first and further on, of the head. @return
+   how many */
+template <int COUNT>
+static __device__ __forceinline__ unsigned merge_warp(struct online_softmax<COUNT> *state,
+                                                      unsigned lanes, unsigned *first) {
+    enum { MANY = 16 }; /* channels, for which halving them is worth its instructions */
+    unsigned lane = threadIdx.x % 32, kept = COUNT;
+    *first = (lane & (lanes - 1)) * COUNT;
+    if constexpr (COUNT >= MANY) {
+        *first += scatter_lanes<COUNT>(state, lanes, &kept);
+    } else {
+        for (unsigned step = lanes; step < 32; step *= 2) {
+            merge_lanes<COUNT>(state, step);
+        }
+        kept = lane < lanes ? COUNT : 0;
+    }
+    return kept;
+}
+
 /* Merges a warp's lanes and stores its partial results, one for each of GROUP queries. */
 template <typename E, int GROUP>
 static __device__ __forceinline__ void
@@ -442,13 +516,11 @@ store_partials(float *to, struct online_softmax<VECTOR_ELEMENTS<E>> *state, unsi
     unsigned lane = threadIdx.x % 32;
 #pragma unroll
     for (int g = 0; g < GROUP; g++, to += one_partial_floats(HS)) {
-        for (unsigned step = lanes; step < 32; step *= 2) {
-            merge_lanes<COUNT>(&state[g], step);
-        }
+        unsigned first, kept = merge_warp<COUNT>(&state[g], lanes, &first);
 #pragma unroll
-        for (int c = 0; c < COUNT; c++) {
-            if (lane < lanes) {
-                to[lane * COUNT + c] = state[g].values[c];
+        for (unsigned c = 0; c < COUNT; c++) {
+            if (c < kept) {
+                to[first + c] = state[g].values[c];
             }
         }
         if (lane == 0) {
@@ -456,6 +528,12 @@ store_partials(float *to, struct online_softmax<VECTOR_ELEMENTS<E>> *state, unsi
             to[HS + 1] = state[g].sum;
         }
     }
+}
+
+/* Which partial results a block has: bit i. Without scales all warps store one, perhaps of no keys.
+ */
+static __device__ __forceinline__ unsigned partials_present(const struct split_item *item) {
+    return ONE_KEYS_HAVE_SCALES ? item->present : ~0u;
 }
 
 /* Publishes a block's partial results; the block with split 0 merges all of them instead. */
@@ -467,7 +545,8 @@ static __device__ __forceinline__ void publish_partials(const struct split_item 
     for (unsigned i = threadIdx.x; i < GROUP * p.HS; i += ONE_THREADS) {
         unsigned g = small_quotient(i, p.HS), c = i - g * p.HS;
         size_t first = ((size_t)item->team * item->splits * GROUP + g) * floats;
-        struct partial x = merge_warps(partials + g * floats, (size_t)GROUP * floats, c, p.HS);
+        struct partial x = merge_block<ONE_PARTIALS>(partials + g * floats, (size_t)GROUP * floats,
+                                                     partials_present(item), c, p.HS);
         if (item->split > 0) {
             size_t to = first + (size_t)item->split * GROUP * floats;
             publish(p.partial, to + c, x.value, tag + ONE_TAG_PARTIAL);
@@ -493,8 +572,7 @@ attend_newest(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
         struct lane_keys<1> k;
         k.key[0] = newest[piece];
         k.value[0] = newest[lanes + piece];
-        k.scale[0] =
-            ONE_KEYS_HAVE_SCALES ? *(const float2 *)(newest + 2 * lanes) : make_float2(1, 1);
+        k.scale[0] = make_float2(1, 1);
         k.valid[0] = lane < lanes;
         if (!k.valid[0]) {
             k.value[0] = make_uint4(0, 0, 0, 0);
@@ -503,9 +581,59 @@ attend_newest(struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP],
     }
 }
 
+/* The same with 8 bits, from registers, as a partial result of one key. Rounds and appends key and
+ * value, too: other warps are at their keys meanwhile. @param queries, partial shared memory */
+template <int GROUP>
+static __device__ __forceinline__ void
+attend_held(const struct held_newest &held, const struct newest<struct key8> &to,
+            const float *queries, float *partial, const struct one_arguments &p) {
+    unsigned lane = threadIdx.x % 32, floats = one_partial_floats(p.HS);
+    float key_max = 0.0f, value_max = 0.0f, scores[GROUP] = {};
+    if (threadIdx.x / 32 != ONE_WARPS - 1) {
+        return;
+    }
+#pragma unroll
+    for (unsigned j = 0; j < held.PAIRS; j++) {
+        key_max = fmaxf(key_max, fmaxf(fabsf(held.k[j].x), fabsf(held.k[j].y)));
+        value_max = fmaxf(value_max, fmaxf(fabsf(held.v[j].x), fabsf(held.v[j].y)));
+    }
+    float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
+    const float2 per_scale = make_float2(1.0f / scale.x, 1.0f / scale.y);
+#pragma unroll
+    for (unsigned j = 0; j < held.PAIRS; j++) {
+        if (lane + j * 32 >= p.HS / 2) {
+            break;
+        }
+        uint2 c = one_channels(lane + j * 32, p);
+        float2 k = make_float2(rounded_key(held.k[j].x, scale.x, per_scale.x),
+                               rounded_key(held.k[j].y, scale.x, per_scale.x));
+        float2 v = make_float2(rounded_key(held.v[j].x, scale.y, per_scale.y),
+                               rounded_key(held.v[j].y, scale.y, per_scale.y));
+        to.key[c.x] = stored_key(k.x), to.key[c.y] = stored_key(k.y);
+        to.value[c.x] = stored_key(v.x), to.value[c.y] = stored_key(v.y);
+#pragma unroll
+        for (int g = 0; g < GROUP; g++) {
+            scores[g] += queries[g * p.HS + c.x] * k.x + queries[g * p.HS + c.y] * k.y;
+            partial[g * floats + c.x] = v.x * scale.y;
+            partial[g * floats + c.y] = v.y * scale.y;
+        }
+    }
+#pragma unroll
+    for (int g = 0; g < GROUP; g++) {
+        float score = warp_sum(scores[g]) * scale.x;
+        if (lane == 0) {
+            partial[g * floats + p.HS] = score;
+            partial[g * floats + p.HS + 1] = 1.0f;
+        }
+    }
+    if (lane == 0) {
+        *to.scale = scale;
+    }
+}
+
 /* Floats of shared memory that attend() works in. */
 static __host__ __device__ __forceinline__ size_t one_attention_floats(size_t group, size_t HS) {
-    return (group + 2) * HS + ONE_WARPS * group * one_partial_floats((unsigned)HS);
+    return (group + 2) * HS + ONE_PARTIALS * group * one_partial_floats((unsigned)HS);
 }
 
 /* Blocks with attention to do issue all prefetches before it: over a short context it is a chain of
@@ -528,32 +656,39 @@ static __device__ __forceinline__ void attend(struct pipeline *pipe, unsigned l,
     if (!item->active) {
         return;
     }
-    unsigned lanes = p.HS / VECTOR_ELEMENTS<E>;
+    unsigned lanes = p.HS / VECTOR_ELEMENTS<E>, of_warp = GROUP * one_partial_floats(p.HS);
     size_t head = ((size_t)l * p.T + (unsigned)p.position) * p.KVH + item->head, row = head * p.HS;
     E *here = (E *)(scratch + GROUP * p.HS);
     struct newest<E> newest = {
-        here, here + p.HS, (E *)p.k + row, (E *)p.v + row,
-            (float2 *)(here + 2 * p.HS), p.scales + head
+        here, here + p.HS, (E *)p.k + row, (E *)p.v + row, p.scales + head
     };
     float *partials = scratch + (GROUP + 2) * p.HS;
     struct online_softmax<VECTOR_ELEMENTS<E>> state[GROUP] = {};
+    struct held_newest held = {};
     rotate_queries<GROUP>(scratch, angles, item->team, tag + ONE_TAG_QKV, p);
     if (item->has_newest) {
-        append_to_cache(newest, angles, item->head, tag + ONE_TAG_QKV, p);
+        read_newest(&held, newest, angles, item->head, tag + ONE_TAG_QKV, p);
     }
     __syncthreads();
-    issue_all_held_back(pipe, p);
 #pragma unroll
     for (int g = 0; g < GROUP; g++) {
         state[g].max = ONE_NO_SCORE;
     }
-    struct lane_queries<E, GROUP> q = lane_queries_of<E, GROUP>(scratch, lanes, p.HS);
-    attend_keys<E, GROUP>(state, pipe, q, lanes, item->splits > 1 ? p.held_back : 0, p);
-    if (item->has_newest) {
-        attend_newest<E, GROUP>(state, q, (const uint4 *)here, lanes);
+    struct lane_queries<E, GROUP> q = lane_queries_of<E, GROUP, true>(scratch, lanes, p.HS);
+    if constexpr (ONE_KEYS_HAVE_SCALES) {
+        if (item->has_newest) {
+            attend_held<GROUP>(held, newest, scratch, partials + ONE_WARPS * of_warp, p);
+        }
     }
-    store_partials<E, GROUP>(partials + threadIdx.x / 32 * GROUP * one_partial_floats(p.HS), state,
-                             lanes, p.HS);
+    attend_keys<E, GROUP>(state, pipe, q, lanes, item->splits > 1 ? p.held_back : 0, p);
+    if constexpr (!ONE_KEYS_HAVE_SCALES) {
+        if (item->has_newest) {
+            attend_newest<E, GROUP>(state, q, (const uint4 *)here, lanes);
+        }
+    }
+    if ((partials_present(item) >> threadIdx.x / 32 & 1) != 0) {
+        store_partials<E, GROUP>(partials + threadIdx.x / 32 * of_warp, state, lanes, p.HS);
+    }
     __syncthreads();
     publish_partials<GROUP>(item, partials, tag, p);
     __syncthreads(); /* scratch may be overwritten */

@@ -117,6 +117,7 @@ multiply_slices(struct pipeline *pipe, const struct block_state *b, unsigned kin
 template <typename E> struct plain_weights {
     typedef E embedding;
     typedef E cache;
+    static constexpr bool SIDE_BY_SIDE = false; /* whether it has store_several() */
 
     static __device__ __forceinline__ struct share share_of(const struct one_arguments &p,
                                                             unsigned kind) {
@@ -144,13 +145,6 @@ template <typename E> struct plain_weights {
         if (i < K / 4) {
             b->x[i % QUADS * (K / VECTOR_ELEMENTS<E>)+i / QUADS] = x;
         }
-    }
-
-    /* The same of i, and of a block's threads further on. */
-    static __device__ __forceinline__ void store_two(struct block_state *b, unsigned i,
-                                                     const float4 x[2], unsigned K) {
-        store_four(b, i, x[0], K);
-        store_four(b, i + ONE_THREADS, x[1], K);
     }
 
     /* Behind channel K - 1 nothing is read. */

@@ -106,6 +106,24 @@ static __device__ __forceinline__ bool read_quads(uint4 x[COUNT], struct flagged
     return ready;
 }
 
+/* Stores quad i of a product's input, and N - 1 of a block's threads further on, those that there
+ * are. */
+template <typename W, unsigned N>
+static __device__ __forceinline__ void store_quads(struct block_state *b, unsigned i,
+                                                   const float4 x[N], unsigned K) {
+    if constexpr (W::SIDE_BY_SIDE) {
+        unsigned left = K / 4 - (i - threadIdx.x % 32);
+        unsigned count = (left + ONE_THREADS - 1) / ONE_THREADS;
+        if (count >= N) {
+            W::template store_several<N>(b, i, x, N);
+        } else {
+            W::template store_several<N - 1>(b, i, x, count);
+        }
+    } else {
+        W::store_four(b, i, x[0], K);
+    }
+}
+
 /* What a warp does when a poll came too early: it issues one prefetch held back, or has L2 fetch
  * the slice after the next `ahead` ones. @return how many L2 has been asked for */
 static __device__ __forceinline__ unsigned use_wait(struct pipeline *pipe, unsigned ahead,
@@ -128,7 +146,7 @@ template <typename W, bool NORM>
 static __device__ __forceinline__ void
 gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbox in, unsigned flag,
              const float *norm, unsigned K, const struct one_arguments &p) {
-    constexpr unsigned AT_ONCE = NORM ? 3 : 4;
+    constexpr unsigned AT_ONCE = NORM ? 3 : 4, TOGETHER = W::SIDE_BY_SIDE ? AT_ONCE : 1;
     unsigned lane = threadIdx.x % 32, quads = K / 4;
     float squares = 0.0f;
     unsigned ahead = 0;
@@ -144,21 +162,20 @@ gather_input(struct pipeline *pipe, struct block_state *b, struct flagged_mailbo
             ahead = use_wait(pipe, ahead, p);
         }
 #pragma unroll
-        for (unsigned j = 0; j < AT_ONCE; j += 2) {
+        for (unsigned j = 0; j < AT_ONCE; j += TOGETHER) {
             unsigned i = first + j * ONE_THREADS;
-            float4 y[2];
+            if (i - lane >= quads) {
+                break;
+            }
+            float4 y[TOGETHER];
 #pragma unroll
-            for (unsigned k = 0; k < 2; k++) {
-                bool exists = j + k < AT_ONCE && i + k * ONE_THREADS < quads;
-                y[k] = exists ? values_of(x[smaller(j + k, AT_ONCE - 1)]) : make_float4(0, 0, 0, 0);
+            for (unsigned k = 0; k < TOGETHER; k++) {
+                bool exists = i + k * ONE_THREADS < quads;
+                y[k] = exists ? values_of(x[j + k]) : make_float4(0, 0, 0, 0);
                 squares += square_of(y[k]);
-                y[k] = times(y[k], n[smaller(j + k, AT_ONCE - 1)]);
+                y[k] = times(y[k], n[j + k]);
             }
-            if (j + 1 < AT_ONCE && i + ONE_THREADS - lane < quads) {
-                W::store_two(b, i, y, K);
-            } else if (i - lane < quads) {
-                W::store_four(b, i, y[0], K);
-            }
+            store_quads<W, TOGETHER>(b, i, y, K);
         }
     }
     W::store_padding(b, K);

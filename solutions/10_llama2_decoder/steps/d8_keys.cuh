@@ -39,13 +39,22 @@ static __device__ __forceinline__ float scale_of_key(float largest) {
  * where the product with per_scale = 1 / scale is so near the middle of two integers that it may
  * round otherwise.
  */
-static __device__ __forceinline__ struct key8 key8_of(float x, float scale, float per_scale) {
+static __device__ __forceinline__ float rounded_key(float x, float scale, float per_scale) {
     const float NEAR = 1e-4f;
     float q = x * per_scale, n = rintf(q);
     if (!(fabsf(fabsf(q - n) - 0.5f) >= NEAR)) { /* NaN, too */
         n = rintf(x / scale);
     }
-    return {(int8_t)__float2int_rn(fminf(fmaxf(n, -127.0f), 127.0f))};
+    return fminf(fmaxf(n, -127.0f), 127.0f);
+}
+
+/* Such an integer as it is stored. */
+static __device__ __forceinline__ struct key8 stored_key(float rounded) {
+    return {(int8_t)__float2int_rn(rounded)};
+}
+
+static __device__ __forceinline__ struct key8 key8_of(float x, float scale, float per_scale) {
+    return stored_key(rounded_key(x, scale, per_scale));
 }
 
 #endif

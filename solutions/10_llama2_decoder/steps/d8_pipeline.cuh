@@ -101,11 +101,23 @@ static __device__ __forceinline__ void plan_keys(struct plan *plan, unsigned war
     }
 }
 
+/* Which partial results a block has: of the first warps, which have keys of earlier tokens, and of
+ * the newest key, which is the last warp's, or, with 8 bits, the one behind. */
+template <typename E>
+static __device__ __forceinline__ unsigned partials_of(const struct split_item &item,
+                                                       const struct one_arguments &p) {
+    unsigned size = keys_of_stage<E>(p), keys = item.active ? item.end - item.first : 0;
+    unsigned warps = smaller((keys + size - 1) / size, ONE_WARPS);
+    unsigned newest = ONE_KEYS_HAVE_SCALES ? ONE_WARPS : ONE_WARPS - 1;
+    return ((1u << warps) - 1) | (item.has_newest ? 1u << newest : 0);
+}
+
 /* Called by all threads of the block, which synchronise afterwards. */
 template <typename W, int GROUP>
 static __device__ __forceinline__ void make_plan(struct plan *plan, const struct one_arguments &p) {
     if (threadIdx.x == 0) {
         plan->item = split_item_of<GROUP>(p);
+        plan->item.present = partials_of<typename W::cache>(plan->item, p);
     }
     __syncthreads();
     for (unsigned i = threadIdx.x; i < ONE_END * ONE_WARPS; i += ONE_THREADS) {

@@ -35,6 +35,7 @@ struct split_item {
     unsigned first, end; /* keys of earlier tokens */
     bool has_newest;     /* whether the split has this token's own key, too */
     bool active;         /* whether the block has work */
+    unsigned present;    /* bit i: whether there is partial result i of the block */
 };
 
 template <int GROUP>

@@ -170,6 +170,14 @@ C_TEST(low_bit_decoder, contexts) {
     check(sizes, COUNT(sizes), pieces, COUNT(pieces));
 }
 
+/* Inputs of down that leave no room for the seventh stage of int8. */
+C_TEST(low_bit_decoder, wide_inputs) {
+    static const struct random_model_size sizes[] = {
+        {LOW_BIT_INT8, 0, NN_F32, false, 1, 1, 64, 13824, 1, 17, 8, NN_ROPE_HALVES}};
+    static const struct piece pieces[] = {{1, 0}};
+    check(sizes, COUNT(sizes), pieces, COUNT(pieces));
+}
+
 /* Keys of 8 bits are what the cache has: a reference that rounds none differs by more. */
 C_TEST(low_bit_decoder, cache_has_8_bits) {
     static const struct random_model_size size = {

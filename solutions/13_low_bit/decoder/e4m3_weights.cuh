@@ -25,6 +25,7 @@ struct e4m3_weights : low_bit_tiles<e4m3_weights, 128, true> {
     typedef form<LOW_BIT_FP8, 0, float, 1, 1, ONE_WARPS, 1> F;
     typedef struct split_input input;
     static constexpr unsigned INPUT_FLOATS = 128; /* of 128 channels */
+    static constexpr bool SIDE_BY_SIDE = false;
     struct slice {
         struct unit_registers<F> units[2];
     };
@@ -41,13 +42,6 @@ struct e4m3_weights : low_bit_tiles<e4m3_weights, 128, true> {
         *(uint2 *)to = high;
         *(uint2 *)(to + 64) = make_uint2(pack(x.x - first.x, x.y - first.y, type),
                                          pack(x.z - second.x, x.w - second.y, type));
-    }
-
-    /* The same of i, and of a block's threads further on. */
-    static __device__ __forceinline__ void store_two(struct block_state *b, unsigned i,
-                                                     const float4 x[2], unsigned K) {
-        store_four(b, i, x[0], K);
-        store_four(b, i + ONE_THREADS, x[1], K);
     }
 
     /* A warp stores 128 columns, zeros behind channel K - 1: a whole slice. */

@@ -2,9 +2,10 @@
  * @file integer_weights.cuh
  * @brief Weights in int8 by row and in int4 by groups, multiplied as the integers that they are.
  *
- * int8 is an operand of mma.m16n8k32 as it is stored, int4 after a mask: 3 instructions for 8
- * weights, where bf16 takes 11. A group's sum of products is an exact integer; the zero point times
- * the sum of the group's inputs is subtracted from it, and then both scales are applied.
+ * int8 is an operand of mma.m16n8k32 as it is stored, int4 after a mask: 2 instructions for 8
+ * weights, where bf16 takes 11. High nibbles stay where they are, 16 times as large. A group's sum
+ * of products is an exact integer; the zero point times the sum of the group's inputs is subtracted
+ * from it, and then both scales are applied.
  *
  * A slice is four loads of 16 bytes a lane. Word w of lane (g, t), g = lane / 4, t = lane % 4, has
  * row g + 8 (w % 2). int8: load n has 32 columns, and byte p of w column 32 n + 8 t + 4 (w / 2) +
@@ -30,6 +31,7 @@ template <int GROUP, typename S>
 struct integer_weights
     : low_bit_tiles<integer_weights<GROUP, S>, GROUP == 0 ? 128 : 256, GROUP == 0> {
     static constexpr unsigned INPUT_FLOATS = INTEGER_BLOCK_BYTES / 4;
+    static constexpr bool SIDE_BY_SIDE = true;
     static constexpr int ENTRIES = GROUP == 0 ? 0 : 256 / GROUP; /* groups of a slice */
     static constexpr int GROUPS = ENTRIES > 0 ? ENTRIES : 1;
 
@@ -45,6 +47,10 @@ struct integer_weights
         float x[2];
     };
 
+    /* High nibbles are 16 times as large. Where a group has both kinds, low ones are made so, too.
+     */
+    static constexpr float NIBBLE = 1.0f / 16, UNIT = GROUP == 128 ? NIBBLE : 1.0f;
+
     struct input {
         unsigned address; /* of the lane's digit and columns in the first block */
         unsigned scales;  /* of the first block's scale */
@@ -54,29 +60,31 @@ struct integer_weights
 
     static __device__ __forceinline__ void store_four(struct block_state *b, unsigned i, float4 x,
                                                       unsigned) {
-        const struct four_integers integers = integers_of(x, warp_largest(largest_of(x)));
-        store_integers<GROUP == 32>(b->x, i, integers, sum_of_group<GROUP == 32>(integers.x));
+        store_several<1>(b, i, &x, 1);
     }
 
-    /* The same of i, and of a block's threads further on, side by side: their chains of
-     * instructions are long. */
-    static __device__ __forceinline__ void store_two(struct block_state *b, unsigned i,
-                                                     const float4 x[2], unsigned) {
-        unsigned largest[2];
-        struct four_integers integers[2];
-        int sums[2];
+    /* The same of i, and of a block's threads further on, `count` of the N at x, side by side:
+     * their chains of instructions are long. */
+    template <unsigned N>
+    static __device__ __forceinline__ void store_several(struct block_state *b, unsigned i,
+                                                         const float4 x[N], unsigned count) {
+        unsigned largest[N];
+        struct four_integers integers[N];
+        int sums[N];
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
+        for (unsigned j = 0; j < N; j++) {
             largest[j] = warp_largest(largest_of(x[j]));
         }
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
+        for (unsigned j = 0; j < N; j++) {
             integers[j] = integers_of(x[j], largest[j]);
             sums[j] = sum_of_group<GROUP == 32>(integers[j].x);
         }
 #pragma unroll
-        for (int j = 0; j < 2; j++) {
-            store_integers<GROUP == 32>(b->x, i + j * ONE_THREADS, integers[j], sums[j]);
+        for (unsigned j = 0; j < N; j++) {
+            if (j < count) {
+                store_integers<GROUP == 32>(b->x, i + j * ONE_THREADS, integers[j], sums[j]);
+            }
         }
     }
 
@@ -92,9 +100,12 @@ struct integer_weights
 
     static __device__ __forceinline__ struct input input_of(const struct block_state *b) {
         unsigned lane = threadIdx.x % 32, digit = lane / 4 % 4, first = shared_address(b->x);
-        return {first + (digit < INTEGER_DIGITS ? digit : 0) * INTEGER_DIGIT_BYTES + lane % 4 * 16,
-                first + 2 * INTEGER_HALF_BYTES, lane % 2 == 0 ? 1.0f : 65536.0f,
-                lane % 2 == 0 ? 256 : 0};
+        struct input in = {first + (digit < INTEGER_DIGITS ? digit : 1) * INTEGER_DIGIT_BYTES +
+                               lane % 4 * 16,
+                           first + 2 * INTEGER_HALF_BYTES, lane % 2 == 0 ? UNIT : 65536.0f * UNIT,
+                           lane % 2 == 0 ? 256 : 0};
+        asm volatile("" : "+f"(in.first), "+r"(in.second)); /* not computed anew for each slice */
+        return in;
     }
 
     static __device__ __forceinline__ void read(struct slice &s, unsigned stage) {
@@ -167,22 +178,22 @@ struct integer_weights
             const uint4 w = s.values[2 * block + half];
 #pragma unroll
             for (int high = 0; high < 2; high++) {
-                const uint4 a = make_uint4(w.x >> 4 * high & NIBBLES, w.y >> 4 * high & NIBBLES,
-                                           w.z >> 4 * high & NIBBLES, w.w >> 4 * high & NIBBLES);
-                int chain = GROUP == 32 ? 2 * half + high : half;
-                mma_m16n8k32(products[chain], a, high ? x.z : x.x, high ? x.w : x.y);
+                const unsigned mask = NIBBLES << 4 * high;
+                const uint4 a = make_uint4(w.x & mask, w.y & mask, w.z & mask, w.w & mask);
+                int chain = GROUP == 32 ? 2 * half + high : high;
+                mma_m16n8k32<true>(products[chain], a, high ? x.z : x.x, high ? x.w : x.y);
             }
         }
         if (GROUP == 32) {
 #pragma unroll
             for (int step = 0; step < 4; step++) {
                 add_group(sum, products[step], s.entries[(4 * block + step) % GROUPS], in.second,
-                          scale, __uint_as_float(half_sum[step]));
+                          step % 2 == 1 ? NIBBLE * scale : scale, __uint_as_float(half_sum[step]));
             }
         } else {
 #pragma unroll
             for (int j = 0; j < 4; j++) {
-                products[0][j] += products[1][j];
+                products[0][j] = 16 * products[0][j] + products[1][j];
             }
             add_group(sum, products[0], s.entries[block % GROUPS], in.second, scale, info.y);
         }

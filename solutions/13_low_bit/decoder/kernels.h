@@ -25,6 +25,8 @@ struct low_bit_kernel {
 /* @param queries 1 or 2: of a team @param L, HS of the model */
 struct low_bit_kernel low_bit_kernel_bytes(enum low_bit_type type, size_t queries, size_t L,
                                            size_t HS);
+/* int8 with a stage more. */
+struct low_bit_kernel low_bit_kernel_int8(size_t queries, size_t L, size_t HS);
 struct low_bit_kernel low_bit_kernel_int4_128(enum nn_dtype scales, size_t queries, size_t L,
                                               size_t HS);
 struct low_bit_kernel low_bit_kernel_int4_32(enum nn_dtype scales, size_t queries, size_t L,
