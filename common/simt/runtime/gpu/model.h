@@ -26,6 +26,7 @@
 
 enum simt_cost_kind {
     SIMT_COST_LAUNCH,
+    SIMT_COST_GRAPH,       /**< what launching a graph takes beyond its nodes */
     SIMT_COST_BUS_COPY,    /**< between host and device */
     SIMT_COST_DEVICE_COPY, /**< within the device */
     SIMT_COST_SET
@@ -35,6 +36,7 @@ enum simt_cost_kind {
 struct simt_cost {
     enum simt_cost_kind kind;
     bool graph;                           /**< replayed from a graph: less overhead */
+    size_t kernels;                       /**< graph: how many it runs, at least 1 */
     bool pageable;                        /**< bus copy: the host's memory is not pinned */
     size_t bytes;                         /**< copies, sets */
     uint64_t blocks;                      /**< launch: blocks of the grid */
