@@ -170,11 +170,9 @@ static enum status measure_graph(struct probe *p, device_stream stream,
                                  struct device_limits *limits, struct error *error) {
     struct device_graph *one = NULL, *chain = NULL;
     double one_ms, chain_ms;
-    /* On simt short graphs take as long as a launch, so that a long one stands for "one". */
-    const int few = p->gpu.modelled ? CHAIN : 1;
-    p->launches = few;
+    p->launches = 1;
     enum status status = device_graph_create(&one, launch_chain, p, stream, error);
-    p->launches = few + CHAIN - 1;
+    p->launches = CHAIN;
     if (status == STATUS_OK) {
         status = device_graph_create(&chain, launch_chain, p, stream, error);
     }

@@ -7,8 +7,8 @@
 
 /** Nanoseconds before the work itself begins; measured on an H200. */
 static const double LAUNCH_OVERHEAD = 3500;
+static const double GRAPH_OVERHEAD = 800;
 static const double GRAPH_NODE_OVERHEAD = 100;
-static const double SHORTEST_KERNEL = 400; /* of a graph's, on any GPU */
 static const double COPY_OVERHEAD = 3500;
 static const double PAGEABLE_OVERHEAD = 8000;
 static const double DEVICE_OVERHEAD = 4500; /* copies and sets within the device */
@@ -334,14 +334,6 @@ static double launch_overhead(const struct simt_cost *cost) {
     return cost->graph ? GRAPH_NODE_OVERHEAD : LAUNCH_OVERHEAD;
 }
 
-/** What makes a graph of one kernel take as long as its launch alone, and one of more kernels no
- * less. Of a graph of many that is nothing: their own times are longer. */
-static double graph_overhead(const struct simt_cost *cost) {
-    double one = LAUNCH_OVERHEAD - GRAPH_NODE_OVERHEAD;
-    double others = SHORTEST_KERNEL * ((double)cost->kernels - 1);
-    return cost->kernels > 0 ? largest(one - others, 0) : 0;
-}
-
 static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost *cost) {
     double memory = (double)cost->bytes / (gpu->bandwidth * BANDWIDTH_REACHED);
     double overhead = cost->graph ? GRAPH_NODE_OVERHEAD : DEVICE_OVERHEAD;
@@ -351,7 +343,7 @@ static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost 
         simt_model_explain(&e, gpu, cost, NULL);
         return e.nanoseconds;
     case SIMT_COST_GRAPH:
-        return graph_overhead(cost);
+        return GRAPH_OVERHEAD;
     case SIMT_COST_BUS_COPY:
         return bus_nanoseconds(gpu, cost);
     case SIMT_COST_DEVICE_COPY: /* read and written */

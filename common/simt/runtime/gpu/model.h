@@ -36,7 +36,6 @@ enum simt_cost_kind {
 struct simt_cost {
     enum simt_cost_kind kind;
     bool graph;                           /**< replayed from a graph: less overhead */
-    size_t kernels;                       /**< graph: how many it runs, at least 1 */
     bool pageable;                        /**< bus copy: the host's memory is not pinned */
     size_t bytes;                         /**< copies, sets */
     uint64_t blocks;                      /**< launch: blocks of the grid */

@@ -97,19 +97,14 @@ C_TEST(model, graphs_launch_cheaper) {
     EXPECT_TRUE(time_of(gpu, &cost) < alone / 2);
 }
 
-GPU_TEST(a_graph_of_one_kernel_is_no_cheaper_than_its_launch) {
+GPU_TEST(launching_a_graph_takes_time_beside_its_nodes) {
     struct simt_counters none = {0};
     struct simt_cost kernel = {.kind = SIMT_COST_LAUNCH, .blocks = 1, .counters = &none};
+    const struct simt_cost graph = {.kind = SIMT_COST_GRAPH};
     double alone = time_of(gpu, &kernel);
     kernel.graph = true;
-    double node = time_of(gpu, &kernel);
-    for (size_t kernels = 1; kernels <= 100; kernels++) {
-        struct simt_cost graph = {.kind = SIMT_COST_GRAPH, .kernels = kernels};
-        double time = time_of(gpu, &graph) + (double)kernels * node;
-        EXPECT_TRUE(time >= 0.999999 * alone && time <= 1.000001 * (double)kernels * alone);
-    }
-    struct simt_cost empty = {.kind = SIMT_COST_GRAPH};
-    EXPECT_NEAR(0, time_of(gpu, &empty), 1e-9);
+    double own = time_of(gpu, &graph), node = time_of(gpu, &kernel);
+    EXPECT_TRUE(own > node && own + node < alone);
 }
 
 /* Counters of cost; more of any makes a kernel no faster, and much more of it slower. */

@@ -171,19 +171,8 @@ cudaError_t graph_check(struct runtime *runtime, const struct CUgraph_st *graph)
     return cudaSuccess;
 }
 
-/** @return kernels, whose own time is known to be more than nothing; without any, 1 or for an empty
- * graph 0 */
-static size_t count_kernels(const struct CUgraph_st *graph) {
-    size_t kernels = 0;
-    for (size_t i = 0; i < graph->all.count; i++) {
-        const struct CUgraphNode_st *node = graph->all.nodes[i];
-        kernels += node->work.kind == WORK_KERNEL && !node->disabled;
-    }
-    return kernels > 0 ? kernels : graph->all.count > 0;
-}
-
 cudaError_t graph_begin(struct runtime *runtime, const struct CUgraph_st *graph) {
-    const struct simt_cost cost = {.kind = SIMT_COST_GRAPH, .kernels = count_kernels(graph)};
+    const struct simt_cost cost = {.kind = SIMT_COST_GRAPH};
     CUDA_TRY(memory_nodes_begin(runtime, graph));
     simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
     return cudaSuccess;
