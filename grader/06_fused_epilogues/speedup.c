@@ -174,6 +174,9 @@ static enum status time_call(struct timed_call *t, const char *name, struct laye
 /* Milliseconds of the matmuls alone, of single operators, and of the subject. */
 struct times {
     double matmul, baseline, subject;
+    const char *often; /* what took more launches than it may, or NULL; simt counts them */
+    double launches;
+    size_t most;
 };
 
 static double flops_of(const struct fused_problem *p) {
@@ -198,6 +201,16 @@ static enum status time_baseline(struct timed_call *t, struct layer *layer, stru
     return time_call(t, "fused", layer, false, &times->baseline, error);
 }
 
+/* A graph's nodes cost little; but launches are what these operations are to save. */
+static void note_launches(struct times *times, const struct fused_case *c) {
+    double launches = remote_counted().launched;
+    if (launches > (double)most_launches[c->op]) {
+        times->often = c->name;
+        times->launches = launches;
+        times->most = most_launches[c->op];
+    }
+}
+
 static enum status time_subject(struct timed_call *t, struct layer *layer,
                                 const struct grader_gpu *gpu, struct times *times,
                                 struct error *error) {
@@ -215,6 +228,7 @@ static enum status time_subject(struct timed_call *t, struct layer *layer,
                   t->c.name, ms, least);
     }
     times->subject += ms;
+    note_launches(times, &t->c);
     return STATUS_OK;
 }
 
@@ -290,6 +304,11 @@ C_TEST(speedup, epilogues) {
     speedup.least = grader_gpu_least_time(&work);
     speedup.least.fixed_ms = 0.01 * times.matmul;
     speedup_check(&speedup, __FILE__, __LINE__);
+    if (!test_has_failed() && times.often != NULL) {
+        TEST_FAIL("%s launches too often where it is timed: %s: %.0f launches and copies, at most "
+                  "%zu",
+                  lab, times.often, times.launches, times.most);
+    }
 }
 
 /* BERT's width and feed-forward part; layers and tokens as the time allows. */

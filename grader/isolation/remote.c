@@ -41,6 +41,7 @@ static struct {
     double tensor;     /* of these, by tensor cores */
     double bytes;      /* of global memory, likewise */
     double sent;       /* bytes to the device, likewise */
+    double launched;   /* kernels, copies and fills, likewise */
     struct simt_reading before, after; /* of the device, around the last call */
     double calls_ran_ms, calls_ms; /* of the subject's timed calls on a CPU: on processors, and by
                                       the clock */
@@ -340,6 +341,7 @@ enum status remote_call_by(enum call_mode mode, const char *name, const void *ar
     remote.flops = remote_has_device() ? (double)(a->flops - b->flops) : (double)m->a[3];
     remote.tensor = remote_has_device() ? a->tensor_flops - b->tensor_flops : 0.0;
     remote.sent = remote_has_device() ? (double)(a->sent - b->sent) : 0.0;
+    remote.launched = remote_has_device() ? (double)(a->launched - b->launched) : 0.0;
     remote.bytes = remote_has_device() ? (double)(a->bytes - b->bytes) : (double)m->a[4];
     return status;
 }
@@ -436,7 +438,7 @@ double remote_waited_ms(void) {
 }
 
 struct remote_counts remote_counted(void) {
-    return (struct remote_counts){remote.flops, remote.bytes, remote.sent};
+    return (struct remote_counts){remote.flops, remote.bytes, remote.sent, remote.launched};
 }
 
 void remote_check_idle(const char *what) {

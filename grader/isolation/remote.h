@@ -106,6 +106,7 @@ void remote_check_threads(int threads);
 struct remote_counts {
     double flops, bytes; /**< of kernels: operations, and bytes of global memory */
     double sent;         /**< bytes from the worker to the device */
+    double launched;     /**< kernels, copies and fills, those of graphs' nodes too */
 };
 struct remote_counts remote_counted(void);
 

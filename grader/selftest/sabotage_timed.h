@@ -21,6 +21,7 @@
     X(after_the_first)  /* does nothing in any call but a process's first */                \
     X(captures_nothing) /* does nothing while its launches are recorded */                  \
     X(part_of_it)       /* does a part of what was asked for, see each lab's file */        \
+    X(graph)            /* records what it launches, and launches that: each costs less */  \
     X(elsewhere)        /* works on a stream of its own, and waits for nothing */           \
     X(zero_inputs)      /* makes inputs zeros, so that they agree with zeros */             \
     X(no_update)        /* of lab 11, see its file */                                       \
@@ -81,6 +82,23 @@ static inline bool sabotage_leaves_out(const void *arguments, size_t size, void 
     default:
         return false;
     }
+}
+
+/** Begins to record, for "graph". @return what to launch on; NULL: failed */
+static inline void *sabotage_record(void) {
+    cudaStream_t own = NULL;
+    bool begun = cudaStreamCreate(&own) == cudaSuccess &&
+                 cudaStreamBeginCapture(own, cudaStreamCaptureModeRelaxed) == cudaSuccess;
+    return begun ? own : NULL;
+}
+
+/** Launches what was recorded. @return whether that succeeded */
+static inline bool sabotage_play(void *own, void *stream) {
+    cudaGraph_t graph;
+    cudaGraphExec_t executable;
+    return cudaStreamEndCapture(own, &graph) == cudaSuccess &&
+           cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess &&
+           cudaGraphLaunch(executable, stream) == cudaSuccess;
 }
 
 /** @return an enum lesser; -1: this mistake is none of them */

@@ -94,6 +94,11 @@ __attribute__((weak)) void *malloc(size_t bytes) {
     return NULL;
 }
 
+#elif defined(DEFINES_A_NAME_WITH_WHITE_SPACE)
+/* In a list of names it would stand for the weak name in front of the white space. */
+__asm__(".weak \"_ZNSt6chrono3_V212steady_clock3nowEv W\"\n"
+        ".set \"_ZNSt6chrono3_V212steady_clock3nowEv W\", 1\n");
+
 #elif defined(DEFINES_THE_GRADERS_CHANNEL)
 int message_send(int channel, const void *message);
 int message_send(int channel, const void *message) {

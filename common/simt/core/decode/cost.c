@@ -78,10 +78,11 @@ static bool has_all(const struct ptx_instruction *in, const char *const modifier
            (modifiers[1] == NULL || ptx_has_modifier(in, modifiers[1]));
 }
 
-/* Moves between registers vanish, special registers are read by an instruction. */
+/* Moves between registers vanish; those under a predicate select, and special registers are read by
+ * an instruction. */
 static uint8_t machine_of_move(const struct ptx_instruction *in) {
     bool reads_special = in->operand_count > 1 && in->operands[1].kind == PTX_OPERAND_SPECIAL;
-    return is(in, "mov") && reads_special ? 1 : 0;
+    return is(in, "mov") && (reads_special || in->guarded) ? 1 : 0;
 }
 
 static bool is_two_registers(const struct ptx_instruction *in) {

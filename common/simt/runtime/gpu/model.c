@@ -7,6 +7,7 @@
 
 /** Nanoseconds before the work itself begins; measured on an H200. */
 static const double LAUNCH_OVERHEAD = 3500;
+static const double GRAPH_OVERHEAD = 800;
 static const double GRAPH_NODE_OVERHEAD = 100;
 static const double COPY_OVERHEAD = 3500;
 static const double PAGEABLE_OVERHEAD = 8000;
@@ -341,6 +342,8 @@ static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost 
     case SIMT_COST_LAUNCH:
         simt_model_explain(&e, gpu, cost, NULL);
         return e.nanoseconds;
+    case SIMT_COST_GRAPH:
+        return GRAPH_OVERHEAD;
     case SIMT_COST_BUS_COPY:
         return bus_nanoseconds(gpu, cost);
     case SIMT_COST_DEVICE_COPY: /* read and written */

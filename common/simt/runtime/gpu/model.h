@@ -26,6 +26,7 @@
 
 enum simt_cost_kind {
     SIMT_COST_LAUNCH,
+    SIMT_COST_GRAPH,       /**< what launching a graph takes beyond its nodes */
     SIMT_COST_BUS_COPY,    /**< between host and device */
     SIMT_COST_DEVICE_COPY, /**< within the device */
     SIMT_COST_SET

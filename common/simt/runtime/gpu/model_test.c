@@ -97,6 +97,16 @@ C_TEST(model, graphs_launch_cheaper) {
     EXPECT_TRUE(time_of(gpu, &cost) < alone / 2);
 }
 
+GPU_TEST(launching_a_graph_takes_time_beside_its_nodes) {
+    struct simt_counters none = {0};
+    struct simt_cost kernel = {.kind = SIMT_COST_LAUNCH, .blocks = 1, .counters = &none};
+    const struct simt_cost graph = {.kind = SIMT_COST_GRAPH};
+    double alone = time_of(gpu, &kernel);
+    kernel.graph = true;
+    double own = time_of(gpu, &graph), node = time_of(gpu, &kernel);
+    EXPECT_TRUE(own > node && own + node < alone);
+}
+
 /* Counters of cost; more of any makes a kernel no faster, and much more of it slower. */
 static const struct {
     const char *name;

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include "common/simt/runtime/gpu/model.h"
+#include "common/simt/runtime/graph/memory_nodes.h"
 #include "common/simt/runtime/state.h"
 
 bool node_list_add(struct node_list *list, struct CUgraphNode_st *node) {
@@ -166,6 +168,13 @@ cudaError_t graph_check(struct runtime *runtime, const struct CUgraph_st *graph)
     for (size_t i = 0; i < graph->all.count; i++) {
         CUDA_TRY(work_check(runtime, &graph->all.nodes[i]->work));
     }
+    return cudaSuccess;
+}
+
+cudaError_t graph_begin(struct runtime *runtime, const struct CUgraph_st *graph) {
+    const struct simt_cost cost = {.kind = SIMT_COST_GRAPH};
+    CUDA_TRY(memory_nodes_begin(runtime, graph));
+    simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
     return cudaSuccess;
 }
 

@@ -109,6 +109,9 @@ bool graph_is_like(const struct CUgraph_st *a, const struct CUgraph_st *b);
 /** work_check() of all nodes. */
 cudaError_t graph_check(struct runtime *runtime, const struct CUgraph_st *graph);
 
+/** What comes before the first node of a launch: time, and memory that an earlier launch left. */
+cudaError_t graph_begin(struct runtime *runtime, const struct CUgraph_st *graph);
+
 /** Runs all nodes that are enabled. */
 cudaError_t graph_run(struct runtime *runtime, const struct CUgraph_st *graph);
 

@@ -463,7 +463,7 @@ static cudaError_t launch_in(struct runtime *runtime, cudaGraphExec_t executable
     }
     order_begin(runtime, stream);
     if (error == cudaSuccess) {
-        error = memory_nodes_begin(runtime, executable->graph);
+        error = graph_begin(runtime, executable->graph);
     }
     if (error == cudaSuccess) {
         conditions_begin(&runtime->conditions, executable->graph);

@@ -72,12 +72,16 @@ cudaError_t simt_ask_longest(struct simt_profile *profile) {
     ASK(runtime, take_longest(runtime, profile));
 }
 
-static cudaError_t state_of(const struct runtime *runtime, struct simt_device_state *state) {
+/* What any device does from here on is later than what is read: one that is behind would work in no
+ * time. */
+static cudaError_t state_of(struct runtime *runtime, struct simt_device_state *state) {
     if (state == NULL || !runtime->controlled) {
         return cudaErrorNotPermitted;
     }
+    const double clock = runtime_longest_clock(runtime);
+    runtime_meet(runtime, clock);
     *state = (struct simt_device_state){
-        .nanoseconds = runtime_longest_clock(runtime) - runtime->controller_nanoseconds,
+        .nanoseconds = clock - runtime->controller_nanoseconds,
         .calls = runtime->calls,
         .faults = runtime->faults,
         .sent = runtime->sent,

@@ -116,8 +116,7 @@ static void run(struct flight *flight) {
     } else {
         order_begin(runtime, flight->stream);
         if (work->kind == WORK_GRAPH) {
-            conditions_begin(&runtime->conditions, work->graph);
-            error = memory_nodes_begin(runtime, work->graph);
+            error = graph_begin(runtime, work->graph);
         }
         error = error != cudaSuccess ? error : work_run(runtime, work, false);
         order_end(runtime, flight->stream, name_of(work));
