@@ -2,7 +2,8 @@
  * @file gemm16_few_rows.cu
  * @brief Which kernel few rows get: as measured on an H100 for 1, 8, 16, 64 and 128 rows of 14
  *        matrices of weights, 768 x 768 to 22016 x 4096; 64 rows of 4096 columns and 128 rows of
- *        2048 x 5632 as is best on an H200, and no worse on an H100.
+ *        2048 x 5632 as is best on an H200, and no worse on an H100. gemm16_skinny() was measured on
+ *        an H200 alone.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -89,6 +90,27 @@ static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16
     return gemm16_bulk(p, shape, blocks, stream, error);
 }
 
+/* The kernel of gemm16_skinny(), or -1 if others should be faster: two blocks a multiprocessor, as
+   narrow as that allows; as measured on an H200 for 64 and 128 rows. */
+static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
+    enum { COLUMNS_32 = 3 };
+    int count;
+    const struct gemm16_few_shape *shapes = gemm16_skinny_shapes(&count);
+    size_t high = (p->M + shapes->rows - 1) / shapes->rows;
+    if (p->M <= 32 || p->N < 2048 || p->K > 4096) {
+        return -1;
+    }
+    if (p->K > 2048) {
+        return high == 1 && p->N <= 32 * wave && p->N > 24 * wave ? COLUMNS_32 : -1;
+    }
+    for (int i = 0; i < COLUMNS_32; i++) {
+        if ((p->N + shapes[i].weights - 1) / shapes[i].weights * high <= 2 * wave) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
     return gemm16_few_rows_can(p) && (p->M <= 16 || gemm16_bulk_can(p, gpu));
 }
@@ -97,5 +119,9 @@ enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_
                             device_stream stream, struct error *error) {
     bool is_small = p->K <= 1024 && (p->M <= 16 || (p->M <= 32 && p->N <= 1024));
     bool by_stream = p->M <= 8 || is_small || !gemm16_bulk_can(p, gpu);
-    return by_stream ? stream_rows(p, gpu, stream, error) : bulk_rows(p, gpu, stream, error);
+    int skinny = skinny_shape(p, (size_t)gpu->multiprocessors);
+    if (by_stream) {
+        return stream_rows(p, gpu, stream, error);
+    }
+    return skinny >= 0 ? gemm16_skinny(p, skinny, stream, error) : bulk_rows(p, gpu, stream, error);
 }
