@@ -2,8 +2,8 @@
  * @file gemm16_few_rows.cu
  * @brief Which kernel few rows get: as measured on an H100 for 1, 8, 16, 64 and 128 rows of 14
  *        matrices of weights, 768 x 768 to 22016 x 4096; 64 rows of 4096 columns and 128 rows of
- *        2048 x 5632 as is best on an H200, and no worse on an H100. gemm16_skinny() was measured on
- *        an H200 alone.
+ *        2048 x 5632 as is best on an H200, and no worse on an H100. gemm16_skinny() was measured
+ * on an H200 alone.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -90,25 +90,36 @@ static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16
     return gemm16_bulk(p, shape, blocks, stream, error);
 }
 
-/* The kernel of gemm16_skinny(), or -1 if others should be faster: two blocks a multiprocessor, as
-   narrow as that allows; as measured on an H200 for 64 and 128 rows. */
+enum {
+    COLUMNS_8,
+    COLUMNS_16,
+    COLUMNS_24,
+    COLUMNS_16_THREE, /* blocks a multiprocessor; the others have two */
+    COLUMNS_32_ONE,
+    COLUMNS_48
+};
+
+/* The kernel of gemm16_skinny(), or -1 if others should be faster: as narrow as two blocks a
+   multiprocessor allow, three where K is short; as measured on an H200 for 64 and 128 rows. Other
+   numbers of rows have tiles that are not whole, which the TMA fills slowly. */
 static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
-    enum { COLUMNS_32 = 3 };
-    int count;
-    const struct gemm16_few_shape *shapes = gemm16_skinny_shapes(&count);
-    size_t high = (p->M + shapes->rows - 1) / shapes->rows;
-    if (p->M <= 32 || p->N < 2048 || p->K > 4096) {
+    size_t high = (p->M + 63) / 64, blocks_of_16 = (p->N + 15) / 16 * high;
+    if (p->M % 64 != 0 || p->N < 2048) {
         return -1;
     }
     if (p->K > 2048) {
-        return high == 1 && p->N <= 32 * wave && p->N > 24 * wave ? COLUMNS_32 : -1;
+        return high > 1                                                ? -1
+               : p->K <= 4096 && p->N > 24 * wave && p->N <= 32 * wave ? COLUMNS_32_ONE
+               : p->N > 90 * wave                                      ? COLUMNS_48
+                                                                       : -1;
     }
-    for (int i = 0; i < COLUMNS_32; i++) {
-        if ((p->N + shapes[i].weights - 1) / shapes[i].weights * high <= 2 * wave) {
-            return i;
-        }
+    if (p->K <= 1024 && blocks_of_16 > 2 * wave && blocks_of_16 <= 3 * wave) {
+        return COLUMNS_16_THREE;
     }
-    return -1;
+    return (p->N + 7) / 8 * high <= 2 * wave     ? COLUMNS_8
+           : blocks_of_16 <= 2 * wave            ? COLUMNS_16
+           : (p->N + 23) / 24 * high <= 2 * wave ? COLUMNS_24
+                                                 : -1;
 }
 
 bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
