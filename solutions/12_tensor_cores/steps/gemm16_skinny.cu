@@ -167,7 +167,24 @@ __device__ __forceinline__ void multiply(float *sums, const struct skinny_block 
     wgmma_keep_order<T::COLUMNS / 2>(sums);
 }
 
-/* Two results (m, n) and (m, n + 1): a bias or none, and 16 bits. */
+/* A consumer's pairs of the bias, as they lie in memory; zeros without one. They come from memory
+   while the factors do: at the end their way would be seen. */
+template <typename T> struct skinny_bias { unsigned pairs[T::COLUMNS / 8]; };
+
+template <typename T>
+__device__ __forceinline__ struct skinny_bias<T> load_bias(const struct gemm16_epilogue &f,
+                                                           const struct skinny_block &b) {
+    struct skinny_bias<T> bias;
+#pragma unroll
+    for (int j = 0; j < T::COLUMNS / 8; j++) {
+        size_t n = b.n0 + 8 * j + threadIdx.x % 4 * 2;
+        bool is_inside = f.bias != NULL && n < f.N;
+        bias.pairs[j] = is_inside ? *(const unsigned *)((const typename T::E *)f.bias + n) : 0;
+    }
+    return bias;
+}
+
+/* Two results (m, n) and (m, n + 1) of 16 bits. */
 template <typename E>
 __device__ __forceinline__ void store_two(const struct gemm16_epilogue &f, float first,
                                           float second, float2 bias, size_t m, size_t n) {
@@ -179,19 +196,17 @@ __device__ __forceinline__ void store_two(const struct gemm16_epilogue &f, float
 /* A consumer's sums, straight from registers. */
 template <typename T>
 __device__ __forceinline__ void store_bare(const struct gemm16_epilogue &f, const float *sums,
+                                           const struct skinny_bias<T> &bias,
                                            const struct skinny_block &b) {
     typedef typename T::E E;
     size_t m = b.m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
 #pragma unroll
     for (int j = 0; j < T::COLUMNS / 8; j++) {
         size_t n = b.n0 + 8 * j + threadIdx.x % 4 * 2;
-        float2 bias = make_float2(0.0f, 0.0f);
-        if (n < f.N && f.bias != NULL) {
-            bias = unpack(*(const unsigned *)((const E *)f.bias + n), E());
-        }
+        float2 both = unpack(bias.pairs[j], E());
         if (n < f.N) {
-            store_two<E>(f, sums[4 * j], sums[4 * j + 1], bias, m, n);
-            store_two<E>(f, sums[4 * j + 2], sums[4 * j + 3], bias, m + 8, n);
+            store_two<E>(f, sums[4 * j], sums[4 * j + 1], both, m, n);
+            store_two<E>(f, sums[4 * j + 2], sums[4 * j + 3], both, m + 8, n);
         }
     }
 }
@@ -253,10 +268,12 @@ __global__ void __launch_bounds__(THREADS)
         return;
     }
     float sums[T::COLUMNS / 2];
-    multiply<T>(sums, b, steps);
     if constexpr (BARE) {
-        store_bare<T>(f, sums, b);
+        const struct skinny_bias<T> bias = load_bias<T>(f, b);
+        multiply<T>(sums, b, steps);
+        store_bare<T>(f, sums, bias, b);
     } else {
+        multiply<T>(sums, b, steps);
         store_any<T>(f, sums, b, (float *)(shared_bytes + (stages - shared_address(shared_bytes))));
     }
 #endif
