@@ -49,16 +49,6 @@ struct skinny_maps {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* tma_load_2d() with a policy for L2. */
-__device__ __forceinline__ void load_with_policy(unsigned to, const CUtensorMap *map, int column,
-                                                 int row, unsigned barrier,
-                                                 unsigned long long policy) {
-    asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".L2::cache_hint [%0], [%1, {%2, %3}], [%4], %5;" ::"r"(to),
-                 "l"(map), "r"(column), "r"(row), "r"(barrier), "l"(policy)
-                 : "memory");
-}
-
 /* A block's tile, and its ring. */
 struct skinny_block {
     int m0, n0;
@@ -84,14 +74,12 @@ __device__ __forceinline__ void produce(const struct skinny_maps &maps,
                                         int first, int end) {
     unsigned stages = __shfl_sync(~0u, b.stages, 0), full = __shfl_sync(~0u, b.full, 0);
     unsigned empty = __shfl_sync(~0u, b.empty, 0);
-    unsigned long long evict_first;
-    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(evict_first));
     for (int step = first; step < end; step++) {
         unsigned to = stages + r.stage * T::STAGE, barrier = full + r.stage * 8;
         mbarrier_wait(empty + r.stage * 8, r.parity);
         if (elect_lane()) {
             mbarrier_arrive_expect_tx(barrier, T::STAGE);
-            load_with_policy(to + T::IN, &maps.weight, step * BK, b.n0, barrier, evict_first);
+            tma_load_2d_once(to + T::IN, &maps.weight, step * BK, b.n0, barrier);
             tma_load_2d(to, &maps.in, step * BK, b.m0, barrier);
         }
         advance<T>(r);
