@@ -59,6 +59,13 @@ bool gemm16_bulk_can(const struct gemm16_problem *problem, const struct gemm16_g
 MUST_CHECK enum status gemm16_bulk(const struct gemm16_problem *problem, int shape, unsigned blocks,
                                    device_stream stream, struct error *error);
 
+/** @return the kernels of gemm16_skinny(): few columns a block. */
+const struct gemm16_few_shape *gemm16_skinny_shapes(int *count);
+
+/** What gemm16_bulk_can() allows. @param shape index of the kernel */
+MUST_CHECK enum status gemm16_skinny(const struct gemm16_problem *problem, int shape,
+                                     device_stream stream, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

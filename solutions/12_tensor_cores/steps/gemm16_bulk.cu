@@ -143,6 +143,16 @@ __device__ __forceinline__ void store_bare(const struct gemm16_epilogue &f, floa
     *(struct eight *)((E *)f.out + m * f.N + n) = rounded;
 }
 
+/* Thread 0 asks L2 for the block's part of the bias: at the end its way from memory would be seen.
+ */
+template <typename E>
+__device__ __forceinline__ void prefetch_bias(const struct gemm16_epilogue &f, size_t n) {
+    if (threadIdx.x == 0 && f.bias != NULL) {
+        const char *first = (const char *)f.bias + n * (f.bias_is_float ? 4 : sizeof(E));
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(first)));
+    }
+}
+
 /* This block's share of the tile: adds it over the blocks, then the epilogue. */
 template <typename T, bool CLUSTER, bool BARE>
 __device__ __forceinline__ void add_parts(const float *own, unsigned rank, unsigned blocks,
@@ -200,6 +210,7 @@ __global__ void __launch_bounds__(THREADS)
             start_step<T>(maps, p, step, policy);
         }
     }
+    prefetch_bias<typename T::E>(f, (size_t)p.n0);
     __syncthreads();
     for (int step = T::STAGES; producer && step < p.count; step++) {
         mbarrier_wait(p.empty + step % T::STAGES * 8, (step / T::STAGES - 1) % 2);

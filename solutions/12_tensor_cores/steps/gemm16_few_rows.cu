@@ -2,7 +2,8 @@
  * @file gemm16_few_rows.cu
  * @brief Which kernel few rows get: as measured on an H100 for 1, 8, 16, 64 and 128 rows of 14
  *        matrices of weights, 768 x 768 to 22016 x 4096; 64 rows of 4096 columns and 128 rows of
- *        2048 x 5632 as is best on an H200, and no worse on an H100.
+ *        2048 x 5632 as is best on an H200, and no worse on an H100. gemm16_skinny() was measured
+ * on an H200 alone.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -89,6 +90,38 @@ static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16
     return gemm16_bulk(p, shape, blocks, stream, error);
 }
 
+enum {
+    COLUMNS_8,
+    COLUMNS_16,
+    COLUMNS_24,
+    COLUMNS_16_THREE, /* blocks a multiprocessor; the others have two */
+    COLUMNS_32_ONE,
+    COLUMNS_48
+};
+
+/* The kernel of gemm16_skinny(), or -1 if others should be faster: as narrow as two blocks a
+   multiprocessor allow, three where K is short; as measured on an H200 for 64 and 128 rows. Other
+   numbers of rows have tiles that are not whole, which the TMA fills slowly. */
+static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
+    size_t high = (p->M + 63) / 64, blocks_of_16 = (p->N + 15) / 16 * high;
+    if (p->M % 64 != 0 || p->N < 2048) {
+        return -1;
+    }
+    if (p->K > 2048) {
+        return high > 1                                                ? -1
+               : p->K <= 4096 && p->N > 24 * wave && p->N <= 32 * wave ? COLUMNS_32_ONE
+               : p->N > 90 * wave                                      ? COLUMNS_48
+                                                                       : -1;
+    }
+    if (p->K <= 1024 && blocks_of_16 > 2 * wave && blocks_of_16 <= 3 * wave) {
+        return COLUMNS_16_THREE;
+    }
+    return (p->N + 7) / 8 * high <= 2 * wave     ? COLUMNS_8
+           : blocks_of_16 <= 2 * wave            ? COLUMNS_16
+           : (p->N + 23) / 24 * high <= 2 * wave ? COLUMNS_24
+                                                 : -1;
+}
+
 bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
     return gemm16_few_rows_can(p) && (p->M <= 16 || gemm16_bulk_can(p, gpu));
 }
@@ -97,5 +130,9 @@ enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_
                             device_stream stream, struct error *error) {
     bool is_small = p->K <= 1024 && (p->M <= 16 || (p->M <= 32 && p->N <= 1024));
     bool by_stream = p->M <= 8 || is_small || !gemm16_bulk_can(p, gpu);
-    return by_stream ? stream_rows(p, gpu, stream, error) : bulk_rows(p, gpu, stream, error);
+    int skinny = skinny_shape(p, (size_t)gpu->multiprocessors);
+    if (by_stream) {
+        return stream_rows(p, gpu, stream, error);
+    }
+    return skinny >= 0 ? gemm16_skinny(p, skinny, stream, error) : bulk_rows(p, gpu, stream, error);
 }

@@ -13,16 +13,18 @@
 struct way {
     const char *name;
     gemm16_function *step;
-    int shape;       /* of gemm16_stream() or gemm16_bulk() */
-    unsigned blocks; /* of a cluster; 0: gemm16_stream() */
+    enum { STREAM, BULK, SKINNY } few; /* by gemm16_stream(), gemm16_bulk() or gemm16_skinny() */
+    int shape;                         /* of these */
+    unsigned blocks;                   /* of a cluster of gemm16_bulk() */
 };
 
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
     if (way->step != NULL) {
         return way->step(&data->problem, data->workspace, NULL, error);
     }
-    return way->blocks == 0 ? gemm16_stream(&data->problem, way->shape, NULL, error)
-                            : gemm16_bulk(&data->problem, way->shape, way->blocks, NULL, error);
+    return way->few == STREAM ? gemm16_stream(&data->problem, way->shape, NULL, error)
+           : way->few == BULK ? gemm16_bulk(&data->problem, way->shape, way->blocks, NULL, error)
+                              : gemm16_skinny(&data->problem, way->shape, NULL, error);
 }
 
 static void check(const struct gemm16_case *c, const struct way *way) {
@@ -126,7 +128,7 @@ C_TEST(steps, say_what_GPU_they_need) {
 /* Edges, one row, all parts of the epilogue; clusters of 1, 2, 4 and 8 blocks, some of which have
    no part of K. Forms 4 and 5 have an epilogue of at most a bias, of which there are kernels of
    their own; form 6 has a gate. */
-static void check_few_rows(struct way way, size_t rows, bool clusters) {
+static void check_few_rows(struct way way, size_t rows) {
     for (int form = 0; form < 7; form++) {
         const struct gemm16_case c = {.M = form == 1 ? 1 : rows - 3,
                                       .N = form == 3 ? 35 : 136,
@@ -141,7 +143,7 @@ static void check_few_rows(struct way way, size_t rows, bool clusters) {
                                       .gate = form == 6,
                                       .f = NN_GELU,
                                       .residual = form == 1};
-        way.blocks = clusters ? 1U << form % 4 : 0;
+        way.blocks = 1U << form % 4;
         check(&c, &way);
     }
 }
@@ -150,11 +152,15 @@ C_TEST(steps, few_rows_by_each_kernel) {
     int count, code = code_of_gpu();
     const struct gemm16_few_shape *shapes = gemm16_stream_shapes(&count);
     for (int i = 0; i < count && code >= 80; i++) {
-        check_few_rows((struct way){.name = "stream", .shape = i}, shapes[i].rows, false);
+        check_few_rows((struct way){.name = "stream", .few = STREAM, .shape = i}, shapes[i].rows);
     }
     shapes = gemm16_bulk_shapes(&count);
     for (int i = 0; i < count && code / 10 == 9; i++) {
-        check_few_rows((struct way){.name = "bulk", .shape = i}, shapes[i].rows, true);
+        check_few_rows((struct way){.name = "bulk", .few = BULK, .shape = i}, shapes[i].rows);
+    }
+    shapes = gemm16_skinny_shapes(&count);
+    for (int i = 0; i < count && code / 10 == 9; i++) {
+        check_few_rows((struct way){.name = "skinny", .few = SKINNY, .shape = i}, shapes[i].rows);
     }
     if (code > 0 && code < 80) {
         TEST_SKIP("needs a GPU since Ampere");
