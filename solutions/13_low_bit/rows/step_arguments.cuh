@@ -35,7 +35,7 @@ struct step_layer {
 /* A matrix: rows, channels of its input, and how warps share it. */
 struct step_product {
     unsigned N, K, tiles, slices;
-    unsigned chunks, groups, warps; /* groups of that many warps; the others have nothing */
+    unsigned chunks, group_bits; /* 2^group_bits groups of warps */
 };
 
 struct step_arguments {
@@ -46,7 +46,8 @@ struct step_arguments {
     unsigned C, L, NH, KVH, HS, T, rows;
     unsigned residual_tiles; /* of the residual stream, that a block has at most */
     unsigned listed;         /* slices that a warp has at most, of a layer and the classifier */
-    float eps;
+    unsigned residual_at;    /* where the residual stream begins in shared memory */
+    float eps, per_C; /* 1 / C */
     bool rope_halves;
     const int32_t *tokens, *positions;
     const float2 *angles; /* (T, HS / 2) */
@@ -54,6 +55,7 @@ struct step_arguments {
     float *logits;
     struct flagged_mailbox qkv;              /* (rows, (NH + 2 KVH) * HS) */
     struct flagged_mailbox x, heads, hidden; /* inputs of products, as input_place() says */
+    struct flagged_mailbox squares;          /* of the residual stream, as square_place() says */
     unsigned *steps;                         /* steps made */
 };
 
@@ -67,17 +69,28 @@ static __device__ __forceinline__ struct tile_range own_tiles(unsigned tiles) {
     return {first, tiles * (blockIdx.x + 1) / gridDim.x - first};
 }
 
+/* A matrix as a block has it, in shared memory: divisions and arguments are slow to come by. */
+struct __align__(16) block_product {
+    struct step_product all;
+    struct tile_range own;
+};
+
+/* Of a group; the first group's chunks are all there are. */
+static __host__ __device__ __forceinline__ unsigned warps_of_group(const struct step_product &m) {
+    return (unsigned)STEP_WARPS >> m.group_bits;
+}
+
 /* A warp's part of a matrix. */
 struct warp_part {
     unsigned group, first_chunk;
     unsigned tiles; /* of the block's, of which it takes one in `groups`; 0: it has no part */
 };
 
-static __device__ __forceinline__ struct warp_part part_of(const struct step_product &m) {
-    unsigned warp = threadIdx.x / 32, count = own_tiles(m.tiles).count;
-    struct warp_part part = {warp / m.warps, warp % m.warps, 0};
-    if (part.group < m.groups && part.group < count && part.first_chunk < m.chunks) {
-        part.tiles = (count - part.group + m.groups - 1) / m.groups;
+static __device__ __forceinline__ struct warp_part part_of(const struct block_product &m) {
+    unsigned warp = threadIdx.x / 32, warps = warps_of_group(m.all), last = (1 << m.all.group_bits) - 1;
+    struct warp_part part = {(warp << m.all.group_bits) / STEP_WARPS, warp & (warps - 1), 0};
+    if (part.group < m.own.count && part.first_chunk < m.all.chunks) {
+        part.tiles = (m.own.count - part.group + last) >> m.all.group_bits;
     }
     return part;
 }
@@ -98,6 +111,13 @@ static __device__ __forceinline__ void publish_pair(struct flagged_mailbox box, 
     unsigned both =
         pack(fminf(fmaxf(first, -most), most), fminf(fmaxf(second, -most), most), __half());
     publish(box, input_place(text, channel), __uint_as_float(both), flag);
+}
+
+/* Where the sum of squares of a tile's rows of the residual stream is, of a text and of even or odd
+ * rows. */
+static __device__ __forceinline__ unsigned square_place(unsigned tile, unsigned text,
+                                                        unsigned odd) {
+    return (tile * (unsigned)ROWS_MOST + text) * 2 + odd;
 }
 
 /* ---- Flags: a mailbox's alternate from use to use ---- */

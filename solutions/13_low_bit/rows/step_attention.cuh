@@ -56,7 +56,7 @@ static __device__ __forceinline__ void team_barrier() {
 
 /* COUNT values of qkv at the places `at`, as soon as all have been published. */
 template <int COUNT>
-static __device__ __forceinline__ void wait_for_values(float x[COUNT], const size_t at[COUNT],
+static __device__ __forceinline__ void wait_for_values(float x[COUNT], const unsigned at[COUNT],
                                                        unsigned flag,
                                                        const struct step_arguments &p) {
     unsigned read[COUNT];
@@ -87,13 +87,13 @@ static __device__ __forceinline__ void rotate_query(struct team_shared *s,
                                                     const struct team_item &t, const float2 *angles,
                                                     unsigned flag, const struct step_arguments &p) {
     float scale = 1.44269504f * rsqrtf((float)p.HS);
-    size_t first = ((size_t)t.text * (p.NH + 2 * p.KVH) + t.query) * p.HS;
+    unsigned first = (t.text * (p.NH + 2 * p.KVH) + t.query) * p.HS;
     unsigned i = threadIdx.x % TEAM_THREADS; /* HS / 2 <= TEAM_THREADS */
     if (i < p.HS / 2) {
         uint2 at = pair_channels(i, p);
         float2 angle = angles[i];
         float x[2];
-        const size_t places[2] = {first + at.x, first + at.y};
+        const unsigned places[2] = {first + at.x, first + at.y};
         wait_for_values<2>(x, places, flag, p);
         float2 y = rotated(make_float2(x[0], x[1]), angle);
         s->q[at.x] = y.x * scale;
@@ -102,10 +102,10 @@ static __device__ __forceinline__ void rotate_query(struct team_shared *s,
 }
 
 /* Where pair i of the token's key and value is in qkv; behind the head: pair 0. */
-static __device__ __forceinline__ void newest_places(size_t at[4], const struct team_item &t,
+static __device__ __forceinline__ void newest_places(unsigned at[4], const struct team_item &t,
                                                      unsigned i, const struct step_arguments &p) {
-    size_t key = ((size_t)t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
-    size_t value = key + p.KVH * p.HS;
+    unsigned key = (t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
+    unsigned value = key + p.KVH * p.HS;
     const uint2 c = pair_channels(i < p.HS / 2 ? i : 0, p);
     at[0] = key + c.x, at[1] = key + c.y, at[2] = value + c.x, at[3] = value + c.y;
 }
@@ -115,22 +115,25 @@ static __device__ __forceinline__ void append_newest(struct team_shared *s,
                                                      const struct team_item &t,
                                                      const float2 *angles, unsigned flag,
                                                      const struct step_arguments &p) {
-    enum { PAIRS = ONE_MAX_HS / 2 / 32 };
-    size_t row = t.row + (size_t)t.position * p.KVH, places[PAIRS * 4];
+    enum { PAIRS = ONE_MAX_HS / 2 / 32, AT_ONCE = 2 };
+    size_t row = t.row + (size_t)t.position * p.KVH;
     unsigned lane = threadIdx.x % 32;
     float2 k[PAIRS] = {}, v[PAIRS] = {};
-    float key_max = 0.0f, value_max = 0.0f, x[PAIRS * 4];
+    float key_max = 0.0f, value_max = 0.0f, x[AT_ONCE * 4];
 #pragma unroll
     for (unsigned j = 0; j < PAIRS; j++) {
-        newest_places(places + 4 * j, t, lane + j * 32, p);
-    }
-    wait_for_values<PAIRS * 4>(x, places, flag, p);
+        unsigned i = lane + j * 32, places[AT_ONCE * 4];
+        if (j % AT_ONCE == 0 && j * 64 < p.HS) {
 #pragma unroll
-    for (unsigned j = 0; j < PAIRS; j++) {
-        unsigned i = lane + j * 32;
+            for (unsigned next = 0; next < AT_ONCE; next++) {
+                newest_places(places + 4 * next, t, i + next * 32, p);
+            }
+            wait_for_values<AT_ONCE * 4>(x, places, flag, p);
+        }
         if (i < p.HS / 2) {
-            k[j] = rotated(make_float2(x[4 * j], x[4 * j + 1]), angles[i]);
-            v[j] = make_float2(x[4 * j + 2], x[4 * j + 3]);
+            const float *y = x + j % AT_ONCE * 4;
+            k[j] = rotated(make_float2(y[0], y[1]), angles[i]);
+            v[j] = make_float2(y[2], y[3]);
             key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
             value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
         }

@@ -9,7 +9,7 @@
 #include "solutions/13_low_bit/rows/step_arguments.cuh"
 #include "solutions/13_low_bit/rows/step_kernels.h"
 
-enum { STEP_MEMORIES = 7 };
+enum { STEP_MEMORIES = 8 };
 
 struct step_decoder {
     struct step_arguments p;
@@ -28,14 +28,16 @@ static struct step_product product_of(const struct rows_decoder *d, enum low_bit
     const size_t K[] = {m->C, heads, m->C, m->hidden, m->C};
     const struct low_bit_stream s = low_bit_model_stream(&d->model, which);
     unsigned chunks = (unsigned)ceil_div(K[which], STEP_CHUNK);
-    unsigned groups = chunks < STEP_WARPS ? STEP_WARPS / chunks : 1;
+    unsigned group_bits = 0;
+    while (chunks << (group_bits + 1) <= STEP_WARPS) {
+        group_bits++;
+    }
     return {(unsigned)N[which],
             (unsigned)K[which],
             (unsigned)s.tiles,
             (unsigned)s.slices,
             chunks,
-            groups,
-            STEP_WARPS / groups};
+            group_bits};
 }
 
 /* As in low_bit_decoder.cu: a block has a tile of qkv and of gate and up. */
@@ -123,6 +125,8 @@ static enum status allocate(struct step_decoder *s, const struct rows_decoder *d
     TRY(allocate_zeros(s, 4, input_bytes(m->NH * m->HS), error));
     TRY(allocate_zeros(s, 5, input_bytes(m->hidden), error));
     TRY(allocate_zeros(s, 6, sizeof(unsigned), error));
+    size_t squares = p->products[LOW_BIT_OUT].tiles * ROWS_MOST * 2;
+    TRY(allocate_zeros(s, 7, squares * sizeof(float), error));
     p->angles = (const float2 *)s->memories[0];
     p->layers = (const struct step_layer *)s->memories[1];
     p->qkv.values = (unsigned *)s->memories[2];
@@ -130,6 +134,7 @@ static enum status allocate(struct step_decoder *s, const struct rows_decoder *d
     p->heads.values = (unsigned *)s->memories[4];
     p->hidden.values = (unsigned *)s->memories[5];
     p->steps = (unsigned *)s->memories[6];
+    p->squares.values = (unsigned *)s->memories[7];
     return STATUS_OK;
 }
 
@@ -143,7 +148,7 @@ static void fill_arguments(struct step_arguments *p, const struct rows_decoder *
     p->C = (unsigned)m->C, p->L = (unsigned)m->L, p->NH = (unsigned)m->NH;
     p->KVH = (unsigned)m->KVH, p->HS = (unsigned)m->HS, p->T = (unsigned)m->T;
     p->rows = (unsigned)d->rows;
-    p->eps = m->eps;
+    p->eps = m->eps, p->per_C = 1.0f / (float)m->C;
     p->rope_halves = m->layout == NN_ROPE_HALVES;
     p->tokens = d->io.tokens, p->positions = d->io.positions;
     p->cache = d->cache;

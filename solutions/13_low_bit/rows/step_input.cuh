@@ -10,7 +10,6 @@
 #ifndef WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_INPUT_CUH_
 #define WARPBOOK_SOLUTIONS_13_LOW_BIT_ROWS_STEP_INPUT_CUH_
 
-#include "common/cuda/convert.cuh"
 #include "common/cuda/mma.cuh"
 #include "solutions/13_low_bit/rows/step_pipeline.cuh"
 
@@ -42,9 +41,11 @@ static __device__ __forceinline__ bool has_read(const struct chunk_reads &r, int
     return (unsigned)(i * 32) < r.channels;
 }
 
-/* Polls until the whole chunk has arrived; a poll that finds a read has its values, too. */
-static __device__ __forceinline__ void poll_chunk(uint4 x[STEP_READS], const struct chunk_reads &r,
-                                                  unsigned flag) {
+/* The chunk, as soon as all of it has been published; a poll that finds a read has its values, too.
+ */
+static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
+                                                  const struct chunk_reads &r, unsigned flag) {
+    uint4 *x = in->x;
     bool complete;
 #pragma unroll
     for (int i = 0; i < STEP_READS; i++) {
@@ -65,58 +66,52 @@ static __device__ __forceinline__ void poll_chunk(uint4 x[STEP_READS], const str
     } while (!__all_sync(~0u, complete));
 }
 
-static __device__ __forceinline__ unsigned multiply_pairs(unsigned a, unsigned b) {
-    unsigned c;
-    asm("mul.rn.f16x2 %0, %1, %2;" : "=r"(c) : "r"(a), "r"(b));
-    return c;
+/* A lane's sums of squares of a chunk's tiles of the residual stream: tiles i * 8 + lane / 4, two
+ * texts, even and odd rows of each. */
+struct square_reads {
+    uint4 x[2];
+};
+
+static __device__ __forceinline__ bool has_square(unsigned chunk, int i, unsigned tiles) {
+    return chunk * (STEP_CHUNK / LOW_BIT_TILE_ROWS) + i * 8 + threadIdx.x % 32 / 4 < tiles;
 }
 
-/* The norm's weights of a chunk, in a warp's shared memory and in the order of its reads, as fp16:
- * (STEP_READS, 4). */
-static __device__ __forceinline__ void stage_norm(uint4 *to, const float *norm, unsigned chunk,
-                                                  unsigned K) {
-    unsigned lane = threadIdx.x % 32, channel = chunk * STEP_CHUNK + lane * 8;
-    float4 w[2];
+static __device__ __forceinline__ void read_squares(struct square_reads *r,
+                                                    struct flagged_mailbox box, unsigned chunk,
+                                                    unsigned tiles) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-        w[i] = channel < K ? __ldg((const float4 *)(norm + channel) + i) : make_float4(0, 0, 0, 0);
-    }
-    __syncwarp();
-    to[lane] = make_uint4(pack(w[0].x, w[0].z, __half()), pack(w[0].y, w[0].w, __half()),
-                          pack(w[1].x, w[1].z, __half()), pack(w[1].y, w[1].w, __half()));
-    __syncwarp();
-}
-
-/* A pair times a pair of the norm's weights. @param squares adds the pair's own */
-static __device__ __forceinline__ unsigned scale_pair(unsigned both, unsigned norm,
-                                                      float *squares) {
-    float2 x = unpack(both, __half());
-    *squares += x.x * x.x + x.y * x.y;
-    return multiply_pairs(both, norm);
-}
-
-/* Multiplies the chunk by the norm's weights. @return the lane's sum of squares, without them */
-static __device__ __forceinline__ float apply_norm(struct input_chunk *in, const uint4 *norm) {
-    float squares = 0.0f;
-#pragma unroll
-    for (int i = 0; i < STEP_READS; i++) {
-        const uint4 x = in->x[i], w = norm[i * 4 + threadIdx.x % 4];
-        in->x[i] = make_uint4(scale_pair(x.x, w.x, &squares), scale_pair(x.y, w.y, &squares),
-                              scale_pair(x.z, w.z, &squares), scale_pair(x.w, w.w, &squares));
-    }
-    return squares;
-}
-
-/* The chunk as it was published. */
-static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
-                                                  const struct chunk_reads &r, unsigned flag) {
-    poll_chunk(in->x, r, flag);
-#pragma unroll
-    for (int i = 0; i < STEP_READS; i++) {
-        if (!has_read(r, i)) {
-            in->x[i] = make_uint4(0, 0, 0, 0);
+        r->x[i] = make_uint4(0, 0, 0, 0);
+        if (has_square(chunk, i, tiles)) {
+            r->x[i] = read_four(box, chunk * 64 + i * 32 + threadIdx.x % 32);
         }
     }
+}
+
+/* Waits for them. @return the sums of the chunk and of the lane's texts, lane % 4 * 2 and the next
+ */
+static __device__ __forceinline__ float2 sum_squares(struct square_reads *r,
+                                                     struct flagged_mailbox box, unsigned chunk,
+                                                     unsigned tiles, unsigned flag) {
+    bool complete;
+    do {
+        complete = true;
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            if (has_square(chunk, i, tiles) && !has_flag(r->x[i], flag)) {
+                r->x[i] = read_four(box, chunk * 64 + i * 32 + threadIdx.x % 32);
+                complete = false;
+            }
+        }
+    } while (!__all_sync(~0u, complete));
+    const float4 a = values_of(r->x[0]), b = values_of(r->x[1]);
+    float2 sum = make_float2((a.x + a.y) + (b.x + b.y), (a.z + a.w) + (b.z + b.w));
+#pragma unroll
+    for (int distance = 4; distance < 32; distance *= 2) {
+        sum.x += __shfl_xor_sync(~0u, sum.x, distance);
+        sum.y += __shfl_xor_sync(~0u, sum.y, distance);
+    }
+    return sum;
 }
 
 #endif

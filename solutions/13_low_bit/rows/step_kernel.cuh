@@ -18,8 +18,8 @@
 #include "solutions/13_low_bit/rows/step_kernels.h"
 #include "solutions/13_low_bit/rows/step_product.cuh"
 
-/* Dynamic shared memory, in this order: stages, norms, sums, sums of inputs, squares, barriers,
- * layers, plans and lists of slices, the residual stream of `tiles` tiles. */
+/* Dynamic shared memory, in this order: stages, sums, sums of inputs, squares, products, barriers,
+ * layers, plans and lists of slices, norms and the residual stream of `tiles` tiles. */
 template <typename W> struct step_memory {
     static constexpr size_t STAGES = (size_t)STEP_WARPS * W::STAGES * W::BYTES;
     static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_WARP_SUMS; /* floats */
@@ -28,12 +28,19 @@ template <typename W> struct step_memory {
     static_assert(TEAMS * sizeof(struct team_shared) <= SUMS * sizeof(float), "attention's");
 };
 
-enum { STEP_NORMS = STEP_WARPS * STEP_READS * 4, STEP_SQUARES = 2 * STEP_WARPS * (int)ROWS };
+enum { STEP_SQUARES = 2 * STEP_WARPS * (int)ROWS };
+static_assert((int)STEP_SQUARES <= (int)STEP_THREADS, "cleared at once");
 
-template <typename W> static size_t step_shared_bytes(size_t tiles, size_t L, size_t listed) {
+/* The residual stream and the norms behind it. */
+static size_t step_residual_bytes(size_t tiles) {
+    return tiles * (STEP_OUTPUTS + 2 * LOW_BIT_TILE_ROWS) * sizeof(float);
+}
+
+template <typename W> static size_t step_residual_place(size_t L, size_t listed) {
     typedef struct step_memory<W> memory;
-    size_t floats = memory::SUMS + memory::INPUTS + STEP_SQUARES + tiles * STEP_OUTPUTS;
-    return memory::STAGES + STEP_NORMS * sizeof(uint4) + floats * sizeof(float) +
+    size_t floats = memory::SUMS + memory::INPUTS + STEP_SQUARES;
+    return memory::STAGES + floats * sizeof(float) +
+           LOW_BIT_PRODUCTS * sizeof(struct block_product) +
            STEP_WARPS * (W::STAGES * sizeof(uint64_t) + sizeof(struct slice_plan) +
                          listed * sizeof(unsigned)) +
            (L + 1) * sizeof(struct step_layer);
@@ -44,22 +51,22 @@ template <typename W> static size_t step_shared_bytes(size_t tiles, size_t L, si
 /* The residual stream begins with the embeddings: each block has its tiles of channels. */
 static __device__ __forceinline__ void begin_residual(const struct step_shared &s, unsigned flag,
                                                       const struct step_arguments &p) {
-    const struct tile_range own = own_tiles(p.products[LOW_BIT_OUT].tiles);
-    const struct output_place at = place_of_output(threadIdx.x % STEP_OUTPUTS);
-    if (at.text >= p.rows || at.row % 4 >= 2) {
-        return;
+    const struct tile_range own = product_of(s, LOW_BIT_OUT).own;
+    const float *norm = p.L > 0 ? s.layers[0].attention_norm : p.final_norm;
+    unsigned e = finished_output();
+    const struct output_place at = place_of_output(e);
+    const __nv_bfloat16 *row = NULL;
+    if (at.text < p.rows) {
+        row = p.embedding + (size_t)p.tokens[at.text] * p.C;
     }
-    const __nv_bfloat16 *row = p.embedding + (size_t)p.tokens[at.text] * p.C;
-    for (unsigned tile = threadIdx.x / STEP_OUTPUTS; tile < own.count;
-         tile += STEP_THREADS / STEP_OUTPUTS) {
+    for (unsigned tile = threadIdx.x / 32 / FINISH_WARPS; tile < own.count;
+         tile += STEP_WARPS / FINISH_WARPS) {
         unsigned channel = (own.first + tile) * LOW_BIT_TILE_ROWS + at.row;
-        if (channel < p.C) {
-            float *residual = s.residual + tile * STEP_OUTPUTS + threadIdx.x % STEP_OUTPUTS;
-            float first = to_float(row[channel]), second = to_float(row[channel + 2]);
-            residual[0] = first;
-            residual[8] = second; /* two rows further */
-            publish_pair(p.x, at.text, channel, first, second, flag);
-        }
+        bool valid = row != NULL && channel < p.C;
+        float x = valid ? to_float(row[channel]) : 0.0f;
+        s.residual[tile * STEP_OUTPUTS + e] = x;
+        publish_residual(at, own.first + tile, x, valid ? __ldg(norm + channel) : 0.0f, valid, flag,
+                         p);
     }
 }
 
@@ -72,17 +79,12 @@ static __device__ __forceinline__ void copy_layers(struct step_layer *to,
     }
 }
 
-/* Has L2 fetch the norm after the next one while a product is under way. */
-static __device__ __forceinline__ void prefetch_norm(const struct step_layer *layers,
-                                                     unsigned layer, unsigned kind,
-                                                     const struct step_arguments &p) {
-    enum { LINE = 128 / sizeof(float) };
-    unsigned channel = threadIdx.x * LINE;
-    if ((kind == LOW_BIT_QKV || kind == LOW_BIT_GATE_UP) && channel < p.C) {
-        const float *norm = kind == LOW_BIT_QKV ? layers[layer].ffn_norm
-                            : layer + 1 < p.L   ? layers[layer + 1].attention_norm
-                                                : p.final_norm;
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(norm + channel));
+/* How the block has its matrices. */
+static __device__ __forceinline__ void share_products(struct block_product *to,
+                                                      const struct step_arguments &p) {
+    if (threadIdx.x < LOW_BIT_PRODUCTS) {
+        const struct step_product m = p.products[threadIdx.x];
+        to[threadIdx.x] = {m, own_tiles(m.tiles)};
     }
 }
 
@@ -91,25 +93,30 @@ template <typename W>
 static __device__ __forceinline__ void run_step(unsigned char *memory,
                                                 const struct step_arguments &p) {
     struct step_shared s = {};
-    s.norms = (uint4 *)(memory + step_memory<W>::STAGES);
-    s.sums = (float *)(s.norms + STEP_NORMS);
+    s.sums = (float *)(memory + step_memory<W>::STAGES);
     s.inputs = s.sums + step_memory<W>::SUMS;
     s.squares = s.inputs + step_memory<W>::INPUTS;
-    uint64_t *barriers = (uint64_t *)(s.squares + STEP_SQUARES);
+    struct block_product *products = (struct block_product *)(s.squares + STEP_SQUARES);
+    uint64_t *barriers = (uint64_t *)(products + LOW_BIT_PRODUCTS);
     struct step_layer *layers = (struct step_layer *)(barriers + STEP_WARPS * W::STAGES);
     struct slice_plan *plans = (struct slice_plan *)(layers + p.L + 1);
-    s.residual = (float *)(plans + STEP_WARPS * (1 + p.listed / 4));
-    copy_layers(layers, p);
-    __syncthreads();
+    s.residual = (float *)(memory + p.residual_at);
+    s.norms = s.residual + p.residual_tiles * STEP_OUTPUTS;
     s.layers = layers;
-    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, plans, layers, p);
+    s.products = shared_address(products);
+    copy_layers(layers, p);
+    share_products(products, p);
+    if (threadIdx.x < STEP_SQUARES) {
+        s.squares[threadIdx.x] = 0.0f;
+    }
+    __syncthreads();
+    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, plans, layers, products, p);
     wait_on_dependent_grids();
     unsigned steps = *(volatile unsigned *)p.steps;
     begin_residual(s, residual_flag(steps, 0, p), p);
 #pragma unroll 1
     for (unsigned i = 0; i <= STEP_LAYER_KINDS * p.L; i++) {
         unsigned layer = i / STEP_LAYER_KINDS, kind = kind_of(i, p);
-        prefetch_norm(layers, layer, kind, p);
         if (kind == LOW_BIT_CLASSIFIER) {
             launch_dependent_grids();
         }
@@ -140,17 +147,18 @@ static __global__ void __launch_bounds__(STEP_THREADS, 1)
 template <typename W> static unsigned listed_slices(const struct step_arguments &p, size_t blocks) {
     size_t listed = 0;
     for (const struct step_product &m : p.products) {
-        size_t tiles = ceil_div(ceil_div(m.tiles, blocks), m.groups);
+        size_t tiles = ceil_div(ceil_div(m.tiles, blocks), (size_t)1 << m.group_bits);
         listed += tiles * slices_of_tile<W>(m, 0);
     }
-    return (unsigned)(ceil_div(listed, 4) * 4);
+    return (unsigned)(ceil_div(listed + 1, 4) * 4); /* and an end */
 }
 
 template <typename W>
 static struct step_kernel_choice choose_step_kernel(struct step_arguments *p, size_t blocks) {
     void (*function)(struct step_arguments) = step_kernel<W>;
     p->listed = listed_slices<W>(*p, blocks);
-    return {(const void *)function, step_shared_bytes<W>(p->residual_tiles, p->L, p->listed)};
+    p->residual_at = (unsigned)step_residual_place<W>(p->L, p->listed);
+    return {(const void *)function, p->residual_at + step_residual_bytes(p->residual_tiles)};
 }
 
 #endif

@@ -32,25 +32,8 @@ static __device__ __forceinline__ unsigned read_stage_word(unsigned address) {
 #define PAIR_OF_UNITS 0x00010001u   /* 2^-24 */
 #define PAIR_OF_16TIMES 0x00100010u /* 2^-20: a nibble four bits further up */
 
-/* The inverse of a part's unit. */
-static __device__ __forceinline__ float per_unit(int high) {
-    return high ? 0x1p20f : 0x1p24f;
-}
-
-/* Which of a chunk's parts read j of 32 channels belongs to. int4: the low nibbles of a group, or
- * its high ones. */
-template <typename W> static __device__ __forceinline__ constexpr int part_of_read(int j) {
-    return W::GROUP == 32 ? j : W::GROUP == 0 ? j / 4 : j / 4 * 2 + j % 2;
-}
-
-/* @return whether read j is the first (last) one of its part */
-template <typename W> static __device__ __forceinline__ constexpr bool opens_part(int j) {
-    return W::GROUP == 32 || (W::GROUP == 0 ? j % 4 == 0 : j % 4 < 2);
-}
-
-template <typename W> static __device__ __forceinline__ constexpr bool closes_part(int j) {
-    return W::GROUP == 32 || (W::GROUP == 0 ? j % 4 == 3 : j % 4 >= 2);
-}
+#define PER_UNIT 0x1p24f
+#define PER_16TIMES 0x1p20f
 
 /* 32 channels: four registers of weights for each half of them. */
 static __device__ __forceinline__ void multiply_read(float c[4], const struct fragment a[2],
@@ -59,26 +42,36 @@ static __device__ __forceinline__ void multiply_read(float c[4], const struct fr
     mma_m16n8k16(c, a[1], x.z, x.w, __half());
 }
 
-/* The sums of inputs of each part and text, in units of its weights, to a warp's shared memory:
- * (PARTS, ROWS). They are what weights of 1 have as products. */
+/* Reads of 32 channels of a part of a chunk. */
+template <typename W> static __device__ __forceinline__ constexpr int part_reads() {
+    return STEP_READS / (int)W::PARTS;
+}
+
+/* The unit that a part's accumulators begin in. */
+template <typename W> static __device__ __forceinline__ constexpr unsigned part_unit(int part) {
+    return W::GROUP == 128 || (W::GROUP == 32 && part % 2 == 1) ? PAIR_OF_16TIMES : PAIR_OF_UNITS;
+}
+
+/* The sums of inputs of each part and text, in units of its accumulators, to a warp's shared
+ * memory: (PARTS, ROWS). They are what weights of 1 have as products. */
 template <typename W>
 static __device__ __forceinline__ void sum_inputs(float *to, const struct input_chunk &in) {
     unsigned lane = threadIdx.x % 32;
-    float c[2][4] = {};
     __syncwarp();
 #pragma unroll
-    for (int j = 0; j < STEP_READS; j++) {
-        int high = W::GROUP == 0 ? 0 : j % 2;
-        unsigned one = high ? PAIR_OF_16TIMES : PAIR_OF_UNITS;
+    for (int part = 0; part < (int)W::PARTS; part++) {
+        unsigned one = part_unit<W>(part);
         const struct fragment ones = {{one, one, one, one}};
-        if (opens_part<W>(j)) {
-            c[high][0] = c[high][1] = c[high][2] = c[high][3] = 0.0f;
+        float c[2][4] = {};
+#pragma unroll
+        for (int i = 0; i < part_reads<W>(); i++) {
+            const uint4 &x = in.x[part * part_reads<W>() + i];
+            mma_m16n8k16(c[0], ones, x.x, x.y, __half());
+            mma_m16n8k16(c[1], ones, x.z, x.w, __half());
         }
-        const struct fragment a[2] = {ones, ones};
-        multiply_read(c[high], a, in.x[j]);
-        if (closes_part<W>(j) && lane < 4) {
-            *(float2 *)(to + part_of_read<W>(j) * ROWS + lane * 2) =
-                make_float2(c[high][0], c[high][1]);
+        if (lane < 4) {
+            *(float2 *)(to + part * ROWS + lane * 2) =
+                make_float2(c[0][0] + c[1][0], c[0][1] + c[1][1]);
         }
     }
     __syncwarp();
@@ -120,35 +113,70 @@ static __device__ __forceinline__ void multiply_nibbles(float c[4], const uint4 
     multiply_read(c, a, in);
 }
 
-/* sums += a slice times the warp's chunk. @param inputs what sum_inputs() stored */
+static __device__ __forceinline__ uint4 read_weights(unsigned stage, int load) {
+    return read_stage(stage + (unsigned)load * 512 + threadIdx.x % 32 * 16);
+}
+
+/* Accumulators of a group, which begin with its zero point. */
+static __device__ __forceinline__ void begin_group(float c[4], const struct group_scales &g,
+                                                   float2 inputs) {
+    c[0] = g.minus_zero[0] * inputs.x, c[1] = g.minus_zero[0] * inputs.y;
+    c[2] = g.minus_zero[1] * inputs.x, c[3] = g.minus_zero[1] * inputs.y;
+}
+
+/* sums += a group's accumulators, scaled. */
+static __device__ __forceinline__ void add_group(float sums[4], const float c[4],
+                                                 const struct group_scales &g, float per_unit) {
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        sums[i] += g.scale[i / 2] * per_unit * c[i];
+    }
+}
+
+/* sums += a slice in groups of 128 times the warp's chunk: two loads a group. High nibbles first:
+ * their sums are 16 times too large. @param inputs what sum_inputs() stored */
 template <typename W>
 static __device__ __forceinline__ void
-multiply_int4(float sums[4], unsigned stage, const struct input_chunk &in, const float *inputs) {
-    struct group_scales g;
-    float c[2][4];
-    uint4 w;
+multiply_groups_128(float sums[4], unsigned stage, const struct input_chunk &in,
+                    const float *inputs) {
 #pragma unroll
-    for (int j = 0; j < STEP_READS; j++) {
-        int high = j % 2;
-        if (high == 0) {
-            w = read_stage(stage + j / 2 * 512 + threadIdx.x % 32 * 16);
+    for (int group = 0; group < 2; group++) {
+        const struct group_scales g = read_group<typename W::scale>(stage, (unsigned)group);
+        const uint4 w[2] = {read_weights(stage, group * 2), read_weights(stage, group * 2 + 1)};
+        float c[4];
+        begin_group(c, g, sums_of_part(inputs, group));
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            multiply_nibbles(c, w[i], 1, in.x[group * 4 + i * 2 + 1]);
         }
-        if (opens_part<W>(j)) {
-            if (W::GROUP == 32 || high == 0) {
-                g = read_group<typename W::scale>(stage, j * 32 / W::GROUP);
-            }
-            const float2 x = sums_of_part(inputs, part_of_read<W>(j));
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                c[high][i] = g.minus_zero[i / 2] * (i % 2 == 0 ? x.x : x.y);
-            }
+        for (int i = 0; i < 4; i++) {
+            c[i] *= 0x1p-4f;
         }
-        multiply_nibbles(c[high], w, high, in.x[j]);
-        if (closes_part<W>(j)) {
 #pragma unroll
-            for (int i = 0; i < 4; i++) {
-                sums[i] += g.scale[i / 2] * per_unit(high) * c[high][i];
-            }
+        for (int i = 0; i < 2; i++) {
+            multiply_nibbles(c, w[i], 0, in.x[group * 4 + i * 2]);
+        }
+        add_group(sums, c, g, PER_UNIT);
+    }
+}
+
+/* The same in groups of 32: the low nibbles of a load, or its high ones. */
+template <typename W>
+static __device__ __forceinline__ void multiply_groups_32(float sums[4], unsigned stage,
+                                                          const struct input_chunk &in,
+                                                          const float *inputs) {
+#pragma unroll
+    for (int load = 0; load < STEP_READS / 2; load++) {
+        const uint4 w = read_weights(stage, load);
+#pragma unroll
+        for (int high = 0; high < 2; high++) {
+            int group = load * 2 + high;
+            const struct group_scales g = read_group<typename W::scale>(stage, (unsigned)group);
+            float c[4];
+            begin_group(c, g, sums_of_part(inputs, group));
+            multiply_nibbles(c, w, high, in.x[group]);
+            add_group(sums, c, g, high ? PER_16TIMES : PER_UNIT);
         }
     }
 }
@@ -163,7 +191,7 @@ static __device__ __forceinline__ void multiply_int8(float sums[4], unsigned sta
     float c[4] = {-128.0f * x.x, -128.0f * x.y, -128.0f * x.x, -128.0f * x.y};
 #pragma unroll
     for (int j = 0; j < 4; j++) {
-        const uint4 w = read_stage(stage + j * 512 + threadIdx.x % 32 * 16);
+        const uint4 w = read_weights(stage, j);
         const struct fragment a[2] = {
             {{even_bytes(w.x), even_bytes(w.y), odd_bytes(w.x), odd_bytes(w.y)}},
             {{even_bytes(w.z), even_bytes(w.w), odd_bytes(w.z), odd_bytes(w.w)}}};
@@ -179,17 +207,19 @@ static __device__ __forceinline__ void multiply_int8(float sums[4], unsigned sta
 template <typename W>
 static __device__ __forceinline__ void
 multiply_chunk(float sums[4], struct slice_pipeline *pipe, const struct input_chunk &in,
-               const float *inputs, unsigned slices, unsigned L) {
+               const float *inputs, unsigned slices) {
 #pragma unroll
     for (unsigned i = 0; i < W::OF_CHUNK; i++) {
         if (i < slices) {
             unsigned stage = wait_for_slice<W>(pipe);
             if constexpr (W::GROUP == 0) {
                 multiply_int8<W>(sums, stage, in, inputs, i);
+            } else if constexpr (W::GROUP == 32) {
+                multiply_groups_32<W>(sums, stage, in, inputs);
             } else {
-                multiply_int4<W>(sums, stage, in, inputs);
+                multiply_groups_128<W>(sums, stage, in, inputs);
             }
-            release_slice<W>(pipe, L);
+            release_slice<W>(pipe);
         }
     }
 }

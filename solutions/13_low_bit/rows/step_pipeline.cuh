@@ -24,7 +24,7 @@ template <int GROUP_, typename S> struct step_weights {
     static constexpr unsigned ENTRIES = GROUP == 0 ? 0 : 256 / (GROUP + (GROUP == 0));
     static constexpr unsigned BYTES = LOW_BIT_SLICE_VALUES + ENTRIES * 64;
     /* of a chunk: parts whose accumulators begin with the zero point times a sum of inputs */
-    static constexpr unsigned PARTS = GROUP == 0 ? OF_CHUNK : GROUP == 32 ? 8 : 4;
+    static constexpr unsigned PARTS = GROUP == 32 ? 8 : 2;
     /* of a warp's pipeline, and tiles that a warp multiplies between two barriers */
     static constexpr unsigned STAGES = GROUP == 32 ? 3 : GROUP == 128 ? 4 : 5;
     static constexpr unsigned BATCH = GROUP == 0 ? 2 : 4;
@@ -34,77 +34,110 @@ template <int GROUP_, typename S> struct step_weights {
 template <typename W>
 static __host__ __device__ __forceinline__ unsigned slices_of_tile(const struct step_product &m,
                                                                    unsigned first_chunk) {
-    unsigned chunks = (m.chunks - first_chunk + m.warps - 1) / m.warps;
-    unsigned last = m.slices - (first_chunk + (chunks - 1) * m.warps) * W::OF_CHUNK;
+    unsigned warps = warps_of_group(m), chunks = (m.chunks - first_chunk + warps - 1) / warps;
+    unsigned last = m.slices - (first_chunk + (chunks - 1) * warps) * W::OF_CHUNK;
     return (chunks - 1) * W::OF_CHUNK + (last < W::OF_CHUNK ? last : W::OF_CHUNK);
 }
 
 /* Which slice of a matrix is number i of a warp: slices of a chunk, then tiles of a batch, then
  * chunks, then batches. @param of_tile what slices_of_tile() says */
 template <typename W>
-static __device__ __forceinline__ unsigned slice_number(const struct step_product &m,
+static __device__ __forceinline__ unsigned slice_number(const struct block_product &m,
                                                         const struct warp_part &part,
                                                         unsigned of_tile, unsigned i) {
     unsigned batch = i / (W::BATCH * of_tile) * W::BATCH, tiles = part.tiles - batch;
     tiles = tiles < W::BATCH ? tiles : W::BATCH;
     i -= batch * of_tile;
-    unsigned turn = i / (tiles * W::OF_CHUNK), chunk = part.first_chunk + turn * m.warps;
+    unsigned turn = i / (tiles * W::OF_CHUNK);
+    unsigned chunk = part.first_chunk + turn * warps_of_group(m.all);
     i -= turn * tiles * W::OF_CHUNK;
-    unsigned slices = m.slices - chunk * W::OF_CHUNK;
+    unsigned slices = m.all.slices - chunk * W::OF_CHUNK;
     slices = slices < W::OF_CHUNK ? slices : W::OF_CHUNK;
-    unsigned tile = own_tiles(m.tiles).first + (batch + i / slices) * m.groups + part.group;
-    return tile * m.slices + chunk * W::OF_CHUNK + i % slices;
+    unsigned tile = m.own.first + ((batch + i / slices) << m.all.group_bits) + part.group;
+    return tile * m.all.slices + chunk * W::OF_CHUNK + i % slices;
 }
 
-/* Lists a warp's slices of a matrix: where they begin, in units of 16 bytes, and in the upper two
- * bits which of the layer's matrices. @return how many */
+/* An entry of a list: where a slice begins, in units of 16 bytes, and in the upper bits whether it
+ * is its layer's last one and which of the layer's matrices it is of. */
+#define SLICE_OFFSET 0x1fffffffu
+#define SLICE_ENDS_LAYER 0x20000000u
+#define SLICE_STREAM_SHIFT 30
+#define SLICE_NONE 0xffffffffu /* behind the list */
+
+/* Lists a warp's slices of a matrix. @return how many */
 template <typename W>
-static __device__ __forceinline__ unsigned list_slices(unsigned *to, const struct step_product &m,
+static __device__ __forceinline__ unsigned list_slices(unsigned *to, const struct block_product &m,
                                                        unsigned stream) {
     const struct warp_part part = part_of(m);
     if (part.tiles == 0) {
         return 0;
     }
-    unsigned of_tile = slices_of_tile<W>(m, part.first_chunk), count = part.tiles * of_tile;
+    unsigned of_tile = slices_of_tile<W>(m.all, part.first_chunk), count = part.tiles * of_tile;
     for (unsigned i = threadIdx.x % 32; i < count; i += 32) {
-        to[i] = stream << 30 | slice_number<W>(m, part, of_tile, i) * (W::BYTES / 16);
+        to[i] = stream << SLICE_STREAM_SHIFT |
+                slice_number<W>(m, part, of_tile, i) * (W::BYTES / 16);
     }
     return count;
 }
 
 /* What a warp asks for: shared memory, because registers are few; lane 0 of the warp alone uses it.
  * A list of slices follows: of a layer, then of the classifier. */
-struct slice_plan {
-    unsigned of_layer, all; /* slices of the list */
-    unsigned next, layer;   /* to ask for; the classifier is layer L */
+struct __align__(16) slice_plan {
+    unsigned next;        /* address of the entry to ask for */
+    unsigned layer;       /* address of its struct step_layer */
+    unsigned first, last; /* addresses of the list and of the last layer */
 };
 
 /* A warp's ring of stages. */
 struct slice_pipeline {
     unsigned stages, barriers; /* addresses of the warp's first ones in shared memory */
     unsigned oldest, phase;    /* the stage to read, and its barrier's parity */
-    struct slice_plan *plan;
-    const struct step_layer *layers; /* shared memory, (L + 1) */
+    unsigned plan;             /* address */
 };
+
+static __device__ __forceinline__ unsigned read_word_at(unsigned address) {
+    unsigned x;
+    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
+    return x;
+}
+
+static __device__ __forceinline__ uint2 read_pair_at(unsigned address) {
+    uint2 x;
+    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(x.x), "=r"(x.y)
+                 : "r"(address)
+                 : "memory");
+    return x;
+}
+
+static __device__ __forceinline__ void write_pair_at(unsigned address, uint2 x) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(x.x), "r"(x.y) : "memory");
+}
 
 /* Asks for the next slice. @param stage an empty one */
 template <typename W>
 static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline *pipe,
-                                                     unsigned stage, unsigned L) {
+                                                     unsigned stage) {
     if (threadIdx.x % 32 != 0) {
         return;
     }
-    const struct slice_plan plan = *pipe->plan;
-    if (plan.next < plan.all) {
-        unsigned slice = ((const unsigned *)(pipe->plan + 1))[plan.next], next = plan.next + 1;
-        const unsigned char *from = pipe->layers[plan.layer].streams[slice >> 30];
+    uint2 next = read_pair_at(pipe->plan);
+    unsigned slice = read_word_at(next.x);
+    if (slice != SLICE_NONE) {
+        const uint2 stream = read_pair_at(next.y + (slice >> SLICE_STREAM_SHIFT) * 8);
+        unsigned long long from = (unsigned long long)stream.y << 32 | stream.x;
         unsigned barrier = pipe->barriers + stage * 8;
         mbarrier_arrive_expect_tx(barrier, W::BYTES);
-        bulk_load(pipe->stages + stage * W::BYTES, from + (size_t)(slice & 0x3fffffffu) * 16,
-                  W::BYTES, barrier);
-        bool ends = next == plan.of_layer && plan.layer < L;
-        pipe->plan->next = ends && plan.layer + 1 < L ? 0 : next;
-        pipe->plan->layer = plan.layer + (ends ? 1 : 0);
+        bulk_load(pipe->stages + stage * W::BYTES,
+                  (const void *)(from + (unsigned long long)(slice & SLICE_OFFSET) * 16), W::BYTES,
+                  barrier);
+        next.x += 4;
+        if ((slice & SLICE_ENDS_LAYER) != 0) {
+            const uint2 ends = read_pair_at(pipe->plan + 8);
+            next = make_uint2(next.y == ends.y ? next.x : ends.x,
+                              next.y + (unsigned)sizeof(struct step_layer));
+        }
+        write_pair_at(pipe->plan, next);
     }
 }
 
@@ -117,9 +150,9 @@ static __device__ __forceinline__ unsigned wait_for_slice(const struct slice_pip
 
 /* Gives back the oldest slice, which all lanes have read, and asks for another one. */
 template <typename W>
-static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe, unsigned L) {
+static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe) {
     __syncwarp();
-    ask_for_slice<W>(pipe, pipe->oldest, L);
+    ask_for_slice<W>(pipe, pipe->oldest);
     pipe->oldest++;
     if (pipe->oldest == W::STAGES) {
         pipe->oldest = 0;
@@ -127,26 +160,45 @@ static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe
     }
 }
 
-/* The warp's pipeline, with its first slices on the way. @param stages, barriers, plans, layers
- * shared memory, the first three of all warps */
+/* Lists all slices of the warp. @param plan the warp's, with room for the list behind it */
+template <typename W>
+static __device__ __forceinline__ void make_plan(struct slice_plan *plan,
+                                                 const struct step_layer *layers,
+                                                 const struct block_product *products,
+                                                 const struct step_arguments &p) {
+    unsigned *list = (unsigned *)(plan + 1), of_layer = 0;
+    for (unsigned kind = 0; kind < STEP_LAYER_KINDS; kind++) {
+        of_layer += list_slices<W>(list + of_layer, products[kind], kind);
+    }
+    unsigned all = of_layer + list_slices<W>(list + of_layer, products[LOW_BIT_CLASSIFIER], 0);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        unsigned first = shared_address(list), layer = shared_address(layers);
+        unsigned last = layer + (p.L - 1) * (unsigned)sizeof(struct step_layer);
+        *plan = {first, layer, first, last};
+        list[all] = SLICE_NONE;
+        if (of_layer > 0 && p.L > 0) {
+            list[of_layer - 1] |= SLICE_ENDS_LAYER;
+        } else {
+            *plan = {first + of_layer * 4, last + (unsigned)sizeof(struct step_layer), first, last};
+        }
+    }
+}
+
+/* The warp's pipeline, with its first slices on the way. @param stages, barriers, plans, layers,
+ * products shared memory, the first three of all warps */
 template <typename W>
 static __device__ __forceinline__ struct slice_pipeline
 open_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slice_plan *plans,
-              const struct step_layer *layers, const struct step_arguments &p) {
+              const struct step_layer *layers, const struct block_product *products,
+              const struct step_arguments &p) {
     struct slice_pipeline pipe = {};
     unsigned warp = threadIdx.x / 32;
+    struct slice_plan *plan = plans + warp * (1 + p.listed / 4);
     pipe.stages = shared_address(stages) + warp * (W::STAGES * W::BYTES);
     pipe.barriers = shared_address(barriers) + warp * (W::STAGES * 8);
-    pipe.layers = layers;
-    pipe.plan = plans + warp * (1 + p.listed / 4);
-    unsigned *list = (unsigned *)(pipe.plan + 1), of_layer = 0;
-    for (unsigned kind = 0; kind < STEP_LAYER_KINDS; kind++) {
-        of_layer += list_slices<W>(list + of_layer, p.products[kind], kind);
-    }
-    unsigned all = of_layer + list_slices<W>(list + of_layer, p.products[LOW_BIT_CLASSIFIER], 0);
-    if (threadIdx.x % 32 == 0) {
-        *pipe.plan = {of_layer, all, 0, of_layer > 0 ? 0 : p.L};
-    }
+    pipe.plan = shared_address(plan);
+    make_plan<W>(plan, layers, products, p);
     if (threadIdx.x % 32 < W::STAGES) {
         mbarrier_init(pipe.barriers + threadIdx.x % 32 * 8, 1);
         mbarrier_init_fence();
@@ -154,7 +206,7 @@ open_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slic
     __syncwarp();
 #pragma unroll 1
     for (unsigned i = 0; i < W::STAGES; i++) {
-        ask_for_slice<W>(&pipe, i, p.L);
+        ask_for_slice<W>(&pipe, i);
     }
     return pipe;
 }
