@@ -22,6 +22,7 @@ enum {
     STEP_WARPS = 16,
     STEP_THREADS = STEP_WARPS * 32,
     STEP_CHUNK = 256,    /* channels */
+    STEP_CHUNK_TILES = STEP_CHUNK / LOW_BIT_TILE_ROWS,
     STEP_OUTPUTS = 128,  /* of a tile: 16 rows of eight texts */
     STEP_LAYER_KINDS = 4 /* LOW_BIT_QKV .. LOW_BIT_DOWN */
 };
@@ -113,11 +114,11 @@ static __device__ __forceinline__ void publish_pair(struct flagged_mailbox box, 
     publish(box, input_place(text, channel), __uint_as_float(both), flag);
 }
 
-/* Where the sum of squares of a tile's rows of the residual stream is, of a text and of even or odd
- * rows. */
-static __device__ __forceinline__ unsigned square_place(unsigned tile, unsigned text,
-                                                        unsigned odd) {
-    return (tile * (unsigned)ROWS_MOST + text) * 2 + odd;
+/* Where the sum of squares of a tile's rows of the residual stream is: a chunk's tiles of a text are
+ * side by side. */
+static __device__ __forceinline__ unsigned square_place(unsigned tile, unsigned text) {
+    return (tile / STEP_CHUNK_TILES * (unsigned)ROWS_MOST + text) * STEP_CHUNK_TILES +
+           tile % STEP_CHUNK_TILES;
 }
 
 /* ---- Flags: a mailbox's alternate from use to use ---- */

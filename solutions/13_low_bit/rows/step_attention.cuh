@@ -101,58 +101,52 @@ static __device__ __forceinline__ void rotate_query(struct team_shared *s,
     }
 }
 
-/* Where pair i of the token's key and value is in qkv; behind the head: pair 0. */
-static __device__ __forceinline__ void newest_places(unsigned at[4], const struct team_item &t,
-                                                     unsigned i, const struct step_arguments &p) {
-    unsigned key = (t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
-    unsigned value = key + p.KVH * p.HS;
-    const uint2 c = pair_channels(i < p.HS / 2 ? i : 0, p);
-    at[0] = key + c.x, at[1] = key + c.y, at[2] = value + c.x, at[3] = value + c.y;
-}
-
-/* The team's last warp rounds the token's key and value; teams that share them write the same. */
+/* The token's key, or its value: two warps of a team round one each; teams that share them write the
+ * same. */
 static __device__ __forceinline__ void append_newest(struct team_shared *s,
-                                                     const struct team_item &t,
+                                                     const struct team_item &t, bool is_value,
                                                      const float2 *angles, unsigned flag,
                                                      const struct step_arguments &p) {
     enum { PAIRS = ONE_MAX_HS / 2 / 32, AT_ONCE = 2 };
     size_t row = t.row + (size_t)t.position * p.KVH;
     unsigned lane = threadIdx.x % 32;
-    float2 k[PAIRS] = {}, v[PAIRS] = {};
-    float key_max = 0.0f, value_max = 0.0f, x[AT_ONCE * 4];
+    unsigned first = (t.text * (p.NH + 2 * p.KVH) + p.NH + t.head) * p.HS;
+    float2 y[PAIRS] = {};
+    float largest = 0.0f, x[AT_ONCE * 2];
+    first += is_value ? p.KVH * p.HS : 0;
 #pragma unroll
     for (unsigned j = 0; j < PAIRS; j++) {
-        unsigned i = lane + j * 32, places[AT_ONCE * 4];
+        unsigned i = lane + j * 32, places[AT_ONCE * 2];
+        const float2 angle = i < p.HS / 2 ? __ldg(angles + i) : make_float2(0.0f, 0.0f);
         if (j % AT_ONCE == 0 && j * 64 < p.HS) {
 #pragma unroll
-            for (unsigned next = 0; next < AT_ONCE; next++) {
-                newest_places(places + 4 * next, t, i + next * 32, p);
+            for (unsigned next = 0; next < AT_ONCE; next++) { /* behind the head: pair 0 */
+                unsigned pair = i + next * 32 < p.HS / 2 ? i + next * 32 : 0;
+                const uint2 c = pair_channels(pair, p);
+                places[2 * next] = first + c.x, places[2 * next + 1] = first + c.y;
             }
-            wait_for_values<AT_ONCE * 4>(x, places, flag, p);
+            wait_for_values<AT_ONCE * 2>(x, places, flag, p);
         }
         if (i < p.HS / 2) {
-            const float *y = x + j % AT_ONCE * 4;
-            k[j] = rotated(make_float2(y[0], y[1]), angles[i]);
-            v[j] = make_float2(y[2], y[3]);
-            key_max = fmaxf(key_max, fmaxf(fabsf(k[j].x), fabsf(k[j].y)));
-            value_max = fmaxf(value_max, fmaxf(fabsf(v[j].x), fabsf(v[j].y)));
+            y[j] = make_float2(x[j % AT_ONCE * 2], x[j % AT_ONCE * 2 + 1]);
+            y[j] = is_value ? y[j] : rotated(y[j], angle);
+            largest = fmaxf(largest, fmaxf(fabsf(y[j].x), fabsf(y[j].y)));
         }
     }
-    float2 scale = make_float2(scale_of_key(key_max), scale_of_key(value_max));
-    const float2 per_scale = make_float2(1.0f / scale.x, 1.0f / scale.y);
+    float scale = scale_of_key(largest), per_scale = 1.0f / scale;
+    float *scale_to = (float *)(p.cache.scales + row) + (is_value ? 1 : 0);
+    int8_t *to = (is_value ? p.cache.v : p.cache.k) + row * p.HS;
+    int8_t *shared = is_value ? s->value : s->key;
     if (lane == 0) {
-        s->scale = p.cache.scales[row] = scale;
+        *(is_value ? &s->scale.y : &s->scale.x) = *scale_to = scale;
     }
-    int8_t *k_to = p.cache.k + row * p.HS, *v_to = p.cache.v + row * p.HS;
 #pragma unroll
     for (unsigned j = 0; j < PAIRS; j++) {
         unsigned i = lane + j * 32;
         if (i < p.HS / 2) {
             uint2 at = pair_channels(i, p);
-            s->key[at.x] = k_to[at.x] = key8_of(k[j].x, scale.x, per_scale.x).bits;
-            s->key[at.y] = k_to[at.y] = key8_of(k[j].y, scale.x, per_scale.x).bits;
-            s->value[at.x] = v_to[at.x] = key8_of(v[j].x, scale.y, per_scale.y).bits;
-            s->value[at.y] = v_to[at.y] = key8_of(v[j].y, scale.y, per_scale.y).bits;
+            shared[at.x] = to[at.x] = key8_of(y[j].x, scale, per_scale).bits;
+            shared[at.y] = to[at.y] = key8_of(y[j].y, scale, per_scale).bits;
         }
     }
 }
@@ -220,8 +214,8 @@ static __device__ __forceinline__ void attend_item(struct team_shared *s, const 
     struct online_softmax<16> state = {};
     state.max = ONE_NO_SCORE;
     rotate_query(s, t, angles, flag, p);
-    if (warp == TEAM_WARPS - 1) {
-        append_newest(s, t, angles, flag, p);
+    if (warp >= TEAM_WARPS - 2) {
+        append_newest(s, t, warp == TEAM_WARPS - 1, angles, flag, p);
     }
     team_barrier();
     attend_context(&state, s, t, k, first, lanes, p);

@@ -125,8 +125,8 @@ static enum status allocate(struct step_decoder *s, const struct rows_decoder *d
     TRY(allocate_zeros(s, 4, input_bytes(m->NH * m->HS), error));
     TRY(allocate_zeros(s, 5, input_bytes(m->hidden), error));
     TRY(allocate_zeros(s, 6, sizeof(unsigned), error));
-    size_t squares = p->products[LOW_BIT_OUT].tiles * ROWS_MOST * 2;
-    TRY(allocate_zeros(s, 7, squares * sizeof(float), error));
+    size_t tiles = ceil_div(m->C, STEP_CHUNK) * STEP_CHUNK_TILES; /* of the residual stream */
+    TRY(allocate_zeros(s, 7, tiles * ROWS_MOST * sizeof(float), error));
     p->angles = (const float2 *)s->memories[0];
     p->layers = (const struct step_layer *)s->memories[1];
     p->qkv.values = (unsigned *)s->memories[2];

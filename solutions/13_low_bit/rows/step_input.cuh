@@ -66,52 +66,31 @@ static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
     } while (!__all_sync(~0u, complete));
 }
 
-/* A lane's sums of squares of a chunk's tiles of the residual stream: tiles i * 8 + lane / 4, two
- * texts, even and odd rows of each. */
-struct square_reads {
-    uint4 x[2];
-};
-
-static __device__ __forceinline__ bool has_square(unsigned chunk, int i, unsigned tiles) {
-    return chunk * (STEP_CHUNK / LOW_BIT_TILE_ROWS) + i * 8 + threadIdx.x % 32 / 4 < tiles;
+/* The sums of squares of a chunk: text lane / 4, tiles lane % 4 * 4 and so on. */
+static __device__ __forceinline__ uint4 read_squares(struct flagged_mailbox box, unsigned chunk) {
+    return read_four(box, chunk * 32 + threadIdx.x % 32);
 }
 
-static __device__ __forceinline__ void read_squares(struct square_reads *r,
-                                                    struct flagged_mailbox box, unsigned chunk,
-                                                    unsigned tiles) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        r->x[i] = make_uint4(0, 0, 0, 0);
-        if (has_square(chunk, i, tiles)) {
-            r->x[i] = read_four(box, chunk * 64 + i * 32 + threadIdx.x % 32);
+/* Waits for them. @param x what read_squares() found @return the sum of the chunk and of text lane
+ * / 4 */
+static __device__ __forceinline__ float sum_squares(uint4 x, struct flagged_mailbox box,
+                                                    unsigned chunk, unsigned tiles, unsigned flag) {
+    unsigned first = chunk * STEP_CHUNK_TILES + threadIdx.x % 4 * 4;
+    unsigned count = first < tiles ? tiles - first : 0, missing;
+    for (;;) {
+        missing = count > 0 ? x.x ^ flag : 0;
+        missing |= count > 1 ? x.y ^ flag : 0;
+        missing |= count > 2 ? x.z ^ flag : 0;
+        missing |= count > 3 ? x.w ^ flag : 0;
+        if (!__any_sync(~0u, (missing & 1) != 0)) {
+            break;
         }
+        x = read_squares(box, chunk);
     }
-}
-
-/* Waits for them. @return the sums of the chunk and of the lane's texts, lane % 4 * 2 and the next
- */
-static __device__ __forceinline__ float2 sum_squares(struct square_reads *r,
-                                                     struct flagged_mailbox box, unsigned chunk,
-                                                     unsigned tiles, unsigned flag) {
-    bool complete;
-    do {
-        complete = true;
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            if (has_square(chunk, i, tiles) && !has_flag(r->x[i], flag)) {
-                r->x[i] = read_four(box, chunk * 64 + i * 32 + threadIdx.x % 32);
-                complete = false;
-            }
-        }
-    } while (!__all_sync(~0u, complete));
-    const float4 a = values_of(r->x[0]), b = values_of(r->x[1]);
-    float2 sum = make_float2((a.x + a.y) + (b.x + b.y), (a.z + a.w) + (b.z + b.w));
-#pragma unroll
-    for (int distance = 4; distance < 32; distance *= 2) {
-        sum.x += __shfl_xor_sync(~0u, sum.x, distance);
-        sum.y += __shfl_xor_sync(~0u, sum.y, distance);
-    }
-    return sum;
+    const float4 y = values_of(x); /* 0 where there is no tile */
+    float sum = (y.x + y.y) + (y.z + y.w);
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    return sum + __shfl_xor_sync(~0u, sum, 2);
 }
 
 #endif

@@ -22,7 +22,7 @@
  * layers, plans and lists of slices, norms and the residual stream of `tiles` tiles. */
 template <typename W> struct step_memory {
     static constexpr size_t STAGES = (size_t)STEP_WARPS * W::STAGES * W::BYTES;
-    static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_WARP_SUMS; /* floats */
+    static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_OUTPUTS; /* floats */
     static constexpr size_t INPUTS = STEP_WARPS * W::PARTS * ROWS;             /* floats */
 
     static_assert(TEAMS * sizeof(struct team_shared) <= SUMS * sizeof(float), "attention's");
@@ -48,25 +48,32 @@ template <typename W> static size_t step_residual_place(size_t L, size_t listed)
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 
+/* A text's embedding; 0 where there is none. */
+static __device__ __forceinline__ float embedding_of(unsigned text, unsigned channel,
+                                                     const struct step_arguments &p) {
+    return text < p.rows && channel < p.C
+               ? to_float(p.embedding[(size_t)p.tokens[text] * p.C + channel])
+               : 0.0f;
+}
+
 /* The residual stream begins with the embeddings: each block has its tiles of channels. */
 static __device__ __forceinline__ void begin_residual(const struct step_shared &s, unsigned flag,
                                                       const struct step_arguments &p) {
     const struct tile_range own = product_of(s, LOW_BIT_OUT).own;
     const float *norm = p.L > 0 ? s.layers[0].attention_norm : p.final_norm;
-    unsigned e = finished_output();
-    const struct output_place at = place_of_output(e);
-    const __nv_bfloat16 *row = NULL;
-    if (at.text < p.rows) {
-        row = p.embedding + (size_t)p.tokens[at.text] * p.C;
-    }
-    for (unsigned tile = threadIdx.x / 32 / FINISH_WARPS; tile < own.count;
-         tile += STEP_WARPS / FINISH_WARPS) {
-        unsigned channel = (own.first + tile) * LOW_BIT_TILE_ROWS + at.row;
-        bool valid = row != NULL && channel < p.C;
-        float x = valid ? to_float(row[channel]) : 0.0f;
-        s.residual[tile * STEP_OUTPUTS + e] = x;
-        publish_residual(at, own.first + tile, x, valid ? __ldg(norm + channel) : 0.0f, valid, flag,
-                         p);
+    for (unsigned tile = threadIdx.x / 32; tile < own.count; tile += STEP_WARPS) {
+        unsigned channel = (own.first + tile) * LOW_BIT_TILE_ROWS + lane_row();
+        float2 weights = make_float2(0.0f, 0.0f);
+        float x[4];
+#pragma unroll
+        for (unsigned i = 0; i < 4; i++) {
+            x[i] = embedding_of(lane_text() + i % 2, channel + i / 2 * 8, p);
+        }
+        weights.x = channel < p.C ? __ldg(norm + channel) : 0.0f;
+        weights.y = channel + 8 < p.C ? __ldg(norm + channel + 8) : 0.0f;
+        ((float4 *)(s.residual + tile * STEP_OUTPUTS))[threadIdx.x % 32] =
+            make_float4(x[0], x[1], x[2], x[3]);
+        publish_residual(own.first + tile, x, weights, flag, p);
     }
 }
 

@@ -66,8 +66,8 @@ static __device__ __forceinline__ void sum_inputs(float *to, const struct input_
 #pragma unroll
         for (int i = 0; i < part_reads<W>(); i++) {
             const uint4 &x = in.x[part * part_reads<W>() + i];
-            mma_m16n8k16(c[0], ones, x.x, x.y, __half());
-            mma_m16n8k16(c[1], ones, x.z, x.w, __half());
+            mma_m16n8k16(c[i % 2], ones, x.x, x.y, __half());
+            mma_m16n8k16(c[i % 2], ones, x.z, x.w, __half());
         }
         if (lane < 4) {
             *(float2 *)(to + part * ROWS + lane * 2) =
@@ -79,7 +79,8 @@ static __device__ __forceinline__ void sum_inputs(float *to, const struct input_
 
 /* The lane's two texts of a part's sums. */
 static __device__ __forceinline__ float2 sums_of_part(const float *sums, int part) {
-    return *(const float2 *)(sums + part * ROWS + threadIdx.x % 4 * 2);
+    const uint2 x = read_pair_at(shared_address(sums + part * ROWS + threadIdx.x % 4 * 2));
+    return make_float2(__uint_as_float(x.x), __uint_as_float(x.y));
 }
 
 /* Bytes 0 and 2 (1 and 3) of a word of int8, with 128 added. */

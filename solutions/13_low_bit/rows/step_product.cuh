@@ -7,23 +7,16 @@
 
 #include "solutions/13_low_bit/rows/step_multiply.cuh"
 
-enum {
-    FINISH_WARPS = 4, /* that finish a tile */
-    /* floats of a warp's sums of a tile in shared memory: where rows from 8 on begin, so that the
-     * reads of a finishing warp have banks of their own, and where the next warp's begin */
-    STEP_SECOND_ROWS = STEP_OUTPUTS / 2 + 4,
-    STEP_WARP_SUMS = STEP_OUTPUTS + 8
-};
-
 /* A block's shared memory beside its pipelines. */
 struct step_shared {
-    float *sums;     /* (2, BATCH, STEP_WARPS, STEP_WARP_SUMS): of batches in turn */
+    float *sums;     /* (2, BATCH, STEP_WARPS, STEP_OUTPUTS): of batches in turn */
     float *inputs;   /* (STEP_WARPS, PARTS, ROWS): sums of inputs */
     float *squares;  /* (2, ROWS, STEP_WARPS): sums of squares of a warp's chunks, second: of the
                         feed-forward network's input */
     float *norms;    /* (2, block's tiles of C, rows of a tile): the next norm's weights, second:
                         after the feed-forward network */
-    float *residual; /* (block's tiles of C, STEP_OUTPUTS): the residual stream, unrounded */
+    float *residual; /* (block's tiles of C, STEP_OUTPUTS): the residual stream, unrounded; four of
+                        a lane */
     const struct step_layer *layers;
     unsigned products; /* address of (LOW_BIT_PRODUCTS) struct block_product */
     unsigned batches; /* made: which of the two buffers comes next; all threads have it */
@@ -38,13 +31,27 @@ static __device__ __forceinline__ struct block_product product_of(const struct s
     return {{a.x, a.y, a.z, a.w, b.x, b.y}, {b.z, b.w}};
 }
 
-/* A thread's output of a tile: e = i * 32 + lane is element i of that lane's accumulator. */
-struct output_place {
-    unsigned row, text;
-};
+/* A lane's four outputs of a tile are an accumulator's: rows g and g + 8, of each the texts 2t and 2t
+ * + 1; g = lane / 4, t = lane % 4. */
+static __device__ __forceinline__ unsigned lane_row() {
+    return threadIdx.x % 32 / 4;
+}
 
-static __device__ __forceinline__ struct output_place place_of_output(unsigned e) {
-    return {e % 32 / 4 + e / 64 * 8, e % 4 * 2 + e / 32 % 2};
+static __device__ __forceinline__ unsigned lane_text() {
+    return threadIdx.x % 4 * 2;
+}
+
+/* Rows g and g + 2 are a pair of channels, of two lanes: the lower one has its text 2t, the upper
+ * one 2t + 1. */
+static __device__ __forceinline__ bool is_upper_lane() {
+    return threadIdx.x % 16 >= 8;
+}
+
+/* What the lane publishes of a pair. @param x, y the lane's row, of both texts @return lower row,
+ * upper row of text lane_text() + is_upper_lane() */
+static __device__ __forceinline__ float2 exchange_texts(float x, float y) {
+    float other = __shfl_xor_sync(~0u, is_upper_lane() ? x : y, 8);
+    return is_upper_lane() ? make_float2(other, y) : make_float2(x, other);
 }
 
 /* ---- Product number `i` of the step: four a layer, then the classifier ---- */
@@ -95,37 +102,30 @@ static __device__ __forceinline__ struct step_output output_of(unsigned i, unsig
 
 /* ---- Multiplying ---- */
 
-/* Where output e is in a warp's sums. */
-static __device__ __forceinline__ unsigned place_in_sums(unsigned e) {
-    return e / (STEP_OUTPUTS / 2) * STEP_SECOND_ROWS + e % (STEP_OUTPUTS / 2);
-}
-
 /* The warps' sums of squares of the input of a product with a norm: (ROWS, STEP_WARPS). */
 static __device__ __forceinline__ float *squares_of(const struct step_shared &s, unsigned kind) {
     return s.squares + (kind == LOW_BIT_GATE_UP ? STEP_WARPS * ROWS : 0);
 }
 
-/* Adds a warp's squares of two texts. */
-static __device__ __forceinline__ void add_squares(float *to, float2 squares, bool first) {
-    unsigned lane = threadIdx.x % 32;
-    if (lane < 4) {
-        float *sum = to + lane * 2 * STEP_WARPS + threadIdx.x / 32;
-        sum[0] = first ? squares.x : sum[0] + squares.x;
-        sum[STEP_WARPS] = first ? squares.y : sum[STEP_WARPS] + squares.y;
+/* Adds a warp's squares of text lane / 4. */
+static __device__ __forceinline__ void add_squares(float *to, float squares, bool first) {
+    if (threadIdx.x % 4 == 0) {
+        float *sum = to + lane_row() * STEP_WARPS + threadIdx.x / 32;
+        *sum = first ? squares : *sum + squares;
     }
 }
 
-/* 1 / RMS of the thread's text. Warps without squares have zeros. */
-static __device__ __forceinline__ float rstd_of(const float *squares, unsigned text,
-                                                const struct step_arguments &p) {
-    const float4 *x = (const float4 *)(squares + text * STEP_WARPS);
-    float sum[4];
-    static_assert(STEP_WARPS == 16, "four reads");
-#pragma unroll
-    for (unsigned i = 0; i < 4; i++) {
-        sum[i] = (x[i].x + x[i].y) + (x[i].z + x[i].w);
-    }
-    return rsqrtf(((sum[0] + sum[1]) + (sum[2] + sum[3])) * p.per_C + p.eps);
+/* 1 / RMS of the lane's two texts. Warps without squares have zeros. */
+static __device__ __forceinline__ float2 rstd_of(const float *squares,
+                                                 const struct step_arguments &p) {
+    static_assert(STEP_WARPS == 16 && ROWS == 8, "four lanes a text, four warps a lane");
+    const float4 x = *(const float4 *)(squares + threadIdx.x % 32 * 4);
+    float sum = (x.x + x.y) + (x.z + x.w);
+    sum += __shfl_xor_sync(~0u, sum, 1);
+    sum += __shfl_xor_sync(~0u, sum, 2);
+    float rstd = rsqrtf(sum * p.per_C + p.eps);
+    unsigned from = lane_text() * 4;
+    return make_float2(__shfl_sync(~0u, rstd, (int)from), __shfl_sync(~0u, rstd, (int)from + 4));
 }
 
 /* The chunk of a product's input, with all that it takes. @param first the warp's first one
@@ -138,13 +138,13 @@ enter_chunk(const struct step_shared &s, unsigned number, unsigned steps, unsign
     unsigned warp = threadIdx.x / 32, kind = kind_of(number, p);
     unsigned tiles = product_of(s, LOW_BIT_OUT).all.tiles;
     bool adds = has_norm(kind) && adds_squares;
-    struct square_reads squares;
+    uint4 squares;
     if (adds) {
-        read_squares(&squares, p.squares, chunk, tiles);
+        squares = read_squares(p.squares, chunk);
     }
     load_chunk(in, reads_of_chunk(from.from, chunk, product_of(s, kind).all.K, p.rows), from.flag);
     if (adds) {
-        add_squares(squares_of(s, kind), sum_squares(&squares, p.squares, chunk, tiles, from.flag),
+        add_squares(squares_of(s, kind), sum_squares(squares, p.squares, chunk, tiles, from.flag),
                     first);
     }
     sum_inputs<W>(s.inputs + warp * (W::PARTS * ROWS), *in);
@@ -155,11 +155,8 @@ template <typename W>
 static __device__ __forceinline__ void clear_sums(float *sums, unsigned warp) {
 #pragma unroll 1
     for (unsigned tile = 0; tile < W::BATCH; tile++) {
-        float *to = sums + (tile * STEP_WARPS + warp) * STEP_WARP_SUMS;
-#pragma unroll 1
-        for (unsigned i = threadIdx.x % 32; i < STEP_WARP_SUMS; i += 32) {
-            to[i] = 0.0f;
-        }
+        float4 *to = (float4 *)(sums + (tile * STEP_WARPS + warp) * STEP_OUTPUTS);
+        to[threadIdx.x % 32] = make_float4(0.0f, 0.0f, 0.0f, 0.0f);
     }
 }
 
@@ -173,7 +170,7 @@ multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, unsigne
     const struct step_product &m = product.all;
     const struct warp_part part = part_of(product);
     unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = warps_of_group(m);
-    float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_WARP_SUMS);
+    float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_OUTPUTS);
     if (part.first_chunk >= m.chunks) {
         clear_sums<W>(sums, warp);
     }
@@ -190,24 +187,17 @@ multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, unsigne
         }
 #pragma unroll 1
         for (unsigned tile = batch; tile < part.tiles && tile < batch + W::BATCH; tile++) {
-            float *to = sums + ((tile - batch) * STEP_WARPS + warp) * STEP_WARP_SUMS + lane;
+            unsigned slot = (tile - batch) * STEP_WARPS + warp;
+            float4 *to = (float4 *)(sums + slot * STEP_OUTPUTS) + lane;
             float x[4] = {};
-            multiply_chunk<W>(x, pipe, *in, s.inputs + warp * (W::PARTS * ROWS), slices);
-#pragma unroll
-            for (int i = 0; i < 4; i++) {
-                float *sum = to + place_in_sums(i * 32);
-                *sum = chunk == part.first_chunk ? x[i] : *sum + x[i];
+            if (chunk != part.first_chunk) {
+                const float4 before = *to;
+                x[0] = before.x, x[1] = before.y, x[2] = before.z, x[3] = before.w;
             }
+            multiply_chunk<W>(x, pipe, *in, s.inputs + warp * (W::PARTS * ROWS), slices);
+            *to = make_float4(x[0], x[1], x[2], x[3]);
         }
     }
-}
-
-/* A thread's output of a tile, for which four warps are there. A gate's lane and its up's are eight
- * apart, those of two rows that are a pair four; a warp reads each bank once. */
-static __device__ __forceinline__ unsigned finished_output() {
-    unsigned lane = threadIdx.x % 32, q = threadIdx.x / 32 % FINISH_WARPS;
-    unsigned row = q % 2 + lane / 4 % 2 * 2 + lane / 16 * 4;
-    return lane / 8 % 2 * (STEP_OUTPUTS / 2) + q / 2 * 32 + row * 4 + lane % 4;
 }
 
 /* x * sigmoid(x), within some units of fp32's last place; what is published has 11 bits. */
@@ -215,24 +205,34 @@ static __device__ __forceinline__ float fast_silu(float x) {
     return __fdividef(x, 1.0f + __expf(-x));
 }
 
-/* Publishes an output of the residual stream, times the next norm's weight, and the squares of a
- * warp's rows. All lanes of a warp execute it. @param tile of all @param valid whether there is
- * such an output; x is 0 otherwise */
-static __device__ __forceinline__ void publish_residual(const struct output_place &at,
-                                                        unsigned tile, float x, float norm,
-                                                        bool valid, unsigned flag,
+/* Publishes a pair of the lanes' rows, for which all lanes call it. @param channel of row g */
+static __device__ __forceinline__ void publish_rows(struct flagged_mailbox box, unsigned channel,
+                                                    float x, float y, unsigned flag) {
+    const float2 pair = exchange_texts(x, y);
+    publish_pair(box, lane_text() + (is_upper_lane() ? 1 : 0), channel & ~2u, pair.x, pair.y, flag);
+}
+
+/* The sum of squares of a tile's rows, of each text. */
+static __device__ __forceinline__ void publish_squares(unsigned tile, const float x[4],
+                                                       unsigned flag,
+                                                       const struct step_arguments &p) {
+    const float2 pair = exchange_texts(x[0] * x[0] + x[2] * x[2], x[1] * x[1] + x[3] * x[3]);
+    float sum = pair.x + pair.y;
+    sum += __shfl_xor_sync(~0u, sum, 4);
+    sum += __shfl_xor_sync(~0u, sum, 16);
+    if ((lane_row() & ~2u) == 0) {
+        publish(p.squares, square_place(tile, lane_text() + (is_upper_lane() ? 1 : 0)), sum, flag);
+    }
+}
+
+/* Publishes a tile of the residual stream, times the next norm's weights, and its squares. */
+static __device__ __forceinline__ void publish_residual(unsigned tile, const float x[4],
+                                                        float2 norm, unsigned flag,
                                                         const struct step_arguments &p) {
-    float normed = x * norm, second = __shfl_xor_sync(~0u, normed, 4), squares = x * x;
-    if (valid && at.row % 4 < 2) {
-        publish_pair(p.x, at.text, tile * LOW_BIT_TILE_ROWS + at.row, normed, second, flag);
-    }
-#pragma unroll
-    for (int distance = 4; distance < 32; distance *= 2) {
-        squares += __shfl_xor_sync(~0u, squares, distance);
-    }
-    if (threadIdx.x % 32 < 4) {
-        publish(p.squares, square_place(tile, at.text, at.row % 2), squares, flag);
-    }
+    unsigned channel = tile * LOW_BIT_TILE_ROWS + lane_row();
+    publish_rows(p.x, channel, x[0] * norm.x, x[1] * norm.x, flag);
+    publish_rows(p.x, channel + 8, x[2] * norm.y, x[3] * norm.y, flag);
+    publish_squares(tile, x, flag, p);
 }
 
 /* The weights of the norm behind OUT or DOWN, of the block's rows. */
@@ -241,98 +241,119 @@ static __device__ __forceinline__ float *norms_of(const struct step_shared &s, u
     return s.norms + (kind == LOW_BIT_DOWN ? p.residual_tiles * LOW_BIT_TILE_ROWS : 0);
 }
 
-/* What becomes of output e of the block's tile number `tile`. All lanes of a warp execute it.
-   @param x the product, scaled */
-static __device__ __forceinline__ void finish_output(const struct step_shared &s,
-                                                     const struct step_output &o,
-                                                     const struct step_product &m, unsigned first,
-                                                     unsigned tile, unsigned e, float x,
-                                                     const struct step_arguments &p) {
-    const struct output_place at = place_of_output(e);
-    bool gate = o.kind == LOW_BIT_GATE_UP;
-    unsigned of_tile = gate ? LOW_BIT_TILE_ROWS / 2 : LOW_BIT_TILE_ROWS;
-    unsigned n = (first + tile) * of_tile + at.row;
-    bool valid = n < m.N && at.text < p.rows && at.row < of_tile;
-    if (o.kind == LOW_BIT_CLASSIFIER || o.kind == LOW_BIT_QKV) {
-        size_t i = (size_t)at.text * m.N + n;
-        if (valid && o.kind == LOW_BIT_QKV) {
-            publish(p.qkv, i, x, o.flag);
-        } else if (valid) {
-            p.logits[i] = x;
-        }
-        return;
-    }
-    if (gate) {
-        x = fast_silu(x) * __shfl_xor_sync(~0u, x, 8);
-        float second = __shfl_xor_sync(~0u, x, 4);
-        if (valid && at.row % 4 < 2) {
-            publish_pair(p.hidden, at.text, n, x, second, o.flag);
-        }
-        return;
-    }
-    float *residual = s.residual + tile * STEP_OUTPUTS + e;
-    x = valid ? x + *residual : 0.0f;
-    *residual = x;
-    publish_residual(at, first + tile, x,
-                     norms_of(s, o.kind, p)[tile * LOW_BIT_TILE_ROWS + at.row], valid, o.flag, p);
+/* Adds a tile of OUT or DOWN to the residual stream. @param tile of the block's */
+static __device__ __forceinline__ void add_to_residual(const struct step_shared &s,
+                                                       const struct step_output &o, unsigned first,
+                                                       unsigned tile, const float x[4],
+                                                       const struct step_arguments &p) {
+    float4 *residual = (float4 *)(s.residual + tile * STEP_OUTPUTS) + threadIdx.x % 32;
+    const float *norm = norms_of(s, o.kind, p) + tile * LOW_BIT_TILE_ROWS + lane_row();
+    const float4 r = *residual;
+    const float y[4] = {r.x + x[0], r.y + x[1], r.z + x[2], r.w + x[3]};
+    *residual = make_float4(y[0], y[1], y[2], y[3]);
+    publish_residual(first + tile, y, make_float2(norm[0], norm[8]), o.flag, p);
 }
 
-/* Adds up the sums of eight warps. */
-static __device__ __forceinline__ float sum_eight(const float *sums) {
-    float x[8];
+/* Stores a tile of QKV or of the classifier by text. */
+static __device__ __forceinline__ void store_rows(const struct step_output &o,
+                                                  const struct step_product &m, unsigned tile,
+                                                  const float x[4], const struct step_arguments &p) {
 #pragma unroll
-    for (unsigned w = 0; w < 8; w++) {
-        x[w] = sums[w * STEP_WARP_SUMS];
-    }
-    return ((x[0] + x[1]) + (x[2] + x[3])) + ((x[4] + x[5]) + (x[6] + x[7]));
-}
-
-/* Adds up a group's warps. @param sums of its first one @param warps a power of two */
-static __device__ __forceinline__ float sum_warps(const float *sums, unsigned warps) {
-    if (warps < 8) {
-        float x = sums[0];
-        for (unsigned w = 1; w < warps; w++) {
-            x += sums[w * STEP_WARP_SUMS];
+    for (unsigned i = 0; i < 4; i++) {
+        unsigned text = lane_text() + i % 2, n = tile * LOW_BIT_TILE_ROWS + lane_row() + i / 2 * 8;
+        size_t at = (size_t)text * m.N + n;
+        if (n < m.N && text < p.rows) {
+            if (o.kind == LOW_BIT_QKV) {
+                publish(p.qkv, at, x[i], o.flag);
+            } else {
+                p.logits[at] = x[i];
+            }
         }
-        return x;
     }
-    float x = sum_eight(sums);
+}
+
+/* What becomes of the block's tile number `tile`. All lanes of a warp execute it.
+   @param x the lane's outputs, scaled */
+static __device__ __forceinline__ void finish_tile(const struct step_shared &s,
+                                                   const struct step_output &o,
+                                                   const struct step_product &m, unsigned first,
+                                                   unsigned tile, const float x[4],
+                                                   const struct step_arguments &p) {
+    if (o.kind == LOW_BIT_GATE_UP) {
+        unsigned channel = (first + tile) * (LOW_BIT_TILE_ROWS / 2) + lane_row();
+        publish_rows(p.hidden, channel, fast_silu(x[0]) * x[2], fast_silu(x[1]) * x[3], o.flag);
+    } else if (has_norm(o.kind)) {
+        store_rows(o, m, first + tile, x, p);
+    } else {
+        add_to_residual(s, o, first, tile, x, p);
+    }
+}
+
+/* x += the sums of `COUNT` warps. */
+template <int COUNT>
+static __device__ __forceinline__ void add_warps(float x[4], const float4 *sums) {
+#pragma unroll
+    for (int w = 0; w < COUNT; w++) {
+        const float4 y = sums[w * (STEP_OUTPUTS / 4)];
+        x[0] += y.x, x[1] += y.y, x[2] += y.z, x[3] += y.w;
+    }
+}
+
+/* Adds up a group's warps, a power of two. @param sums the lane's of its first one */
+static __device__ __forceinline__ void sum_warps(float x[4], const float4 *sums, unsigned warps) {
+    x[0] = x[1] = x[2] = x[3] = 0.0f;
+    if (warps < 8) {
+        for (unsigned w = 0; w < warps; w++) {
+            add_warps<1>(x, sums + w * (STEP_OUTPUTS / 4));
+        }
+        return;
+    }
+    add_warps<8>(x, sums);
     if (warps > 8) {
-        x += sum_eight(sums + 8 * STEP_WARP_SUMS);
+        add_warps<8>(x, sums + 8 * (STEP_OUTPUTS / 4));
     }
-    return x;
 }
 
-/* The scale of the thread's row of a tile, of which there may be none; sums of int8 are in units of
- * 2^-24. */
+/* The scales of rows g and g + 8 of a tile; sums of int8 are in units of 2^-24. */
 template <typename W>
-static __device__ __forceinline__ float
-row_scale(const struct step_output &o, const struct step_product &m, unsigned tile, unsigned row) {
-    return W::GROUP == 0 && tile < m.tiles
-               ? PER_UNIT * __ldg(o.scales + (size_t)tile * LOW_BIT_TILE_ROWS + row)
-               : 1.0f;
+static __device__ __forceinline__ float2 row_scales(const struct step_output &o, unsigned tile) {
+    if constexpr (W::GROUP != 0) {
+        return make_float2(1.0f, 1.0f);
+    }
+    const float *scales = o.scales + (size_t)tile * LOW_BIT_TILE_ROWS + lane_row();
+    return make_float2(PER_UNIT * __ldg(scales), PER_UNIT * __ldg(scales + 8));
 }
 
-/* The outputs of a batch. @param scale of the thread's row of its first tile */
+/* The tile of a batch that the warp finishes first. */
+static __device__ __forceinline__ unsigned finished_tile() {
+    return threadIdx.x / 32;
+}
+
+/* The outputs of a batch: a warp a tile. @param scales of the rows of the warp's first tile */
 template <typename W>
 static __device__ __forceinline__ void
-finish_batch(const struct step_shared &s, const struct step_output &o, unsigned batch, float rstd,
-             float scale, const struct step_arguments &p) {
+finish_batch(const struct step_shared &s, const struct step_output &o, unsigned batch,
+             float2 scales, const struct step_arguments &p) {
     const struct block_product product = product_of(s, o.kind);
     const struct step_product &m = product.all;
     const struct tile_range &own = product.own;
-    const float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_WARP_SUMS);
-    unsigned e = finished_output(), row = place_of_output(e).row;
-    unsigned warps = warps_of_group(m), bits = m.group_bits;
-    unsigned first = threadIdx.x / 32 / FINISH_WARPS, skipped = batch << bits;
+    unsigned warps = warps_of_group(m), bits = m.group_bits, skipped = batch << bits;
     unsigned count = smaller(own.count - skipped, (unsigned)W::BATCH << bits);
-    for (unsigned i = first; i < count; i += STEP_WARPS / FINISH_WARPS) {
-        unsigned group = i & ((1 << bits) - 1), slot = (i >> bits) * STEP_WARPS;
-        const float *from =
-            sums + (slot + group * warps) * STEP_WARP_SUMS + place_in_sums(e);
-        float x = sum_warps(from, warps) * rstd;
-        x *= i == first ? scale : row_scale<W>(o, m, own.first + skipped + i, row);
-        finish_output(s, o, m, own.first, skipped + i, e, x, p);
+    for (unsigned i = finished_tile(); i < count; i += STEP_WARPS) {
+        unsigned slot = (i >> bits) * STEP_WARPS + (i & ((1 << bits) - 1)) * warps;
+        const float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_OUTPUTS);
+        float2 rstd = make_float2(1.0f, 1.0f);
+        float x[4];
+        sum_warps(x, (const float4 *)(sums + slot * STEP_OUTPUTS) + threadIdx.x % 32, warps);
+        if (has_norm(o.kind)) {
+            rstd = rstd_of(squares_of(s, o.kind), p);
+        }
+        if (i != finished_tile()) {
+            scales = row_scales<W>(o, own.first + skipped + i);
+        }
+        x[0] *= rstd.x * scales.x, x[1] *= rstd.y * scales.x;
+        x[2] *= rstd.x * scales.y, x[3] *= rstd.y * scales.y;
+        finish_tile(s, o, m, own.first, skipped + i, x, p);
     }
 }
 
@@ -358,10 +379,7 @@ static __device__ __forceinline__ void
 multiply_matrix(struct step_shared *s, struct slice_pipeline *pipe, unsigned number, unsigned steps,
                 const struct step_arguments &p) {
     unsigned kind = kind_of(number, p);
-    const struct output_place at = place_of_output(finished_output());
-    unsigned first = threadIdx.x / 32 / FINISH_WARPS; /* of the batch's tiles, to be finished */
     struct input_chunk in;
-    float rstd = 1.0f;
     load_norms(*s, number, p);
 #pragma unroll 1
     for (unsigned batch = 0;; batch += W::BATCH) {
@@ -370,14 +388,14 @@ multiply_matrix(struct step_shared *s, struct slice_pipeline *pipe, unsigned num
         if (skipped >= m.own.count) {
             break;
         }
-        float scale = row_scale<W>(output_of<W>(number, steps, *s, p), m.all,
-                                   m.own.first + skipped + first, at.row);
+        float2 scales = make_float2(1.0f, 1.0f);
+        if (skipped + finished_tile() < m.own.count) {
+            scales = row_scales<W>(output_of<W>(number, steps, *s, p),
+                                   m.own.first + skipped + finished_tile());
+        }
         multiply_batch<W>(*s, pipe, number, steps, batch, &in, p);
         __syncthreads();
-        if (batch == 0 && has_norm(kind)) {
-            rstd = rstd_of(squares_of(*s, kind), at.text, p);
-        }
-        finish_batch<W>(*s, output_of<W>(number, steps, *s, p), batch, rstd, scale, p);
+        finish_batch<W>(*s, output_of<W>(number, steps, *s, p), batch, scales, p);
         s->batches++;
     }
 }
