@@ -21,7 +21,8 @@
 enum {
     STEP_WARPS = 16,
     STEP_THREADS = STEP_WARPS * 32,
-    STEP_CHUNK = 256,    /* channels */
+    STEP_TEAMS = 2,   /* of attention */
+    STEP_CHUNK = 256, /* channels */
     STEP_CHUNK_TILES = STEP_CHUNK / LOW_BIT_TILE_ROWS,
     STEP_OUTPUTS = 128,  /* of a tile: 16 rows of eight texts */
     STEP_LAYER_KINDS = 4 /* LOW_BIT_QKV .. LOW_BIT_DOWN */
@@ -48,7 +49,7 @@ struct step_arguments {
     unsigned residual_tiles; /* of the residual stream, that a block has at most */
     unsigned listed;         /* slices that a warp has at most, of a layer and the classifier */
     unsigned residual_at;    /* where the residual stream begins in shared memory */
-    float eps, per_C; /* 1 / C */
+    float eps, per_C;        /* 1 / C */
     bool rope_halves;
     const int32_t *tokens, *positions;
     const float2 *angles; /* (T, HS / 2) */
@@ -88,7 +89,8 @@ struct warp_part {
 };
 
 static __device__ __forceinline__ struct warp_part part_of(const struct block_product &m) {
-    unsigned warp = threadIdx.x / 32, warps = warps_of_group(m.all), last = (1 << m.all.group_bits) - 1;
+    unsigned warp = threadIdx.x / 32, warps = warps_of_group(m.all),
+             last = (1 << m.all.group_bits) - 1;
     struct warp_part part = {(warp << m.all.group_bits) / STEP_WARPS, warp & (warps - 1), 0};
     if (part.group < m.own.count && part.first_chunk < m.all.chunks) {
         part.tiles = (m.own.count - part.group + last) >> m.all.group_bits;
@@ -114,8 +116,8 @@ static __device__ __forceinline__ void publish_pair(struct flagged_mailbox box, 
     publish(box, input_place(text, channel), __uint_as_float(both), flag);
 }
 
-/* Where the sum of squares of a tile's rows of the residual stream is: a chunk's tiles of a text are
- * side by side. */
+/* Where the sum of squares of a tile's rows of the residual stream is: a chunk's tiles of a text
+ * are side by side. */
 static __device__ __forceinline__ unsigned square_place(unsigned tile, unsigned text) {
     return (tile / STEP_CHUNK_TILES * (unsigned)ROWS_MOST + text) * STEP_CHUNK_TILES +
            tile % STEP_CHUNK_TILES;

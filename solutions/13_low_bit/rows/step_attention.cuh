@@ -12,9 +12,9 @@
 enum {
     TEAM_WARPS = ONE_WARPS,
     TEAM_THREADS = ONE_THREADS,
-    TEAMS = STEP_WARPS / TEAM_WARPS, /* of a block */
-    TEAM_KEYS = 1,                   /* that a lane has at a time */
-    TEAM_BARRIERS = 3                /* of an item */
+    TEAMS = STEP_TEAMS,
+    TEAM_KEYS = 1,    /* that a lane has at a time */
+    TEAM_BARRIERS = 3 /* of an item */
 };
 
 /* Shared memory of a team. */
@@ -46,7 +46,7 @@ static __device__ __forceinline__ struct team_item item_of(unsigned item, unsign
 /* All threads of the team. Barriers' numbers are literals: in a register, a number would occupy all
  * sixteen barriers. */
 static __device__ __forceinline__ void team_barrier() {
-    static_assert(TEAMS == 2, "a barrier each");
+    static_assert(TEAMS == 2 && TEAMS * TEAM_WARPS == STEP_WARPS, "a barrier each");
     if (threadIdx.x < TEAM_THREADS) {
         asm volatile("bar.sync 1, %0;" ::"n"((int)TEAM_THREADS) : "memory");
     } else {
@@ -59,19 +59,18 @@ template <int COUNT>
 static __device__ __forceinline__ void wait_for_values(float x[COUNT], const unsigned at[COUNT],
                                                        unsigned flag,
                                                        const struct step_arguments &p) {
-    unsigned read[COUNT];
-    bool ready;
+    unsigned read[COUNT], missing;
     do {
-        ready = true;
+        missing = 0;
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
             read[i] = read_value(p.qkv, at[i]);
         }
 #pragma unroll
         for (int i = 0; i < COUNT; i++) {
-            ready = ready && has_flag(read[i], flag);
+            missing |= read[i] ^ flag;
         }
-    } while (!ready);
+    } while ((missing & 1) != 0);
 #pragma unroll
     for (int i = 0; i < COUNT; i++) {
         x[i] = __uint_as_float(read[i]);
@@ -101,8 +100,8 @@ static __device__ __forceinline__ void rotate_query(struct team_shared *s,
     }
 }
 
-/* The token's key, or its value: two warps of a team round one each; teams that share them write the
- * same. */
+/* The token's key, or its value: two warps of a team round one each; teams that share them write
+ * the same. */
 static __device__ __forceinline__ void append_newest(struct team_shared *s,
                                                      const struct team_item &t, bool is_value,
                                                      const float2 *angles, unsigned flag,

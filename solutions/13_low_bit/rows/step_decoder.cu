@@ -32,20 +32,28 @@ static struct step_product product_of(const struct rows_decoder *d, enum low_bit
     while (chunks << (group_bits + 1) <= STEP_WARPS) {
         group_bits++;
     }
-    return {(unsigned)N[which],
-            (unsigned)K[which],
-            (unsigned)s.tiles,
-            (unsigned)s.slices,
-            chunks,
+    return {(unsigned)N[which], (unsigned)K[which], (unsigned)s.tiles, (unsigned)s.slices, chunks,
             group_bits};
 }
 
-/* As in low_bit_decoder.cu: a block has a tile of qkv and of gate and up. */
+/* The fewest blocks of which none has more of `items` than of `most` blocks. */
+static size_t enough_blocks(size_t items, size_t most) {
+    return ceil_div(items, ceil_div(items, most));
+}
+
+/* As in low_bit_decoder.cu: a block has a tile of qkv and of gate and up, and blocks that take no
+ * work off the others would only poll. */
 static unsigned blocks_for(const struct rows_decoder *d, const struct step_arguments *p) {
-    unsigned blocks = (unsigned)d->multiprocessors;
-    unsigned qkv = p->products[LOW_BIT_QKV].tiles, gated = p->products[LOW_BIT_GATE_UP].tiles;
+    size_t blocks = d->multiprocessors;
+    size_t qkv = p->products[LOW_BIT_QKV].tiles, gated = p->products[LOW_BIT_GATE_UP].tiles;
     blocks = blocks < qkv ? blocks : qkv;
-    return blocks < gated ? blocks : gated;
+    blocks = blocks < gated ? blocks : gated;
+    size_t least = enough_blocks(ceil_div(d->rows * p->NH, STEP_TEAMS), blocks);
+    for (const struct step_product &m : p->products) {
+        size_t enough = enough_blocks(m.tiles, blocks);
+        least = enough > least ? enough : least;
+    }
+    return (unsigned)least;
 }
 
 static struct step_kernel_choice kernel_of(const struct rows_decoder *d, struct step_arguments *p,

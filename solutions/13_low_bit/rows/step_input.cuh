@@ -20,6 +20,7 @@ enum { STEP_READS = STEP_CHUNK / 32 };
  */
 struct input_chunk {
     uint4 x[STEP_READS];
+    float2 sums[2]; /* of two parts and the lane's two texts, see sum_inputs() */
 };
 
 /* Which of a chunk's reads a lane has, and where. */
@@ -41,29 +42,49 @@ static __device__ __forceinline__ bool has_read(const struct chunk_reads &r, int
     return (unsigned)(i * 32) < r.channels;
 }
 
+/* x = read i, if it is wanted. One instruction and no branch: eight of these are polled at once. */
+static __device__ __forceinline__ void read_if(uint4 *x, const struct chunk_reads &r, int i,
+                                               unsigned wanted) {
+    asm volatile("{\n.reg .pred wanted;\n"
+                 "setp.ne.u32 wanted, %4, 0;\n"
+                 "@wanted ld.relaxed.gpu.global.v4.u32 {%0, %1, %2, %3}, [%5];\n}"
+                 : "+r"(x->x), "+r"(x->y), "+r"(x->z), "+r"(x->w)
+                 : "r"(wanted), "l"((const uint4 *)r.from.values + i * 32)
+                 : "memory");
+}
+
 /* The chunk, as soon as all of it has been published; a poll that finds a read has its values, too.
- */
+ * Reads that a lane has not are 0. */
 static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
                                                   const struct chunk_reads &r, unsigned flag) {
-    uint4 *x = in->x;
-    bool complete;
+    unsigned flags = 0u - flag, missing[STEP_READS], all;
 #pragma unroll
     for (int i = 0; i < STEP_READS; i++) {
-        x[i] = make_uint4(0, 0, 0, 0);
-        if (has_read(r, i)) {
-            x[i] = read_four(r.from, i * 32);
-        }
+        in->x[i] = make_uint4(flag, flag, flag, flag); /* as if it were there */
+        read_if(&in->x[i], r, i, has_read(r, i) ? 1 : 0);
     }
-    do {
-        complete = true;
+    for (;;) {
+        all = 0;
 #pragma unroll
         for (int i = 0; i < STEP_READS; i++) {
-            if (has_read(r, i) && !has_flag(x[i], flag)) {
-                x[i] = read_four(r.from, i * 32);
-                complete = false;
-            }
+            const uint4 &x = in->x[i];
+            missing[i] = (x.x ^ flags) | (x.y ^ flags) | (x.z ^ flags) | (x.w ^ flags);
+            all |= missing[i];
         }
-    } while (!__all_sync(~0u, complete));
+        if (!__any_sync(~0u, (all & 1) != 0)) {
+            break;
+        }
+#pragma unroll
+        for (int i = 0; i < STEP_READS; i++) {
+            read_if(&in->x[i], r, i, missing[i] & 1);
+        }
+    }
+    if (__any_sync(~0u, !has_read(r, STEP_READS - 1))) {
+#pragma unroll
+        for (int i = 0; i < STEP_READS; i++) {
+            in->x[i] = has_read(r, i) ? in->x[i] : make_uint4(0, 0, 0, 0);
+        }
+    }
 }
 
 /* The sums of squares of a chunk: text lane / 4, tiles lane % 4 * 4 and so on. */

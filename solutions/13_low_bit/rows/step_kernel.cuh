@@ -23,7 +23,7 @@
 template <typename W> struct step_memory {
     static constexpr size_t STAGES = (size_t)STEP_WARPS * W::STAGES * W::BYTES;
     static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_OUTPUTS; /* floats */
-    static constexpr size_t INPUTS = STEP_WARPS * W::PARTS * ROWS;             /* floats */
+    static constexpr size_t INPUTS = W::PARTS == 2 ? 0 : STEP_WARPS * W::PARTS * ROWS;
 
     static_assert(TEAMS * sizeof(struct team_shared) <= SUMS * sizeof(float), "attention's");
 };

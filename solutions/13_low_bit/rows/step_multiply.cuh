@@ -55,7 +55,7 @@ template <typename W> static __device__ __forceinline__ constexpr unsigned part_
 /* The sums of inputs of each part and text, in units of its accumulators, to a warp's shared
  * memory: (PARTS, ROWS). They are what weights of 1 have as products. */
 template <typename W>
-static __device__ __forceinline__ void sum_inputs(float *to, const struct input_chunk &in) {
+static __device__ __forceinline__ void sum_inputs(float *to, struct input_chunk *in) {
     unsigned lane = threadIdx.x % 32;
     __syncwarp();
 #pragma unroll
@@ -65,13 +65,15 @@ static __device__ __forceinline__ void sum_inputs(float *to, const struct input_
         float c[2][4] = {};
 #pragma unroll
         for (int i = 0; i < part_reads<W>(); i++) {
-            const uint4 &x = in.x[part * part_reads<W>() + i];
+            const uint4 &x = in->x[part * part_reads<W>() + i];
             mma_m16n8k16(c[i % 2], ones, x.x, x.y, __half());
             mma_m16n8k16(c[i % 2], ones, x.z, x.w, __half());
         }
-        if (lane < 4) {
-            *(float2 *)(to + part * ROWS + lane * 2) =
-                make_float2(c[0][0] + c[1][0], c[0][1] + c[1][1]);
+        const float2 sum = make_float2(c[0][0] + c[1][0], c[0][1] + c[1][1]);
+        if constexpr (W::PARTS == 2) {
+            in->sums[part] = sum;
+        } else if (lane < 4) {
+            *(float2 *)(to + part * ROWS + lane * 2) = sum;
         }
     }
     __syncwarp();
@@ -137,15 +139,14 @@ static __device__ __forceinline__ void add_group(float sums[4], const float c[4]
 /* sums += a slice in groups of 128 times the warp's chunk: two loads a group. High nibbles first:
  * their sums are 16 times too large. @param inputs what sum_inputs() stored */
 template <typename W>
-static __device__ __forceinline__ void
-multiply_groups_128(float sums[4], unsigned stage, const struct input_chunk &in,
-                    const float *inputs) {
+static __device__ __forceinline__ void multiply_groups_128(float sums[4], unsigned stage,
+                                                           const struct input_chunk &in) {
 #pragma unroll
     for (int group = 0; group < 2; group++) {
         const struct group_scales g = read_group<typename W::scale>(stage, (unsigned)group);
         const uint4 w[2] = {read_weights(stage, group * 2), read_weights(stage, group * 2 + 1)};
         float c[4];
-        begin_group(c, g, sums_of_part(inputs, group));
+        begin_group(c, g, in.sums[group]);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             multiply_nibbles(c, w[i], 1, in.x[group * 4 + i * 2 + 1]);
@@ -186,9 +187,8 @@ static __device__ __forceinline__ void multiply_groups_32(float sums[4], unsigne
  * 128. @param half of the chunk */
 template <typename W>
 static __device__ __forceinline__ void multiply_int8(float sums[4], unsigned stage,
-                                                     const struct input_chunk &in,
-                                                     const float *inputs, int half) {
-    const float2 x = sums_of_part(inputs, half);
+                                                     const struct input_chunk &in, int half) {
+    const float2 x = in.sums[half];
     float c[4] = {-128.0f * x.x, -128.0f * x.y, -128.0f * x.x, -128.0f * x.y};
 #pragma unroll
     for (int j = 0; j < 4; j++) {
@@ -206,19 +206,19 @@ static __device__ __forceinline__ void multiply_int8(float sums[4], unsigned sta
 
 /* sums += the slices of a tile that belong to the warp's chunk, which are the pipeline's next. */
 template <typename W>
-static __device__ __forceinline__ void
-multiply_chunk(float sums[4], struct slice_pipeline *pipe, const struct input_chunk &in,
-               const float *inputs, unsigned slices) {
+static __device__ __forceinline__ void multiply_chunk(float sums[4], struct slice_pipeline *pipe,
+                                                      const struct input_chunk &in,
+                                                      const float *inputs, unsigned slices) {
 #pragma unroll
     for (unsigned i = 0; i < W::OF_CHUNK; i++) {
         if (i < slices) {
             unsigned stage = wait_for_slice<W>(pipe);
             if constexpr (W::GROUP == 0) {
-                multiply_int8<W>(sums, stage, in, inputs, i);
+                multiply_int8<W>(sums, stage, in, i);
             } else if constexpr (W::GROUP == 32) {
                 multiply_groups_32<W>(sums, stage, in, inputs);
             } else {
-                multiply_groups_128<W>(sums, stage, in, inputs);
+                multiply_groups_128<W>(sums, stage, in);
             }
             release_slice<W>(pipe);
         }

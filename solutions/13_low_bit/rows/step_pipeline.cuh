@@ -74,8 +74,8 @@ static __device__ __forceinline__ unsigned list_slices(unsigned *to, const struc
     }
     unsigned of_tile = slices_of_tile<W>(m.all, part.first_chunk), count = part.tiles * of_tile;
     for (unsigned i = threadIdx.x % 32; i < count; i += 32) {
-        to[i] = stream << SLICE_STREAM_SHIFT |
-                slice_number<W>(m, part, of_tile, i) * (W::BYTES / 16);
+        to[i] =
+            stream << SLICE_STREAM_SHIFT | slice_number<W>(m, part, of_tile, i) * (W::BYTES / 16);
     }
     return count;
 }
@@ -162,10 +162,9 @@ static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe
 
 /* Lists all slices of the warp. @param plan the warp's, with room for the list behind it */
 template <typename W>
-static __device__ __forceinline__ void make_plan(struct slice_plan *plan,
-                                                 const struct step_layer *layers,
-                                                 const struct block_product *products,
-                                                 const struct step_arguments &p) {
+static __device__ __forceinline__ void
+make_plan(struct slice_plan *plan, const struct step_layer *layers,
+          const struct block_product *products, const struct step_arguments &p) {
     unsigned *list = (unsigned *)(plan + 1), of_layer = 0;
     for (unsigned kind = 0; kind < STEP_LAYER_KINDS; kind++) {
         of_layer += list_slices<W>(list + of_layer, products[kind], kind);

@@ -19,7 +19,7 @@ struct step_shared {
                         a lane */
     const struct step_layer *layers;
     unsigned products; /* address of (LOW_BIT_PRODUCTS) struct block_product */
-    unsigned batches; /* made: which of the two buffers comes next; all threads have it */
+    unsigned batches;  /* made: which of the two buffers comes next; all threads have it */
 };
 
 /* A matrix, read anew in each place: registers are few. */
@@ -31,7 +31,8 @@ static __device__ __forceinline__ struct block_product product_of(const struct s
     return {{a.x, a.y, a.z, a.w, b.x, b.y}, {b.z, b.w}};
 }
 
-/* A lane's four outputs of a tile are an accumulator's: rows g and g + 8, of each the texts 2t and 2t
+/* A lane's four outputs of a tile are an accumulator's: rows g and g + 8, of each the texts 2t and
+ * 2t
  * + 1; g = lane / 4, t = lane % 4. */
 static __device__ __forceinline__ unsigned lane_row() {
     return threadIdx.x % 32 / 4;
@@ -86,9 +87,8 @@ struct step_output {
 };
 
 template <typename W>
-static __device__ __forceinline__ struct step_output output_of(unsigned i, unsigned steps,
-                                                               const struct step_shared &s,
-                                                               const struct step_arguments &p) {
+static __device__ __forceinline__ struct step_output
+output_of(unsigned i, unsigned steps, const struct step_shared &s, const struct step_arguments &p) {
     unsigned kind = kind_of(i, p), l = i / STEP_LAYER_KINDS;
     const struct step_product m = product_of(s, kind).all;
     const unsigned char *matrix = s.layers[l].streams[kind == LOW_BIT_CLASSIFIER ? 0 : kind];
@@ -147,7 +147,7 @@ enter_chunk(const struct step_shared &s, unsigned number, unsigned steps, unsign
         add_squares(squares_of(s, kind), sum_squares(squares, p.squares, chunk, tiles, from.flag),
                     first);
     }
-    sum_inputs<W>(s.inputs + warp * (W::PARTS * ROWS), *in);
+    sum_inputs<W>(s.inputs + warp * (W::PARTS * ROWS), in);
 }
 
 /* The sums of a warp without a chunk. */
@@ -213,9 +213,8 @@ static __device__ __forceinline__ void publish_rows(struct flagged_mailbox box, 
 }
 
 /* The sum of squares of a tile's rows, of each text. */
-static __device__ __forceinline__ void publish_squares(unsigned tile, const float x[4],
-                                                       unsigned flag,
-                                                       const struct step_arguments &p) {
+static __device__ __forceinline__ void
+publish_squares(unsigned tile, const float x[4], unsigned flag, const struct step_arguments &p) {
     const float2 pair = exchange_texts(x[0] * x[0] + x[2] * x[2], x[1] * x[1] + x[3] * x[3]);
     float sum = pair.x + pair.y;
     sum += __shfl_xor_sync(~0u, sum, 4);
@@ -257,7 +256,8 @@ static __device__ __forceinline__ void add_to_residual(const struct step_shared 
 /* Stores a tile of QKV or of the classifier by text. */
 static __device__ __forceinline__ void store_rows(const struct step_output &o,
                                                   const struct step_product &m, unsigned tile,
-                                                  const float x[4], const struct step_arguments &p) {
+                                                  const float x[4],
+                                                  const struct step_arguments &p) {
 #pragma unroll
     for (unsigned i = 0; i < 4; i++) {
         unsigned text = lane_text() + i % 2, n = tile * LOW_BIT_TILE_ROWS + lane_row() + i / 2 * 8;
@@ -274,11 +274,9 @@ static __device__ __forceinline__ void store_rows(const struct step_output &o,
 
 /* What becomes of the block's tile number `tile`. All lanes of a warp execute it.
    @param x the lane's outputs, scaled */
-static __device__ __forceinline__ void finish_tile(const struct step_shared &s,
-                                                   const struct step_output &o,
-                                                   const struct step_product &m, unsigned first,
-                                                   unsigned tile, const float x[4],
-                                                   const struct step_arguments &p) {
+static __device__ __forceinline__ void
+finish_tile(const struct step_shared &s, const struct step_output &o, const struct step_product &m,
+            unsigned first, unsigned tile, const float x[4], const struct step_arguments &p) {
     if (o.kind == LOW_BIT_GATE_UP) {
         unsigned channel = (first + tile) * (LOW_BIT_TILE_ROWS / 2) + lane_row();
         publish_rows(p.hidden, channel, fast_silu(x[0]) * x[2], fast_silu(x[1]) * x[3], o.flag);
@@ -324,22 +322,23 @@ static __device__ __forceinline__ float2 row_scales(const struct step_output &o,
     return make_float2(PER_UNIT * __ldg(scales), PER_UNIT * __ldg(scales + 8));
 }
 
-/* The tile of a batch that the warp finishes first. */
-static __device__ __forceinline__ unsigned finished_tile() {
-    return threadIdx.x / 32;
+/* The tile of a batch that the warp finishes first. Warps take turns: who finishes is late for the
+ * next batch. */
+static __device__ __forceinline__ unsigned finished_tile(const struct step_shared &s) {
+    return (threadIdx.x / 32 - s.batches * 4) % STEP_WARPS;
 }
 
 /* The outputs of a batch: a warp a tile. @param scales of the rows of the warp's first tile */
 template <typename W>
-static __device__ __forceinline__ void
-finish_batch(const struct step_shared &s, const struct step_output &o, unsigned batch,
-             float2 scales, const struct step_arguments &p) {
+static __device__ __forceinline__ void finish_batch(const struct step_shared &s,
+                                                    const struct step_output &o, unsigned batch,
+                                                    float2 scales, const struct step_arguments &p) {
     const struct block_product product = product_of(s, o.kind);
     const struct step_product &m = product.all;
     const struct tile_range &own = product.own;
     unsigned warps = warps_of_group(m), bits = m.group_bits, skipped = batch << bits;
     unsigned count = smaller(own.count - skipped, (unsigned)W::BATCH << bits);
-    for (unsigned i = finished_tile(); i < count; i += STEP_WARPS) {
+    for (unsigned i = finished_tile(s); i < count; i += STEP_WARPS) {
         unsigned slot = (i >> bits) * STEP_WARPS + (i & ((1 << bits) - 1)) * warps;
         const float *sums = s.sums + s.batches % 2 * (W::BATCH * STEP_WARPS * STEP_OUTPUTS);
         float2 rstd = make_float2(1.0f, 1.0f);
@@ -348,7 +347,7 @@ finish_batch(const struct step_shared &s, const struct step_output &o, unsigned 
         if (has_norm(o.kind)) {
             rstd = rstd_of(squares_of(s, o.kind), p);
         }
-        if (i != finished_tile()) {
+        if (i >= STEP_WARPS) {
             scales = row_scales<W>(o, own.first + skipped + i);
         }
         x[0] *= rstd.x * scales.x, x[1] *= rstd.y * scales.x;
@@ -389,9 +388,9 @@ multiply_matrix(struct step_shared *s, struct slice_pipeline *pipe, unsigned num
             break;
         }
         float2 scales = make_float2(1.0f, 1.0f);
-        if (skipped + finished_tile() < m.own.count) {
-            scales = row_scales<W>(output_of<W>(number, steps, *s, p),
-                                   m.own.first + skipped + finished_tile());
+        unsigned tile = skipped + finished_tile(*s);
+        if (tile < m.own.count) {
+            scales = row_scales<W>(output_of<W>(number, steps, *s, p), m.own.first + tile);
         }
         multiply_batch<W>(*s, pipe, number, steps, batch, &in, p);
         __syncthreads();
