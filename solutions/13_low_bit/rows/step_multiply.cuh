@@ -21,12 +21,6 @@ static __device__ __forceinline__ uint4 read_stage(unsigned address) {
     return x;
 }
 
-static __device__ __forceinline__ unsigned read_stage_word(unsigned address) {
-    unsigned x;
-    asm volatile("ld.shared.u32 %0, [%1];" : "=r"(x) : "r"(address) : "memory");
-    return x;
-}
-
 /* Pairs of fp16 that are not normal numbers: an integer below 1024 in the lowest bits of 16 is that
  * many times 2^-24. Tensor cores multiply them exactly, so that a mask unpacks weights. */
 #define PAIR_OF_UNITS 0x00010001u   /* 2^-24 */
@@ -52,8 +46,8 @@ template <typename W> static __device__ __forceinline__ constexpr unsigned part_
     return W::GROUP == 128 || (W::GROUP == 32 && part % 2 == 1) ? PAIR_OF_16TIMES : PAIR_OF_UNITS;
 }
 
-/* The sums of inputs of each part and text, in units of its accumulators, to a warp's shared
- * memory: (PARTS, ROWS). They are what weights of 1 have as products. */
+/* The sums of inputs of each part and text, in units of its accumulators: what weights of 1 have as
+ * products. Two parts stay in registers; more go to a warp's shared memory: (PARTS, ROWS). */
 template <typename W>
 static __device__ __forceinline__ void sum_inputs(float *to, struct input_chunk *in) {
     unsigned lane = threadIdx.x % 32;
@@ -102,7 +96,7 @@ struct group_scales {
 template <typename S>
 static __device__ __forceinline__ struct group_scales read_group(unsigned stage, unsigned group) {
     unsigned at = stage + LOW_BIT_SLICE_VALUES + group * 64 + threadIdx.x % 32 / 4 * 4;
-    unsigned first = read_stage_word(at), second = read_stage_word(at + 32);
+    unsigned first = read_word_at(at), second = read_word_at(at + 32);
     return {{scale_of_entry(first, S()), scale_of_entry(second, S())},
             {minus_zero_of(first), minus_zero_of(second)}};
 }

@@ -10,7 +10,7 @@
 /* A block's shared memory beside its pipelines. */
 struct step_shared {
     float *sums;     /* (2, BATCH, STEP_WARPS, STEP_OUTPUTS): of batches in turn */
-    float *inputs;   /* (STEP_WARPS, PARTS, ROWS): sums of inputs */
+    float *inputs;   /* (STEP_WARPS, PARTS, ROWS): sums of inputs; of two parts: none */
     float *squares;  /* (2, ROWS, STEP_WARPS): sums of squares of a warp's chunks, second: of the
                         feed-forward network's input */
     float *norms;    /* (2, block's tiles of C, rows of a tile): the next norm's weights, second:
