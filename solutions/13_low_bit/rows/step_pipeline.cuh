@@ -101,13 +101,16 @@ static __device__ __forceinline__ unsigned read_word_at(unsigned address) {
     return x;
 }
 
-static __device__ __forceinline__ uint2 read_pair_at(unsigned address) {
-    uint2 x;
-    asm volatile("ld.shared.v2.u32 {%0, %1}, [%2];"
-                 : "=r"(x.x), "=r"(x.y)
-                 : "r"(address)
-                 : "memory");
+/* Two words; the first one is the lower half. */
+static __device__ __forceinline__ unsigned long long read_long_at(unsigned address) {
+    unsigned long long x;
+    asm volatile("ld.shared.u64 %0, [%1];" : "=l"(x) : "r"(address) : "memory");
     return x;
+}
+
+static __device__ __forceinline__ uint2 read_pair_at(unsigned address) {
+    unsigned long long x = read_long_at(address);
+    return make_uint2((unsigned)x, (unsigned)(x >> 32));
 }
 
 static __device__ __forceinline__ void write_pair_at(unsigned address, uint2 x) {
@@ -124,12 +127,11 @@ static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline
     uint2 next = read_pair_at(pipe->plan);
     unsigned slice = read_word_at(next.x);
     if (slice != SLICE_NONE) {
-        const uint2 stream = read_pair_at(next.y + (slice >> SLICE_STREAM_SHIFT) * 8);
-        unsigned long long from = (unsigned long long)stream.y << 32 | stream.x;
+        unsigned long long from = read_long_at(next.y + (slice >> SLICE_STREAM_SHIFT) * 8);
         unsigned barrier = pipe->barriers + stage * 8;
         mbarrier_arrive_expect_tx(barrier, W::BYTES);
         bulk_load(pipe->stages + stage * W::BYTES,
-                  (const void *)(from + (unsigned long long)(slice & SLICE_OFFSET) * 16), W::BYTES,
+                  (const unsigned char *)from + (size_t)(slice & SLICE_OFFSET) * 16, W::BYTES,
                   barrier);
         next.x += 4;
         if ((slice & SLICE_ENDS_LAYER) != 0) {
