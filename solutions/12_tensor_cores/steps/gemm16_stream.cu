@@ -174,10 +174,6 @@ __global__ void __launch_bounds__(T::THREADS)
     struct loaded<T> w[2];
     float sums[T::TILES][4] = {};
     load_pieces<T>(w[0], rows, warp * STEP);
-    if (threadIdx.x == 0 && f.bias != NULL) { /* at the end its way from memory would be seen */
-        const char *bias = (const char *)f.bias + n0 * (f.bias_is_float ? 4 : 2);
-        asm volatile("prefetch.global.L2 [%0];" ::"l"(__cvta_generic_to_global(bias)));
-    }
     for (size_t at = warp * STEP; at < p.K; at += 2 * ADVANCE) {
         load_pieces<T>(w[1], rows, at + ADVANCE);
         multiply_pieces<T>(sums, w[0]);
