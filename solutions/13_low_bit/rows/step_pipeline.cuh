@@ -117,6 +117,17 @@ static __device__ __forceinline__ void write_pair_at(unsigned address, uint2 x) 
     asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(x.x), "r"(x.y) : "memory");
 }
 
+/* bulk_load() of bytes that a step reads once: L2 gives them up first, not what blocks exchange. */
+static __device__ __forceinline__ void load_weights(unsigned to, const void *from, unsigned bytes,
+                                                    unsigned barrier) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier), "l"(policy)
+                 : "memory");
+}
+
 /* Asks for the next slice. @param stage an empty one */
 template <typename W>
 static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline *pipe,
@@ -130,9 +141,9 @@ static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline
         unsigned long long from = read_long_at(next.y + (slice >> SLICE_STREAM_SHIFT) * 8);
         unsigned barrier = pipe->barriers + stage * 8;
         mbarrier_arrive_expect_tx(barrier, W::BYTES);
-        bulk_load(pipe->stages + stage * W::BYTES,
-                  (const unsigned char *)from + (size_t)(slice & SLICE_OFFSET) * 16, W::BYTES,
-                  barrier);
+        load_weights(pipe->stages + stage * W::BYTES,
+                     (const unsigned char *)from + (size_t)(slice & SLICE_OFFSET) * 16, W::BYTES,
+                     barrier);
         next.x += 4;
         if ((slice & SLICE_ENDS_LAYER) != 0) {
             const uint2 ends = read_pair_at(pipe->plan + 8);
