@@ -117,10 +117,13 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
         s.squares[threadIdx.x] = 0.0f;
     }
     __syncthreads();
-    struct slice_pipeline pipe = open_pipeline<W>(memory, barriers, plans, layers, products, p);
+    struct plan_begin begin;
+    struct slice_pipeline pipe =
+        begin_pipeline<W>(memory, barriers, plans, layers, products, &begin, p);
     wait_on_dependent_grids();
     unsigned steps = *(volatile unsigned *)p.steps;
     begin_residual(s, residual_flag(steps, 0, p), p);
+    finish_pipeline<W>(&pipe, plans, products, begin, p);
 #pragma unroll 1
     for (unsigned i = 0; i <= STEP_LAYER_KINDS * p.L; i++) {
         unsigned layer = i / STEP_LAYER_KINDS, kind = kind_of(i, p);

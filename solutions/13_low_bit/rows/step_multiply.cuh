@@ -56,14 +56,15 @@ static __device__ __forceinline__ void sum_inputs(float *to, struct input_chunk 
     for (int part = 0; part < (int)W::PARTS; part++) {
         unsigned one = part_unit<W>(part);
         const struct fragment ones = {{one, one, one, one}};
-        float c[2][4] = {};
+        float c[2][2][4] = {}; /* products that wait for each other are slow */
 #pragma unroll
         for (int i = 0; i < part_reads<W>(); i++) {
             const uint4 &x = in->x[part * part_reads<W>() + i];
-            mma_m16n8k16(c[i % 2], ones, x.x, x.y, __half());
-            mma_m16n8k16(c[i % 2], ones, x.z, x.w, __half());
+            mma_m16n8k16(c[i % 2][0], ones, x.x, x.y, __half());
+            mma_m16n8k16(c[i % 2][1], ones, x.z, x.w, __half());
         }
-        const float2 sum = make_float2(c[0][0] + c[1][0], c[0][1] + c[1][1]);
+        const float2 sum = make_float2((c[0][0][0] + c[0][1][0]) + (c[1][0][0] + c[1][1][0]),
+                                       (c[0][0][1] + c[0][1][1]) + (c[1][0][1] + c[1][1][1]));
         if constexpr (W::PARTS == 2) {
             in->sums[part] = sum;
         } else if (lane < 4) {
@@ -130,30 +131,37 @@ static __device__ __forceinline__ void add_group(float sums[4], const float c[4]
     }
 }
 
-/* sums += a slice in groups of 128 times the warp's chunk: two loads a group. High nibbles first:
- * their sums are 16 times too large. @param inputs what sum_inputs() stored */
+/* sums += a slice in groups of 128 times the warp's chunk: two loads a group. Products of high
+ * nibbles are 16 times too large. Those of a group and of its nibbles do not wait for the others'.
+ */
 template <typename W>
 static __device__ __forceinline__ void multiply_groups_128(float sums[4], unsigned stage,
                                                            const struct input_chunk &in) {
+    uint4 w[4];
+    float c[2][2][4] = {}; /* of a group: low nibbles, high ones */
+#pragma unroll
+    for (int load = 0; load < 4; load++) {
+        w[load] = read_weights(stage, load);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+#pragma unroll
+        for (int group = 0; group < 2; group++) {
+            int load = group * 2 + i;
+            multiply_nibbles(c[group][0], w[load], 0, in.x[load * 2]);
+            multiply_nibbles(c[group][1], w[load], 1, in.x[load * 2 + 1]);
+        }
+    }
 #pragma unroll
     for (int group = 0; group < 2; group++) {
         const struct group_scales g = read_group<typename W::scale>(stage, (unsigned)group);
-        const uint4 w[2] = {read_weights(stage, group * 2), read_weights(stage, group * 2 + 1)};
-        float c[4];
-        begin_group(c, g, in.sums[group]);
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            multiply_nibbles(c, w[i], 1, in.x[group * 4 + i * 2 + 1]);
-        }
+        float zeros[4];
+        begin_group(zeros, g, in.sums[group]);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            c[i] *= 0x1p-4f;
+            c[group][0][i] += 0x1p-4f * (zeros[i] + c[group][1][i]);
         }
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-            multiply_nibbles(c, w[i], 0, in.x[group * 4 + i * 2]);
-        }
-        add_group(sums, c, g, PER_UNIT);
+        add_group(sums, c[group][0], g, PER_UNIT);
     }
 }
 
@@ -183,18 +191,18 @@ template <typename W>
 static __device__ __forceinline__ void multiply_int8(float sums[4], unsigned stage,
                                                      const struct input_chunk &in, int half) {
     const float2 x = in.sums[half];
-    float c[4] = {-128.0f * x.x, -128.0f * x.y, -128.0f * x.x, -128.0f * x.y};
+    float c[2][4] = {}; /* in turn: products that wait for each other are slow */
 #pragma unroll
     for (int j = 0; j < 4; j++) {
         const uint4 w = read_weights(stage, j);
         const struct fragment a[2] = {
             {{even_bytes(w.x), even_bytes(w.y), odd_bytes(w.x), odd_bytes(w.y)}},
             {{even_bytes(w.z), even_bytes(w.w), odd_bytes(w.z), odd_bytes(w.w)}}};
-        multiply_read(c, a, in.x[half * 4 + j]);
+        multiply_read(c[j % 2], a, in.x[half * 4 + j]);
     }
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        sums[i] += c[i];
+        sums[i] += (c[0][i] + c[1][i]) - 128.0f * (i % 2 == 0 ? x.x : x.y);
     }
 }
 

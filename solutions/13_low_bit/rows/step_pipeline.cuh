@@ -117,6 +117,17 @@ static __device__ __forceinline__ void write_pair_at(unsigned address, uint2 x) 
     asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(x.x), "r"(x.y) : "memory");
 }
 
+/* bulk_load() of bytes that a step reads once: L2 gives them up first, not what blocks exchange. */
+static __device__ __forceinline__ void load_weights(unsigned to, const void *from, unsigned bytes,
+                                                    unsigned barrier) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier), "l"(policy)
+                 : "memory");
+}
+
 /* Asks for the next slice. @param stage an empty one */
 template <typename W>
 static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline *pipe,
@@ -130,9 +141,9 @@ static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline
         unsigned long long from = read_long_at(next.y + (slice >> SLICE_STREAM_SHIFT) * 8);
         unsigned barrier = pipe->barriers + stage * 8;
         mbarrier_arrive_expect_tx(barrier, W::BYTES);
-        bulk_load(pipe->stages + stage * W::BYTES,
-                  (const unsigned char *)from + (size_t)(slice & SLICE_OFFSET) * 16, W::BYTES,
-                  barrier);
+        load_weights(pipe->stages + stage * W::BYTES,
+                     (const unsigned char *)from + (size_t)(slice & SLICE_OFFSET) * 16, W::BYTES,
+                     barrier);
         next.x += 4;
         if ((slice & SLICE_ENDS_LAYER) != 0) {
             const uint2 ends = read_pair_at(pipe->plan + 8);
@@ -162,54 +173,74 @@ static __device__ __forceinline__ void release_slice(struct slice_pipeline *pipe
     }
 }
 
-/* Lists all slices of the warp. @param plan the warp's, with room for the list behind it */
+/* Asks for a warp's first slices, from stage `first` to `end` - 1. */
 template <typename W>
-static __device__ __forceinline__ void
-make_plan(struct slice_plan *plan, const struct step_layer *layers,
-          const struct block_product *products, const struct step_arguments &p) {
-    unsigned *list = (unsigned *)(plan + 1), of_layer = 0;
-    for (unsigned kind = 0; kind < STEP_LAYER_KINDS; kind++) {
-        of_layer += list_slices<W>(list + of_layer, products[kind], kind);
-    }
-    unsigned all = of_layer + list_slices<W>(list + of_layer, products[LOW_BIT_CLASSIFIER], 0);
+static __device__ __forceinline__ void fill_stages(const struct slice_pipeline *pipe,
+                                                   unsigned first, unsigned end) {
     __syncwarp();
-    if (threadIdx.x % 32 == 0) {
-        unsigned first = shared_address(list), layer = shared_address(layers);
-        unsigned last = layer + (p.L - 1) * (unsigned)sizeof(struct step_layer);
-        *plan = {first, layer, first, last};
-        list[all] = SLICE_NONE;
-        if (of_layer > 0 && p.L > 0) {
-            list[of_layer - 1] |= SLICE_ENDS_LAYER;
-        } else {
-            *plan = {first + of_layer * 4, last + (unsigned)sizeof(struct step_layer), first, last};
-        }
+#pragma unroll 1
+    for (unsigned i = first; i < end; i++) {
+        ask_for_slice<W>(pipe, i);
     }
 }
 
-/* The warp's pipeline, with its first slices on the way. @param stages, barriers, plans, layers,
- * products shared memory, the first three of all warps */
+/* The warp's slices of QKV, which come first, are on the way before the others are listed; but not
+ * the last one of them: whether it ends its layer is not known yet. */
+struct plan_begin {
+    unsigned listed, asked;
+};
+
+/* The warp's pipeline. @param stages, barriers, plans, layers, products shared memory, the first
+ * three of all warps @param begin for finish_pipeline() */
 template <typename W>
 static __device__ __forceinline__ struct slice_pipeline
-open_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slice_plan *plans,
-              const struct step_layer *layers, const struct block_product *products,
-              const struct step_arguments &p) {
+begin_pipeline(const unsigned char *stages, const uint64_t *barriers, struct slice_plan *plans,
+               const struct step_layer *layers, const struct block_product *products,
+               struct plan_begin *begin, const struct step_arguments &p) {
     struct slice_pipeline pipe = {};
     unsigned warp = threadIdx.x / 32;
     struct slice_plan *plan = plans + warp * (1 + p.listed / 4);
     pipe.stages = shared_address(stages) + warp * (W::STAGES * W::BYTES);
     pipe.barriers = shared_address(barriers) + warp * (W::STAGES * 8);
     pipe.plan = shared_address(plan);
-    make_plan<W>(plan, layers, products, p);
     if (threadIdx.x % 32 < W::STAGES) {
         mbarrier_init(pipe.barriers + threadIdx.x % 32 * 8, 1);
         mbarrier_init_fence();
     }
-    __syncwarp();
-#pragma unroll 1
-    for (unsigned i = 0; i < W::STAGES; i++) {
-        ask_for_slice<W>(&pipe, i);
+    begin->listed = list_slices<W>((unsigned *)(plan + 1), products[LOW_BIT_QKV], LOW_BIT_QKV);
+    begin->asked = p.L > 0 && begin->listed > 0 ? begin->listed - 1 : 0;
+    begin->asked = begin->asked < W::STAGES ? begin->asked : W::STAGES;
+    if (threadIdx.x % 32 == 0) {
+        unsigned first = shared_address(plan + 1), layer = shared_address(layers);
+        *plan = {first, layer, first, layer + (p.L - 1) * (unsigned)sizeof(struct step_layer)};
     }
+    fill_stages<W>(&pipe, 0, begin->asked);
     return pipe;
+}
+
+/* Lists the warp's other slices, and fills the pipeline. @param plans as above */
+template <typename W>
+static __device__ __forceinline__ void
+finish_pipeline(const struct slice_pipeline *pipe, struct slice_plan *plans,
+                const struct block_product *products, const struct plan_begin &begin,
+                const struct step_arguments &p) {
+    struct slice_plan *plan = plans + threadIdx.x / 32 * (1 + p.listed / 4);
+    unsigned *list = (unsigned *)(plan + 1), of_layer = begin.listed;
+    for (unsigned kind = LOW_BIT_QKV + 1; kind < STEP_LAYER_KINDS; kind++) {
+        of_layer += list_slices<W>(list + of_layer, products[kind], kind);
+    }
+    unsigned all = of_layer + list_slices<W>(list + of_layer, products[LOW_BIT_CLASSIFIER], 0);
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) {
+        list[all] = SLICE_NONE;
+        if (of_layer > 0 && p.L > 0) {
+            list[of_layer - 1] |= SLICE_ENDS_LAYER;
+        } else { /* the classifier's are all there are */
+            plan->next = plan->first + of_layer * 4;
+            plan->layer = plan->last + (unsigned)sizeof(struct step_layer);
+        }
+    }
+    fill_stages<W>(pipe, begin.asked, W::STAGES);
 }
 
 #endif
