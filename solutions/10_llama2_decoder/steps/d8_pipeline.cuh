@@ -214,6 +214,20 @@ struct pipeline {
     const struct plan *plan; /* shared memory */
 };
 
+/* Starts a copy of 16 bytes of weights. Where a kernel's file defines ONE_WEIGHTS_LEAVE_L2_FIRST,
+ * L2 gives their lines up before others: a token reads them once, but what blocks exchange again.
+ */
+static __device__ __forceinline__ void copy_weights_16(unsigned to, const unsigned char *from) {
+#if defined(ONE_WEIGHTS_LEAVE_L2_FIRST) && __CUDA_ARCH__ >= 900
+    constexpr unsigned long long EVICT_FIRST = 0x12f0000000000000; /* as createpolicy makes it */
+    asm volatile("cp.async.cg.shared.global.L2::cache_hint [%0], [%1], 16, %2;" ::"r"(to),
+                 "l"(from), "l"(EVICT_FIRST)
+                 : "memory");
+#else
+    cp_async_16(to, from);
+#endif
+}
+
 /* Each lane copies the 16-byte pieces of a slice that it will read itself. @param bytes of a slice
  * that is not WHOLE */
 template <bool WHOLE>
@@ -227,7 +241,7 @@ static __device__ __forceinline__ void copy_slice(unsigned to, const unsigned ch
     for (unsigned at = 0; at < ONE_STAGE_BYTES; at += 32 * 16) {
         bool inside = at + 32 * 16 <= ONE_STAGE_BYTES || at + lane < ONE_STAGE_BYTES;
         if (WHOLE ? inside : at + lane < bytes) {
-            cp_async_16(to + at, from + at);
+            copy_weights_16(to + at, from + at);
         }
     }
 #endif

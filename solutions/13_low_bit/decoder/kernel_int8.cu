@@ -8,6 +8,7 @@
 #endif
 #define ONE_KEYS_HAVE_SCALES 1
 #define ONE_SLICES_ARE_RUNS 1
+#define ONE_WEIGHTS_LEAVE_L2_FIRST /* at 7B 1.704 ms instead of 1.727 (H200) */
 #include "solutions/13_low_bit/decoder/integer_weights.cuh"
 #include "solutions/13_low_bit/decoder/kernel.cuh"
 
