@@ -184,8 +184,9 @@ static double time_attention(void *argument, bool subject) {
     return ms;
 }
 
-/* By which an element of a gradient may be off, as a share of the largest one: right ones are on an
- * H200 by up to 0.0041 in some calls, operands as signed bytes by 0.0125. */
+/* By which an element of a gradient may be off, as a share of the largest one (and twice that the
+ * norm): a right one was by 0.0041 in one of four runs on an H200, operands as signed bytes are by
+ * 0.0125 on simt. */
 static const double ATTENTION_OFF = 0.006;
 
 /* On simt one text, with a tile of 64 queries for every second multiprocessor. */
