@@ -30,6 +30,14 @@ static const char lab[] = "11_training";
 
 enum { PATIENCE = 60 /* seconds */, CALLS = 7 };
 
+/* The grader's own tests do not want times: less will do. A head of attention on simt for so many
+ * multiprocessors. */
+#ifdef GRADER_SMALL
+enum { FOR_A_HEAD = 64, TOKENS = 48, SIMT_C = 128 };
+#else
+enum { FOR_A_HEAD = 8, TOKENS = 256, SIMT_C = 256 };
+#endif
+
 static void fail(const char *what, enum status status, const struct error *error,
                  const char *text) {
     if (status != STATUS_OK) {
@@ -184,15 +192,16 @@ static double time_attention(void *argument, bool subject) {
     return ms;
 }
 
-/* By which an element of a gradient may be off, as a share of the largest one (and twice that the
- * norm): a right one was by 0.0041 in one of four runs on an H200, operands as signed bytes are by
- * 0.0125 on simt. */
+/* By which an element of a gradient may be off, as a share of the largest one: a right one was by
+ * 0.0041 in one of four runs on an H200, operands as signed bytes are by 0.0125 on simt. */
 static const double ATTENTION_OFF = 0.006;
+/* The norm-relative error that a gradient may have: it averages, and has no such outliers. */
+static const double ATTENTION_NORM_OFF = 0.008;
 
 /* On simt one text, with a tile of 64 queries for every second multiprocessor. */
 static struct attention_gradient_spec timed_attention(const struct grader_gpu *gpu) {
     const bool modelled = gpu->modelled;
-    const size_t heads = modelled ? (size_t)gpu->properties.multiprocessors / 8 : 12;
+    const size_t heads = modelled ? (size_t)gpu->properties.multiprocessors / FOR_A_HEAD : 12;
     struct attention_gradient_spec spec = {.dtype = NN_BF16,
                                            .NH = heads,
                                            .KVH = heads,
@@ -200,7 +209,8 @@ static struct attention_gradient_spec timed_attention(const struct grader_gpu *g
                                            .joined = true,
                                            .B = modelled ? 1 : 16,
                                            .loudness = 1.0,
-                                           .share = ATTENTION_OFF};
+                                           .share = ATTENTION_OFF,
+                                           .norm = ATTENTION_NORM_OFF};
     for (size_t b = 0; b < spec.B; b++) {
         spec.lengths[b] = 256;
     }
@@ -481,13 +491,6 @@ static double time_training(void *argument, bool subject) {
     fail("training steps", status, &error, text);
     return ms / (double)race->job.spec.steps;
 }
-
-/* The grader's own tests do not want times: a tinier one will do. */
-#ifdef GRADER_SMALL
-enum { TOKENS = 48, SIMT_C = 128 };
-#else
-enum { TOKENS = 256, SIMT_C = 256 };
-#endif
 
 /* On a GPU BERT-base with fewer layers and a narrower feed-forward part; on simt a tiny one. */
 static struct training_spec timed_training(bool modelled) {

@@ -106,3 +106,46 @@ DEVICE_TEST(is_missed_when_it_has_died) {
     EXPECT_TRUE(!simt_device_read(&s->device, &reading));
     EXPECT_INT_EQ(cudaErrorDevicesUnavailable, cudaMalloc(&memory, 4));
 }
+
+/* ---- Several GPUs ---- */
+
+enum { SET_BYTES = 1 << 20 };
+
+static bool start_two(struct started *s) {
+    setenv("SIMT_DEVICES", "2", 1);
+    bool started = start(s);
+    unsetenv("SIMT_DEVICES");
+    return started;
+}
+
+/* As the program, which has a connection of its own: sets memory of a GPU, and does not wait. */
+static bool set_as_program(struct started *s, int device) {
+    static void *memory[2];
+    return s->device.control.attach(s->program, 60.0) && cudaSetDevice(device) == cudaSuccess &&
+           (memory[device] != NULL || cudaMalloc(&memory[device], SET_BYTES) == cudaSuccess) &&
+           cudaMemsetAsync(memory[device], 0, SET_BYTES, NULL) == cudaSuccess;
+}
+
+/* Nanoseconds that the grader's clock says of a set. */
+static double time_of_set(struct started *s, int device) {
+    struct simt_reading before = {0}, behind = {0};
+    bool good = simt_device_read(&s->device, &before) && set_as_program(s, device) &&
+                simt_device_read(&s->device, &behind);
+    EXPECT_TRUE(good);
+    return behind.nanoseconds - before.nanoseconds;
+}
+
+/* A GPU that has done less than another one is behind in its own clock. What it does between two
+   readings takes as long as elsewhere: what another GPU did before does not hide it. */
+FIXTURE_TEST(simt_device, clocks_meet_at_each_reading, struct started, s, start_two(s),
+             end_any(s)) {
+    enum { AHEAD = 8 };
+    double first = time_of_set(s, 0);
+    EXPECT_TRUE(first > 0.0);
+    for (int i = 1; i < AHEAD; i++) {
+        EXPECT_NEAR(first, time_of_set(s, 0), 1e-3);
+    }
+    EXPECT_NEAR(first, time_of_set(s, 1), 1e-3);
+    EXPECT_NEAR(first, time_of_set(s, 0), 1e-3);
+    EXPECT_NEAR(first, time_of_set(s, 1), 1e-3);
+}

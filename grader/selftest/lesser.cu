@@ -45,6 +45,8 @@ static __device__ float make_lesser(float x, size_t column, enum lesser lesser) 
         return fabsf(x) < 1.0f / KEPT ? 0.0f : x;
     case LESSER_FLUSHED:
         return flush(x);
+    case LESSER_LOUDER:
+        return x * 1.0081f;
     case LESSER_INT8: /* as_byte() */
         break;
     }

@@ -28,6 +28,8 @@
     X(no_attention)     /* ... */                                                           \
     X(no_parameters)    /* ... */                                                           \
     X(coarse_copy)      /* ... */                                                           \
+    X(louder)           /* ... */                                                           \
+    X(one_row)          /* ... */                                                           \
     X(pool)             /* of lab 02 */                                                     \
     X(managed)          /* ... */                                                           \
     X(pinned)           /* ... */                                                           \
@@ -109,7 +111,8 @@ static inline int sabotage_way(void) {
     } ways[] = {{MISTAKE_rounds, LESSER_BITS},     {MISTAKE_leaves_columns, LESSER_COLUMNS},
                 {MISTAKE_bf16, LESSER_BF16},       {MISTAKE_fp16, LESSER_FP16},
                 {MISTAKE_fp8, LESSER_FP8},         {MISTAKE_prunes, LESSER_PRUNED},
-                {MISTAKE_flushes, LESSER_FLUSHED}, {MISTAKE_int8, LESSER_INT8}};
+                {MISTAKE_flushes, LESSER_FLUSHED}, {MISTAKE_int8, LESSER_INT8},
+                {MISTAKE_louder, LESSER_LOUDER}};
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
         if (ways[i].mistake == chosen_mistake()) {
             return ways[i].lesser;

@@ -18,6 +18,7 @@ static enum status make_texts(struct bench_attention *a, const struct ladder_sha
     const enum nn_dtype dtype = (enum nn_dtype)s->dtype;
     /* bf16: p and ds are rounded before they multiply, the result once. */
     const double storage = dtype == NN_F32 ? 0.0 : 4.0 * nn_dtype_rounding(dtype);
+    const double share = 5e-5 + storage;
     const struct attention_gradient_spec spec = {.dtype = dtype,
                                                  .NH = NH,
                                                  .KVH = NH,
@@ -27,7 +28,8 @@ static enum status make_texts(struct bench_attention *a, const struct ladder_sha
                                                  .B = a->B % DIFFERENT == 0 ? DIFFERENT : 1,
                                                  .lengths = {T, T},
                                                  .loudness = 1.0,
-                                                 .share = 5e-5 + storage};
+                                                 .share = share,
+                                                 .norm = 2.0 * share};
     TRY(attention_gradient_create(&a->texts, &spec, &rng, false, error));
     return attention_gradient_send(&a->texts, error);
 }

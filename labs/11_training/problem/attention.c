@@ -326,7 +326,8 @@ static struct tolerance tolerance_of(const struct attention_gradient_case *c, do
                                             (sums + storage + 0x1p-19) * largest,
                                         rounding, s->dtype == NN_F32 ? 1e-4 : 8.0 * rounding};
     /* Of a text of one token dq and dk are nothing but rounding, of which no share can be asked. */
-    return tensor_tighten(tolerance, largest > NOTHING ? s->share : 0.0, largest, s->dtype);
+    return tensor_tighten(tolerance, largest > NOTHING ? s->share : 0.0, s->norm, largest,
+                          s->dtype);
 }
 
 static bool check_one(const struct attention_gradient_case *c, int which, float *got, char *text,

@@ -28,7 +28,8 @@ struct attention_gradient_spec {
     int32_t lengths[ATTENTION_GRADIENT_MOST_TEXTS]; /**< (B) */
     double loudness; /**< standard deviation of q's elements; 1 gives scores of about 1 */
     double share;    /**< of the largest element, by which a gradient may be off at most, see
-                        tensor_tighten(); 0: no such bound */
+                        tensor_tighten(); 0: no such bound, nor the next one */
+    double norm;     /**< the norm-relative error that a gradient may have at most */
 };
 
 /** q, k, v, dout, out as the functions read them; dq, dk, dv as they write them. */

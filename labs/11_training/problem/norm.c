@@ -185,7 +185,7 @@ static bool check_columns(const struct norm_case *c, const char *what, const dou
     double sums = 0.25 * tolerance_dot_f32(rows, largest * sqrt((double)rows)).absolute;
     double inputs = 2.0 * u * (1.0 + shift) * largest * sqrt((double)rows);
     struct tolerance tolerance = {sums + inputs + 4.0 * u * tensor_largest(t), 4.0 * u, INFINITY};
-    tolerance = tensor_tighten(tolerance, c->spec.share, largest_sum, NN_F32);
+    tolerance = tensor_tighten(tolerance, c->spec.share, 2.0 * c->spec.share, largest_sum, NN_F32);
     struct comparison result = compare_f32(got, want, c->spec.C, tolerance);
     if (!result.pass) {
         int length = snprintf(text, size, "%s: %s: ", c->name, what);

@@ -112,12 +112,12 @@ double tensor_largest(const struct tensor *t) {
     return largest;
 }
 
-struct tolerance tensor_tighten(struct tolerance t, double share, double largest,
+struct tolerance tensor_tighten(struct tolerance t, double share, double norm, double largest,
                                 enum nn_dtype dtype) {
     if (share > 0.0) {
         t.absolute = fmin(t.absolute, share * largest);
         t.relative = fmin(t.relative, nn_dtype_rounding(dtype));
-        t.norm = fmin(t.norm, 2.0 * share);
+        t.norm = fmin(t.norm, norm);
     }
     return t;
 }

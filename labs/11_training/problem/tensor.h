@@ -65,12 +65,14 @@ double tensor_largest(const struct tensor *t);
 
 /**
  * @brief The stricter of a tolerance and a share of the largest element: the element's error may be
- *        that share and a rounding of the dtype, the whole tensor's norm-relative error twice it.
- * @param share   0: no such bound
+ *        that share and a rounding of the dtype. Apart from that the whole tensor's norm-relative
+ *        error has a bound.
+ * @param share   0: neither bound
+ * @param norm    what the norm-relative error may be, above 0 unless @p share is 0
  * @param largest magnitude of an element, above 0
  */
-struct tolerance tensor_tighten(struct tolerance tolerance, double share, double largest,
-                                enum nn_dtype dtype);
+struct tolerance tensor_tighten(struct tolerance tolerance, double share, double norm,
+                                double largest, enum nn_dtype dtype);
 
 enum { TENSOR_MOST_OUTPUTS = 4 };
 
