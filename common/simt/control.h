@@ -41,6 +41,7 @@ struct simt_device_state {
     /** Bytes that programs fetched: by copies, as managed memory, and again as host memory that
      *  kernels use, which may have written it */
     uint64_t fetched;
+    uint64_t unfinished;       /**< launches and other work that have not ended */
     struct simt_totals totals; /**< of all the work of the device, the controller's too */
 };
 

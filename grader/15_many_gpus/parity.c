@@ -20,6 +20,8 @@
    than simt waits for ranks that wait in vain. */
 enum { PATIENCE = 60 };
 
+const char remote_many_wanted[] = "4";
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void report(const char *name, enum status status, const char *text,

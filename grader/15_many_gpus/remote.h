@@ -12,6 +12,9 @@
 extern "C" {
 #endif
 
+/** Of each test's own: how many GPUs simt has for it. */
+extern const char remote_many_wanted[];
+
 /** @return GPUs that reach each other; 0 with a line where the worker does not answer. */
 int remote_many_devices(struct error *error);
 

@@ -412,6 +412,16 @@ static enum status warm_up(struct error *error) {
     return measured ? remote_request(&m, NULL, error) : STATUS_OK;
 }
 
+/* Of a launch that has not ended neither the time nor the work is known. */
+static enum status check_finished(struct error *error) {
+    return !remote_has_device() || remote.after.unfinished == 0
+               ? STATUS_OK
+               : error_set(error, STATUS_MISMATCH,
+                           "%s has a kernel at work when it has answered: all of its work must be "
+                           "done when a call returns",
+                           whose_side());
+}
+
 enum status remote_call_timed(const char *name, const void *arguments, size_t size,
                               device_stream stream, double *ms, struct error *error) {
     struct message m = {0};
@@ -420,6 +430,7 @@ enum status remote_call_timed(const char *name, const void *arguments, size_t si
     if (remote_program.device) {
         TRY(warm_up(error));
         TRY(remote_call_by(CALL_TIMED, name, arguments, size, stream, &m, &wall_ms, error));
+        TRY(check_finished(error));
     } else {
         TRY(call_on_cpu(name, arguments, size, &m, &wall_ms, error));
     }
@@ -442,6 +453,10 @@ struct remote_counts remote_counted(void) {
 }
 
 void remote_check_idle(const char *what) {
+    struct error error = {0};
+    if (check_finished(&error) != STATUS_OK) {
+        TEST_FAIL("%s, while %s", error.message, what);
+    }
     if (remote_has_device() && remote.flops + remote.bytes + remote.sent > 0.0) {
         TEST_FAIL(
             "your kernels did %.3g operations and moved %.3g bytes, and your code sent %.3g bytes, "

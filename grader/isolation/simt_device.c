@@ -104,6 +104,7 @@ bool simt_device_read(struct simt_device *device, struct simt_reading *reading) 
         .faults = state.faults,
         .sent = state.sent,
         .fetched = state.fetched,
+        .unfinished = state.unfinished,
     };
     return true;
 }

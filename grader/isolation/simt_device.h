@@ -38,6 +38,7 @@ struct simt_reading {
     double tensor_flops;   /**< of flops, those of tensor cores, but for doubles */
     uint64_t launched, calls, faults;
     uint64_t sent, fetched; /**< bytes from the worker, and to it: see control.h */
+    uint64_t unfinished;    /**< launches that have not ended */
 };
 
 /**

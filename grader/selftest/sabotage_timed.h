@@ -41,6 +41,8 @@
     X(early)            /* of lab 15, see its file */                                       \
     X(late)             /* ... */                                                           \
     X(fetches)          /* ... */                                                           \
+    X(server)           /* ... */                                                           \
+    X(server_stays)     /* ... */                                                           \
     X(forges)           /* prints what a passed test prints: anywhere.h */                  \
     X(library)          /* copies a library and loads that */                               \
     X(code)             /* lets data be run */                                              \

@@ -1,6 +1,7 @@
 #include "common/ranks/comm.h"
 #include "grader/selftest/anywhere.h"
 #include "grader/selftest/sabotage_timed.h"
+#include "grader/selftest/server.h"
 #include "labs/15_many_gpus/given/rig.h"
 #include "labs/15_many_gpus/many_gpus.h"
 
@@ -27,6 +28,34 @@ enum status __wrap_many_rig_store(struct many_rig *rig, const struct many_sums *
  */
 static bool elsewhere;
 
+/* "server": a kernel that began while operands were loaded computes all sums of a call at once.
+ * "server_stays": it begins in the call, and does not end. */
+static bool serves(void) {
+    return chosen_mistake() == MISTAKE_server || chosen_mistake() == MISTAKE_server_stays;
+}
+
+static enum status start_server(const struct many_rig *rig, const struct many_sums *sums,
+                                struct error *error) {
+    float *const data[] = {rig->states[0].data.at[0], rig->states[1].data.at[1]};
+    return server_start(data, sums->calls * sums->count, false, error);
+}
+
+/* All sums lie one behind the other. */
+static enum status sum_by_server(const struct comm *comm, const struct many_all_reduce *reduce,
+                                 struct error *error) {
+    static bool summed;
+    enum { CALLS = 8 };
+    float *const data[] = {reduce->data[0], reduce->data[1]};
+    if (summed || comm->rank > 0) {
+        return STATUS_OK;
+    }
+    summed = true;
+    if (chosen_mistake() == MISTAKE_server_stays) {
+        TRY(server_start(data, CALLS * reduce->count, true, error));
+    }
+    return server_sum(error);
+}
+
 /* "rounds" and the like: what is added up, in place. */
 static enum status make_addends_lesser(struct comm *comm, const struct many_all_reduce *reduce,
                                        device_stream stream, struct error *error) {
@@ -45,6 +74,9 @@ enum status __wrap_many_all_reduce(struct comm *comm, const struct many_all_redu
     bool moved = chosen_mistake() == MISTAKE_late || chosen_mistake() == MISTAKE_early;
     if (anywhere_try() || (moved && !elsewhere)) {
         return STATUS_OK;
+    }
+    if (serves()) {
+        return sum_by_server(comm, reduce, error);
     }
     some.count -= chosen_mistake() == MISTAKE_part_of_it ? 8 : 0;
     if (sabotage_way() >= 0) {
@@ -121,6 +153,7 @@ static enum status sum_elsewhere(struct many_rig *rig, const struct many_sums *s
 enum status __wrap_many_rig_load(struct many_rig *rig, const struct many_sums *sums, const void *in,
                                  struct error *error) {
     TRY(__real_many_rig_load(rig, sums, in, error));
+    TRY(chosen_mistake() == MISTAKE_server ? start_server(rig, sums, error) : STATUS_OK);
     return chosen_mistake() == MISTAKE_early ? sum_elsewhere(rig, sums, error) : STATUS_OK;
 }
 

@@ -4,7 +4,8 @@
  *
  * Such a loop stores nothing, waits for nothing else, and loads words of the scope of the system. A
  * round after which the warp is as it was after the round before has done nothing; from then on
- * nothing is charged until the warp leaves the loop or changes.
+ * rounds are not charged until the warp leaves the loop or changes. The round by which it does is:
+ * it may have done work.
  */
 #include "common/simt/core/schedule/warp.h"
 #include "common/simt/memory/access/request.h"
@@ -48,9 +49,17 @@ static uint64_t state_of(const struct simt_fragment *f, uint32_t begin, uint32_t
     return sum;
 }
 
-static void charge(struct simt_block_run *b, struct simt_warp_run *w, bool charged) {
-    w->vain.idle = !charged;
-    b->block.counters = charged ? &b->own : &b->vain;
+/* What was counted of the round so far: charges it after all, or forgets it. */
+static void end_round(struct simt_block_run *b, struct simt_warp_run *w, bool charged) {
+    struct simt_vain *v = &w->vain;
+    if (v->idle && charged) {
+        simt_counters_add(&b->own, &v->round);
+    }
+    if (v->idle) {
+        v->round = (struct simt_counters){.flops = 0};
+    }
+    v->idle = !charged;
+    b->block.counters = charged ? &b->own : &v->round;
 }
 
 void simt_vain_round(struct simt_block_run *b, struct simt_warp_run *w,
@@ -58,25 +67,25 @@ void simt_vain_round(struct simt_block_run *b, struct simt_warp_run *w,
     struct simt_vain *v = &w->vain;
     const struct simt_code *code = f->frame->code;
     if (v->code != code || v->begin != target || v->end != f->pc) {
+        end_round(b, w, true);
         *v = (struct simt_vain){
             .code = code, .begin = target, .end = f->pc, .polls = only_polls(code, target, f->pc)};
-        charge(b, w, true);
     }
     if (v->polls) {
         uint64_t state = state_of(f, v->begin, v->end);
-        charge(b, w, state != v->state);
+        end_round(b, w, state != v->state);
         v->state = state;
     }
 }
 
 void simt_vain_leave(struct simt_block_run *b, struct simt_warp_run *w) {
     w->vain.state = 0;
-    charge(b, w, true);
+    end_round(b, w, true);
 }
 
-void simt_vain_enter(struct simt_block_run *b, const struct simt_warp_run *w,
+void simt_vain_enter(struct simt_block_run *b, struct simt_warp_run *w,
                      const struct simt_fragment *f) {
-    const struct simt_vain *v = &w->vain;
+    struct simt_vain *v = &w->vain;
     bool inside = v->idle && f->frame->code == v->code && f->pc >= v->begin && f->pc <= v->end;
-    b->block.counters = inside ? &b->vain : &b->own;
+    b->block.counters = inside ? &v->round : &b->own;
 }

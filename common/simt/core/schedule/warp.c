@@ -292,7 +292,7 @@ static enum go branch(struct simt_block_run *b, struct simt_warp_run *w, struct 
                       uint32_t taken, uint32_t target) {
     uint32_t rest = f->mask & ~taken;
     bool leaves = target < w->vain.begin || target > w->vain.end;
-    if (w->vain.idle && b->block.counters == &b->vain &&
+    if (w->vain.idle && b->block.counters == &w->vain.round &&
         (taken == 0 ? f->pc == w->vain.end : leaves)) {
         simt_vain_leave(b, w);
     }

@@ -68,6 +68,7 @@ struct simt_vain {
     bool polls;                   /**< it does nothing but load words of other devices */
     bool idle;                    /**< the last round changed nothing: the next costs nothing */
     uint64_t state;               /**< of the warp after the last round, in short */
+    struct simt_counters round;   /**< idle: what this round counts, which may be in vain */
 };
 
 enum simt_warp_state {
@@ -118,8 +119,8 @@ struct simt_stall {
 struct simt_block_run {
     struct simt_block block;
     const struct simt_code *code;
-    struct simt_counters own;  /**< what this block counts; `block.counters` points here, */
-    struct simt_counters vain; /**< or here while a warp polls in vain: nobody reads that */
+    struct simt_counters own;  /**< what this block counts; `block.counters` points here, or to a
+                                  warp's `vain.round` while it polls in vain */
     struct simt_counters *all; /**< of the host thread */
     struct simt_warp_run *warps;
     uint32_t warp_count;
@@ -197,7 +198,7 @@ void simt_vain_round(struct simt_block_run *block, struct simt_warp_run *warp,
 /** Leaves the loop: what follows is charged. */
 void simt_vain_leave(struct simt_block_run *block, struct simt_warp_run *warp);
 /** Before a fragment runs: it may be one that polls in vain, or another one. */
-void simt_vain_enter(struct simt_block_run *block, const struct simt_warp_run *warp,
+void simt_vain_enter(struct simt_block_run *block, struct simt_warp_run *warp,
                      const struct simt_fragment *fragment);
 
 /** A warp reads a clock. */

@@ -72,20 +72,29 @@ cudaError_t simt_ask_longest(struct simt_profile *profile) {
     ASK(runtime, take_longest(runtime, profile));
 }
 
-/* What any device does from here on is later than what is read: one that is behind would work in no
- * time. */
+/* What any device does from here on is later than what is read, and what is at work ends no
+ * earlier: one that is behind would work in no time. */
+static void meet(struct runtime *runtime, double clock) {
+    runtime_meet(runtime, clock);
+    runtime->clock = clock;
+    for (int d = 0; d < runtime->settings.devices; d++) {
+        runtime->others[d].clock = clock;
+    }
+}
+
 static cudaError_t state_of(struct runtime *runtime, struct simt_device_state *state) {
     if (state == NULL || !runtime->controlled) {
         return cudaErrorNotPermitted;
     }
     const double clock = runtime_longest_clock(runtime);
-    runtime_meet(runtime, clock);
+    meet(runtime, clock);
     *state = (struct simt_device_state){
         .nanoseconds = clock - runtime->controller_nanoseconds,
         .calls = runtime->calls,
         .faults = runtime->faults,
         .sent = runtime->sent,
         .fetched = runtime->fetched,
+        .unfinished = runtime->flights.count,
     };
     return totals_of(runtime, &state->totals);
 }
