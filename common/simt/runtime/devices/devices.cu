@@ -51,6 +51,24 @@ static __global__ void play_together(volatile int *mine, volatile int *theirs, i
     }
 }
 
+static __global__ void work_while_waiting(volatile int *flag, int count, int *times) {
+    float x = (float)count;
+    int seen = 0, changes = 0;
+    do {
+        int now = *flag;
+        if (now != seen) {
+            seen = now;
+            changes++;
+#pragma unroll
+            for (int i = 0; i < WORK_AT_A_CHANGE / 2; i++) {
+                x = x * 0.5f + 1.0f;
+            }
+        }
+    } while (seen != count);
+    times[0] = changes;
+    times[1] = (int)x;
+}
+
 template <bool FENCE>
 static __global__ void tell_words(volatile int *words, volatile int *flag, int count) {
     for (int i = 1; i <= count; i++) {
@@ -249,6 +267,10 @@ void launch_tell_words(int *d_words, int *d_flag, int count, bool fence, cudaStr
     } else {
         tell_words<false><<<1, 1, 0, stream>>>(d_words, d_flag, count);
     }
+}
+
+void launch_work_while_waiting(int *d_flag, int count, int *d_times, cudaStream_t stream) {
+    work_while_waiting<<<1, 1, 0, stream>>>(d_flag, count, d_times);
 }
 
 void launch_count_missing(int *d_words, int *d_flag, int count, int *d_missing,

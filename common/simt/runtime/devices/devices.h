@@ -36,6 +36,12 @@ void launch_tell_words(int *d_words, int *d_flag, int count, bool fence, cudaStr
 void launch_count_missing(int *d_words, int *d_flag, int count, int *d_missing,
                           cudaStream_t stream);
 
+/** Waits until the flag is `count`, and computes with WORK_AT_A_CHANGE operations in each round of
+ *  that loop in which it has changed. @param d_times how often that was; behind it something of the
+ *  result */
+enum { WORK_AT_A_CHANGE = 512 };
+void launch_work_while_waiting(int *d_flag, int count, int *d_times, cudaStream_t stream);
+
 /** Waits until the flag has a value, then stores that in d_out. */
 void launch_wait(int *d_flag, int value, int *d_out, cudaStream_t stream);
 

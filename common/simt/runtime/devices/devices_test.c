@@ -10,6 +10,7 @@
 
 #include "common/simt/runtime/devices/devices.h"
 #include "common/simt/runtime/testdata/checks.h"
+#include "common/simt/simt.h"
 #include "common/testing/fixture.h"
 
 enum { DEVICES = 4, COUNT = 1000 };
@@ -464,6 +465,32 @@ PAIR_TEST(waiting_takes_no_time) {
     float one = time_of_game(p, 1), all = time_of_game(p, 128);
     if (check != NULL && strcmp(check, "bounds") == 0) {
         EXPECT_TRUE(one < 1.5f * all && all < 1.5f * one);
+    }
+    disconnect(0, 1);
+}
+
+/** Work in the round of a polling loop in which the flag has changed is work. */
+PAIR_TEST(work_in_a_polling_loop_counts) {
+    enum { CHANGES = 12 };
+    struct simt_totals before, after;
+    struct simt_api simt;
+    int *d_flag = p->d[0] + CHANGES + 1, times = 0;
+    connect(0, 1);
+    bool counts = simt_find(&simt);
+    if (counts) {
+        simt.read_totals(&before);
+    }
+    launch_work_while_waiting(d_flag, CHANGES, p->d[0] + CHANGES + 2, NULL);
+    WANT(cudaSuccess, cudaSetDevice(1));
+    launch_tell_words(p->d[0], d_flag, CHANGES, true, NULL);
+    WANT(cudaSuccess, cudaDeviceSynchronize());
+    WANT(cudaSuccess, cudaSetDevice(0));
+    WANT(cudaSuccess, cudaMemcpy(&times, p->d[0] + CHANGES + 2, sizeof times, cudaMemcpyDefault));
+    EXPECT_TRUE(times >= 1 && times <= CHANGES);
+    if (counts) {
+        simt.read_totals(&after);
+        struct simt_totals work = simt_totals_between(&before, &after);
+        EXPECT_TRUE(work.counters.flops >= (uint64_t)times * WORK_AT_A_CHANGE);
     }
     disconnect(0, 1);
 }
