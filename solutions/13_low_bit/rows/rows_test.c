@@ -157,6 +157,22 @@ C_TEST(rows_decoder, types) {
     }
 }
 
+/* Warps have several chunks of the feed-forward network's input, the last one not whole; blocks one
+   tile of it, and two where C has more tiles than a GPU has multiprocessors. */
+C_TEST(rows_decoder, chunks) {
+    static const struct {
+        struct random_model_size size;
+        size_t rows;
+    } cases[] = {
+        {{LOW_BIT_INT8, 0, NN_F32, false, 1, 1, 64, 4200, 1, 17, 32, NN_ROPE_HALVES}, 3},
+        {{LOW_BIT_INT4, 128, NN_F16, true, 2, 1, 64, 8200, 1, 17, 32, NN_ROPE_HALVES}, 8},
+        {{LOW_BIT_INT4, 32, NN_BF16, true, 1, 1, 64, 4232, 1, 17, 32, NN_ROPE_HALVES}, 3},
+        {{LOW_BIT_INT4, 128, NN_BF16, true, 34, 1, 64, 4136, 1, 17, 32, NN_ROPE_HALVES}, 2}};
+    for (size_t i = 0; i < COUNT(cases) && !test_has_failed(); i++) {
+        check_form(&cases[i].size, cases[i].rows, 1, ROWS_FASTEST);
+    }
+}
+
 /* Contexts of two splits, of texts that are in the first one still; one kernel has no splits, and
    its warps several turns of keys. */
 C_TEST(rows_decoder, contexts) {

@@ -32,15 +32,43 @@ struct team_item {
     size_t row; /* of the context's first key of the head in the cache */
 };
 
-static __device__ __forceinline__ struct team_item item_of(unsigned item, unsigned layer,
+/* A team's first item, in shared memory: the same in all layers. */
+struct __align__(16) team_first {
+    float2 angles[ONE_MAX_HS / 2]; /* of its text's position */
+    struct team_item item;         /* of layer 0 */
+};
+
+/* An item in layer 0. */
+static __device__ __forceinline__ struct team_item item_of(unsigned item,
                                                            const struct step_arguments &p) {
     struct team_item t;
     t.text = item / p.NH;
     t.query = item % p.NH;
     t.head = t.query / (p.NH / p.KVH);
     t.position = (unsigned)p.positions[t.text];
-    t.row = ((size_t)t.text * p.L + layer) * p.T * p.KVH + t.head;
+    t.row = (size_t)t.text * p.L * p.T * p.KVH + t.head;
     return t;
+}
+
+/* The number of the team's first item. */
+static __device__ __forceinline__ unsigned first_item() {
+    return blockIdx.x + threadIdx.x / TEAM_THREADS * gridDim.x;
+}
+
+/* @param first (TEAMS) */
+static __device__ __forceinline__ void share_items(struct team_first *first,
+                                                   const struct step_arguments &p) {
+    struct team_first *own = first + threadIdx.x / TEAM_THREADS;
+    if (first_item() < p.rows * p.NH) {
+        const struct team_item t = item_of(first_item(), p);
+        unsigned i = threadIdx.x % TEAM_THREADS; /* HS / 2 <= TEAM_THREADS */
+        if (i < p.HS / 2) {
+            own->angles[i] = p.angles[(size_t)t.position * (p.HS / 2) + i];
+        }
+        if (i == 0) {
+            own->item = t;
+        }
+    }
 }
 
 /* All threads of the team. Barriers' numbers are literals: in a register, a number would occupy all
@@ -116,7 +144,7 @@ static __device__ __forceinline__ void append_newest(struct team_shared *s,
 #pragma unroll
     for (unsigned j = 0; j < PAIRS; j++) {
         unsigned i = lane + j * 32, places[AT_ONCE * 2];
-        const float2 angle = i < p.HS / 2 ? __ldg(angles + i) : make_float2(0.0f, 0.0f);
+        const float2 angle = i < p.HS / 2 ? angles[i] : make_float2(0.0f, 0.0f);
         if (j % AT_ONCE == 0 && j * 64 < p.HS) {
 #pragma unroll
             for (unsigned next = 0; next < AT_ONCE; next++) { /* behind the head: pair 0 */
@@ -193,7 +221,7 @@ attend_context(struct online_softmax<16> *state, const struct team_shared *s,
                const struct team_item &t, struct lane_keys<TEAM_KEYS> k, unsigned first,
                unsigned lanes, const struct step_arguments &p) {
     unsigned step = TEAM_WARPS * TEAM_KEYS * (32 / lanes);
-    const struct lane_queries<key8, 1> q = lane_queries_of<key8, 1>(s->q, lanes, p.HS);
+    const struct lane_queries<key8, 1> q = lane_queries_of<key8, 1, true>(s->q, lanes, p.HS);
     while (first < t.position) {
         attend_tile<key8, 1>(state, q, k, lanes);
         first += step;
@@ -204,11 +232,12 @@ attend_context(struct online_softmax<16> *state, const struct team_shared *s,
     }
 }
 
+/* @param angles of the text's position */
 static __device__ __forceinline__ void attend_item(struct team_shared *s, const struct team_item &t,
-                                                   unsigned flag, const struct step_arguments &p) {
+                                                   const float2 *angles, unsigned flag,
+                                                   const struct step_arguments &p) {
     unsigned lanes = p.HS / 16, warp = threadIdx.x % TEAM_THREADS / 32, floats = p.HS + 2;
     unsigned first = warp * TEAM_KEYS * (32 / lanes), channel = threadIdx.x % TEAM_THREADS;
-    const float2 *angles = p.angles + (size_t)t.position * (p.HS / 2);
     const struct lane_keys<TEAM_KEYS> k = load_keys(t, first, lanes, p);
     struct online_softmax<16> state = {};
     state.max = ONE_NO_SCORE;
@@ -232,14 +261,19 @@ static __device__ __forceinline__ void attend_item(struct team_shared *s, const 
 
 /* Attention of layer `layer`. A team without an item synchronises as often as the others: where it
  * does not, compute-sanitizer's racecheck loses track of the block's barriers (../README.md).
- * @param shared (TEAMS) */
-static __device__ __forceinline__ void attend_texts(struct team_shared *shared, unsigned layer,
+ * @param shared, own (TEAMS) */
+static __device__ __forceinline__ void attend_texts(struct team_shared *shared,
+                                                    const struct team_first *own, unsigned layer,
                                                     unsigned flag, const struct step_arguments &p) {
     unsigned team = threadIdx.x / TEAM_THREADS;
-    for (unsigned first = blockIdx.x; first < p.rows * p.NH; first += TEAMS * gridDim.x) {
-        unsigned item = first + team * gridDim.x;
+    for (unsigned skipped = 0; blockIdx.x + skipped < p.rows * p.NH; skipped += TEAMS * gridDim.x) {
+        unsigned item = first_item() + skipped;
         if (item < p.rows * p.NH) {
-            attend_item(shared + team, item_of(item, layer, p), flag, p);
+            struct team_item t = skipped == 0 ? own[team].item : item_of(item, p);
+            const float2 *angles =
+                skipped == 0 ? own[team].angles : p.angles + (size_t)t.position * (p.HS / 2);
+            t.row += (size_t)layer * p.T * p.KVH;
+            attend_item(shared + team, t, angles, flag, p);
         } else {
             for (int i = 0; i < TEAM_BARRIERS; i++) {
                 team_barrier();

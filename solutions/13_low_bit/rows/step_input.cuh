@@ -34,7 +34,7 @@ reads_of_chunk(struct flagged_mailbox box, unsigned chunk, unsigned K, unsigned 
     unsigned lane = threadIdx.x % 32, first = chunk * STEP_CHUNK + lane % 4 * 8;
     struct chunk_reads r;
     r.from.values = box.values + (size_t)chunk * (STEP_READS * 128) + lane * 4;
-    r.channels = lane / 4 < rows && first < K ? K - first : 0;
+    r.channels = lane / 4 < rows && first < K ? K - first : 0; /* behind the last chunk: none */
     return r;
 }
 
@@ -53,16 +53,22 @@ static __device__ __forceinline__ void read_if(uint4 *x, const struct chunk_read
                  : "memory");
 }
 
-/* The chunk, as soon as all of it has been published; a poll that finds a read has its values, too.
- * Reads that a lane has not are 0. */
-static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
-                                                  const struct chunk_reads &r, unsigned flag) {
-    unsigned flags = 0u - flag, missing[STEP_READS], all;
+/* Asks for reads FIRST to END - 1, for wait_for_chunk(). */
+template <int FIRST, int END>
+static __device__ __forceinline__ void ask_for_reads(struct input_chunk *in,
+                                                     const struct chunk_reads &r, unsigned flag) {
 #pragma unroll
-    for (int i = 0; i < STEP_READS; i++) {
+    for (int i = FIRST; i < END; i++) {
         in->x[i] = make_uint4(flag, flag, flag, flag); /* as if it were there */
         read_if(&in->x[i], r, i, has_read(r, i) ? 1 : 0);
     }
+}
+
+/* The chunk, as soon as all of it has been published; a poll that finds a read has its values, too.
+ * Reads that a lane has not are 0. */
+static __device__ __forceinline__ void wait_for_chunk(struct input_chunk *in,
+                                                      const struct chunk_reads &r, unsigned flag) {
+    unsigned flags = 0u - flag, missing[STEP_READS], all;
     for (;;) {
         all = 0;
 #pragma unroll
@@ -85,6 +91,12 @@ static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
             in->x[i] = has_read(r, i) ? in->x[i] : make_uint4(0, 0, 0, 0);
         }
     }
+}
+
+static __device__ __forceinline__ void load_chunk(struct input_chunk *in,
+                                                  const struct chunk_reads &r, unsigned flag) {
+    ask_for_reads<0, STEP_READS>(in, r, flag);
+    wait_for_chunk(in, r, flag);
 }
 
 /* The sums of squares of a chunk: text lane / 4, tiles lane % 4 * 4 and so on. */

@@ -18,8 +18,9 @@
 #include "solutions/13_low_bit/rows/step_kernels.h"
 #include "solutions/13_low_bit/rows/step_product.cuh"
 
-/* Dynamic shared memory, in this order: stages, sums, sums of inputs, squares, products, barriers,
- * layers, plans and lists of slices, norms and the residual stream of `tiles` tiles. */
+/* Dynamic shared memory, in this order: stages, sums, sums of inputs, squares, products, teams'
+ * first items, barriers, layers, plans and lists of slices, norms and the residual stream of
+ * `tiles` tiles. */
 template <typename W> struct step_memory {
     static constexpr size_t STAGES = (size_t)STEP_WARPS * W::STAGES * W::BYTES;
     static constexpr size_t SUMS = 2 * W::BATCH * STEP_WARPS * STEP_OUTPUTS; /* floats */
@@ -40,7 +41,7 @@ template <typename W> static size_t step_residual_place(size_t L, size_t listed)
     typedef struct step_memory<W> memory;
     size_t floats = memory::SUMS + memory::INPUTS + STEP_SQUARES;
     return memory::STAGES + floats * sizeof(float) +
-           LOW_BIT_PRODUCTS * sizeof(struct block_product) +
+           LOW_BIT_PRODUCTS * sizeof(struct block_product) + TEAMS * sizeof(struct team_first) +
            STEP_WARPS * (W::STAGES * sizeof(uint64_t) + sizeof(struct slice_plan) +
                          listed * sizeof(unsigned)) +
            (L + 1) * sizeof(struct step_layer);
@@ -48,16 +49,28 @@ template <typename W> static size_t step_residual_place(size_t L, size_t listed)
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 
+/* The tokens of the lane's two texts; 0 where there is no text. */
+static __device__ __forceinline__ uint2 lane_tokens(const struct step_arguments &p) {
+    uint2 tokens = make_uint2(0, 0);
+    if (lane_text() < p.rows) {
+        tokens.x = (unsigned)p.tokens[lane_text()];
+    }
+    if (lane_text() + 1 < p.rows) {
+        tokens.y = (unsigned)p.tokens[lane_text() + 1];
+    }
+    return tokens;
+}
+
 /* A text's embedding; 0 where there is none. */
-static __device__ __forceinline__ float embedding_of(unsigned text, unsigned channel,
-                                                     const struct step_arguments &p) {
-    return text < p.rows && channel < p.C
-               ? to_float(p.embedding[(size_t)p.tokens[text] * p.C + channel])
-               : 0.0f;
+static __device__ __forceinline__ float
+embedding_of(unsigned text, unsigned token, unsigned channel, const struct step_arguments &p) {
+    return text < p.rows && channel < p.C ? to_float(p.embedding[(size_t)token * p.C + channel])
+                                          : 0.0f;
 }
 
 /* The residual stream begins with the embeddings: each block has its tiles of channels. */
-static __device__ __forceinline__ void begin_residual(const struct step_shared &s, unsigned flag,
+static __device__ __forceinline__ void begin_residual(const struct step_shared &s, uint2 tokens,
+                                                      unsigned flag,
                                                       const struct step_arguments &p) {
     const struct tile_range own = product_of(s, LOW_BIT_OUT).own;
     const float *norm = p.L > 0 ? s.layers[0].attention_norm : p.final_norm;
@@ -67,7 +80,8 @@ static __device__ __forceinline__ void begin_residual(const struct step_shared &
         float x[4];
 #pragma unroll
         for (unsigned i = 0; i < 4; i++) {
-            x[i] = embedding_of(lane_text() + i % 2, channel + i / 2 * 8, p);
+            x[i] = embedding_of(lane_text() + i % 2, i % 2 == 0 ? tokens.x : tokens.y,
+                                channel + i / 2 * 8, p);
         }
         weights.x = channel < p.C ? __ldg(norm + channel) : 0.0f;
         weights.y = channel + 8 < p.C ? __ldg(norm + channel + 8) : 0.0f;
@@ -104,13 +118,17 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
     s.inputs = s.sums + step_memory<W>::SUMS;
     s.squares = s.inputs + step_memory<W>::INPUTS;
     struct block_product *products = (struct block_product *)(s.squares + STEP_SQUARES);
-    uint64_t *barriers = (uint64_t *)(products + LOW_BIT_PRODUCTS);
+    struct team_first *items = (struct team_first *)(products + LOW_BIT_PRODUCTS);
+    uint64_t *barriers = (uint64_t *)(items + TEAMS);
     struct step_layer *layers = (struct step_layer *)(barriers + STEP_WARPS * W::STAGES);
     struct slice_plan *plans = (struct slice_plan *)(layers + p.L + 1);
     s.residual = (float *)(memory + p.residual_at);
     s.norms = s.residual + p.residual_tiles * STEP_OUTPUTS;
     s.layers = layers;
     s.products = shared_address(products);
+    wait_on_dependent_grids();
+    const uint2 tokens = lane_tokens(p);
+    unsigned steps = *(volatile unsigned *)p.steps;
     copy_layers(layers, p);
     share_products(products, p);
     if (threadIdx.x < STEP_SQUARES) {
@@ -120,10 +138,9 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
     struct plan_begin begin;
     struct slice_pipeline pipe =
         begin_pipeline<W>(memory, barriers, plans, layers, products, &begin, p);
-    wait_on_dependent_grids();
-    unsigned steps = *(volatile unsigned *)p.steps;
-    begin_residual(s, residual_flag(steps, 0, p), p);
+    begin_residual(s, tokens, residual_flag(steps, 0, p), p);
     finish_pipeline<W>(&pipe, plans, products, begin, p);
+    share_items(items, p);
 #pragma unroll 1
     for (unsigned i = 0; i <= STEP_LAYER_KINDS * p.L; i++) {
         unsigned layer = i / STEP_LAYER_KINDS, kind = kind_of(i, p);
@@ -133,7 +150,8 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
         multiply_matrix<W>(&s, &pipe, i, steps, p);
         if (kind == LOW_BIT_QKV) {
             __syncthreads();
-            attend_texts((struct team_shared *)s.sums, layer, layer_flag(steps, layer, p), p);
+            attend_texts((struct team_shared *)s.sums, items, layer, layer_flag(steps, layer, p),
+                         p);
             __syncthreads();
         }
     }

@@ -46,29 +46,40 @@ template <typename W> static __device__ __forceinline__ constexpr unsigned part_
     return W::GROUP == 128 || (W::GROUP == 32 && part % 2 == 1) ? PAIR_OF_16TIMES : PAIR_OF_UNITS;
 }
 
+/* A sum of products with PAIR_OF_UNITS in units of a part's accumulators. */
+template <typename W> static __device__ __forceinline__ float in_part_units(float sum, int part) {
+    return part_unit<W>(part) == PAIR_OF_UNITS ? sum : 16.0f * sum;
+}
+
 /* The sums of inputs of each part and text, in units of its accumulators: what weights of 1 have as
- * products. Two parts stay in registers; more go to a warp's shared memory: (PARTS, ROWS). */
+ * products. Inputs are the first operand, of which rows 0 to 7 are the texts of a part and rows 8
+ * to 15 those of the next one. Sums of two parts stay in registers; more go to a warp's shared
+ * memory: (PARTS, ROWS). */
 template <typename W>
 static __device__ __forceinline__ void sum_inputs(float *to, struct input_chunk *in) {
-    unsigned lane = threadIdx.x % 32;
+    constexpr int READS = part_reads<W>();
+    unsigned lane = threadIdx.x % 32, one = PAIR_OF_UNITS;
     __syncwarp();
 #pragma unroll
-    for (int part = 0; part < (int)W::PARTS; part++) {
-        unsigned one = part_unit<W>(part);
-        const struct fragment ones = {{one, one, one, one}};
-        float c[2][2][4] = {}; /* products that wait for each other are slow */
+    for (int part = 0; part < (int)W::PARTS; part += 2) {
+        float c[2][4] = {}; /* products that wait for each other are slow */
 #pragma unroll
-        for (int i = 0; i < part_reads<W>(); i++) {
-            const uint4 &x = in->x[part * part_reads<W>() + i];
-            mma_m16n8k16(c[i % 2][0], ones, x.x, x.y, __half());
-            mma_m16n8k16(c[i % 2][1], ones, x.z, x.w, __half());
+        for (int i = 0; i < READS; i++) {
+            const uint4 &x = in->x[part * READS + i], &y = in->x[(part + 1) * READS + i];
+            mma_m16n8k16(c[0], {{x.x, y.x, x.y, y.y}}, one, one, __half());
+            mma_m16n8k16(c[1], {{x.z, y.z, x.w, y.w}}, one, one, __half());
         }
-        const float2 sum = make_float2((c[0][0][0] + c[0][1][0]) + (c[1][0][0] + c[1][1][0]),
-                                       (c[0][0][1] + c[0][1][1]) + (c[1][0][1] + c[1][1][1]));
+        /* of text lane / 4: all columns are the same */
+        float first = in_part_units<W>(c[0][0] + c[1][0], part);
+        float second = in_part_units<W>(c[0][2] + c[1][2], part + 1);
         if constexpr (W::PARTS == 2) {
-            in->sums[part] = sum;
-        } else if (lane < 4) {
-            *(float2 *)(to + part * ROWS + lane * 2) = sum;
+            int from = (int)(lane % 4 * 8);
+            in->sums[0] =
+                make_float2(__shfl_sync(~0u, first, from), __shfl_sync(~0u, first, from + 4));
+            in->sums[1] =
+                make_float2(__shfl_sync(~0u, second, from), __shfl_sync(~0u, second, from + 4));
+        } else if (lane % 4 < 2) {
+            to[((unsigned)part + lane % 4) * ROWS + lane / 4] = lane % 4 == 0 ? first : second;
         }
     }
     __syncwarp();
@@ -94,25 +105,46 @@ struct group_scales {
     float scale[2], minus_zero[2];
 };
 
+/* @param entries of rows g and g + 8 */
 template <typename S>
-static __device__ __forceinline__ struct group_scales read_group(unsigned stage, unsigned group) {
-    unsigned at = stage + LOW_BIT_SLICE_VALUES + group * 64 + threadIdx.x % 32 / 4 * 4;
-    unsigned first = read_word_at(at), second = read_word_at(at + 32);
-    return {{scale_of_entry(first, S()), scale_of_entry(second, S())},
-            {minus_zero_of(first), minus_zero_of(second)}};
+static __device__ __forceinline__ struct group_scales scales_of(const unsigned entries[2]) {
+    return {{scale_of_entry(entries[0], S()), scale_of_entry(entries[1], S())},
+            {minus_zero_of(entries[0]), minus_zero_of(entries[1])}};
+}
+
+/* Half of a slice in registers: a stage is given back as soon as both halves are. */
+template <typename W> struct half_slice {
+    static constexpr unsigned GROUPS = W::ENTRIES / 2;
+    uint4 weights[2];
+    unsigned entries[GROUPS == 0 ? 1 : GROUPS][2]; /* of rows g and g + 8 */
+};
+
+template <typename W>
+static __device__ __forceinline__ struct half_slice<W> read_half(unsigned stage, unsigned half) {
+    constexpr unsigned GROUPS = half_slice<W>::GROUPS;
+    unsigned lane = threadIdx.x % 32;
+    struct half_slice<W> h;
+#pragma unroll
+    for (unsigned i = 0; i < 2; i++) {
+        h.weights[i] = read_stage(stage + (half * 2 + i) * 512 + lane * 16);
+    }
+#pragma unroll
+    for (int i = 0; i < (int)GROUPS; i++) {
+        unsigned group = half * GROUPS + (unsigned)i;
+        unsigned at = stage + LOW_BIT_SLICE_VALUES + group * 64 + lane / 4 * 4;
+        h.entries[i][0] = read_word_at(at);
+        h.entries[i][1] = read_word_at(at + 32);
+    }
+    return h;
 }
 
 /* 32 channels of int4: the low nibbles of a load or its high ones. */
-static __device__ __forceinline__ void multiply_nibbles(float c[4], const uint4 &w, int high,
-                                                        const uint4 &in) {
+static __device__ __forceinline__ void
+multiply_nibbles(float c[4], const uint4 &w, int high, const uint4 &in) {
     const unsigned mask = high ? 0x00f000f0u : 0x000f000fu;
     const struct fragment a[2] = {{{w.x & mask, w.y & mask, w.x >> 8 & mask, w.y >> 8 & mask}},
                                   {{w.z & mask, w.w & mask, w.z >> 8 & mask, w.w >> 8 & mask}}};
     multiply_read(c, a, in);
-}
-
-static __device__ __forceinline__ uint4 read_weights(unsigned stage, int load) {
-    return read_stage(stage + (unsigned)load * 512 + threadIdx.x % 32 * 16);
 }
 
 /* Accumulators of a group, which begin with its zero point. */
@@ -131,78 +163,97 @@ static __device__ __forceinline__ void add_group(float sums[4], const float c[4]
     }
 }
 
-/* sums += a slice in groups of 128 times the warp's chunk: two loads a group. Products of high
- * nibbles are 16 times too large. Those of a group and of its nibbles do not wait for the others'.
- */
+/* Half of a slice, and what it is multiplied with and added to. */
+template <typename W> struct half_product {
+    float *sums; /* (4) */
+    const struct half_slice<W> *weights;
+    int half; /* of the chunk */
+};
+
+/* sums += half a slice in groups of 128, which is a group, times the warp's chunk; of two halves.
+ * Products of high nibbles are 16 times too large. Those of low nibbles do not wait for them, nor
+ * one half's for the other's. */
 template <typename W>
-static __device__ __forceinline__ void multiply_groups_128(float sums[4], unsigned stage,
+static __device__ __forceinline__ void multiply_groups_128(const struct half_product<W> products[2],
                                                            const struct input_chunk &in) {
-    uint4 w[4];
-    float c[2][2][4] = {}; /* of a group: low nibbles, high ones */
-#pragma unroll
-    for (int load = 0; load < 4; load++) {
-        w[load] = read_weights(stage, load);
-    }
+    float low[2][4] = {}, high[2][4] = {};
 #pragma unroll
     for (int i = 0; i < 2; i++) {
 #pragma unroll
-        for (int group = 0; group < 2; group++) {
-            int load = group * 2 + i;
-            multiply_nibbles(c[group][0], w[load], 0, in.x[load * 2]);
-            multiply_nibbles(c[group][1], w[load], 1, in.x[load * 2 + 1]);
+        for (int n = 0; n < 2; n++) {
+            const uint4 &w = products[n].weights->weights[i];
+            const uint4 *x = in.x + products[n].half * 4 + i * 2;
+            multiply_nibbles(low[n], w, 0, x[0]);
+            multiply_nibbles(high[n], w, 1, x[1]);
         }
     }
 #pragma unroll
-    for (int group = 0; group < 2; group++) {
-        const struct group_scales g = read_group<typename W::scale>(stage, (unsigned)group);
+    for (int n = 0; n < 2; n++) {
+        const struct group_scales g = scales_of<typename W::scale>(products[n].weights->entries[0]);
         float zeros[4];
-        begin_group(zeros, g, in.sums[group]);
+        begin_group(zeros, g, in.sums[products[n].half]);
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            c[group][0][i] += 0x1p-4f * (zeros[i] + c[group][1][i]);
+            low[n][i] += 0x1p-4f * (zeros[i] + high[n][i]);
         }
-        add_group(sums, c[group][0], g, PER_UNIT);
+        add_group(products[n].sums, low[n], g, PER_UNIT);
     }
 }
 
-/* The same in groups of 32: the low nibbles of a load, or its high ones. */
+/* sums += half a slice in four groups of 32: the low nibbles of a load, or its high ones. */
 template <typename W>
-static __device__ __forceinline__ void multiply_groups_32(float sums[4], unsigned stage,
-                                                          const struct input_chunk &in,
-                                                          const float *inputs) {
+static __device__ __forceinline__ void
+multiply_groups_32(float sums[4], const struct half_slice<W> &h, const struct input_chunk &in,
+                   const float *inputs, int half) {
 #pragma unroll
-    for (int load = 0; load < STEP_READS / 2; load++) {
-        const uint4 w = read_weights(stage, load);
-#pragma unroll
-        for (int high = 0; high < 2; high++) {
-            int group = load * 2 + high;
-            const struct group_scales g = read_group<typename W::scale>(stage, (unsigned)group);
-            float c[4];
-            begin_group(c, g, sums_of_part(inputs, group));
-            multiply_nibbles(c, w, high, in.x[group]);
-            add_group(sums, c, g, high ? PER_16TIMES : PER_UNIT);
-        }
+    for (int i = 0; i < 4; i++) {
+        int group = half * 4 + i, high = i % 2;
+        const struct group_scales g = scales_of<typename W::scale>(h.entries[i]);
+        float c[4];
+        begin_group(c, g, sums_of_part(inputs, group));
+        multiply_nibbles(c, h.weights[i / 2], high, in.x[group]);
+        add_group(sums, c, g, high ? PER_16TIMES : PER_UNIT);
     }
 }
 
-/* The same of 128 channels of int8, in units of 2^-24; as numbers from 0 on, whose zero point is
- * 128. @param half of the chunk */
+/* The same of 64 channels of int8, in units of 2^-24; as numbers from 0 on, whose zero point is
+ * 128. @param quarter of the chunk */
 template <typename W>
-static __device__ __forceinline__ void multiply_int8(float sums[4], unsigned stage,
-                                                     const struct input_chunk &in, int half) {
-    const float2 x = in.sums[half];
-    float c[2][4] = {}; /* in turn: products that wait for each other are slow */
+static __device__ __forceinline__ void multiply_int8(float sums[4], const struct half_slice<W> &h,
+                                                     const struct input_chunk &in, int quarter) {
+    float c[2][4] = {}; /* products that wait for each other are slow */
 #pragma unroll
-    for (int j = 0; j < 4; j++) {
-        const uint4 w = read_weights(stage, j);
+    for (int i = 0; i < 2; i++) {
+        const uint4 &w = h.weights[i];
         const struct fragment a[2] = {
             {{even_bytes(w.x), even_bytes(w.y), odd_bytes(w.x), odd_bytes(w.y)}},
             {{even_bytes(w.z), even_bytes(w.w), odd_bytes(w.z), odd_bytes(w.w)}}};
-        multiply_read(c[j % 2], a, in.x[half * 4 + j]);
+        multiply_read(c[i], a, in.x[quarter * 2 + i]);
     }
+    const float2 zero = quarter % 2 == 0 ? in.sums[quarter / 2] : make_float2(0.0f, 0.0f);
 #pragma unroll
     for (int i = 0; i < 4; i++) {
-        sums[i] += (c[0][i] + c[1][i]) - 128.0f * (i % 2 == 0 ? x.x : x.y);
+        sums[i] += (c[0][i] + c[1][i]) - 128.0f * (i % 2 == 0 ? zero.x : zero.y);
+    }
+}
+
+/* Two halves of slices. @param inputs what sum_inputs() has left @param slice of the chunk's */
+template <typename W>
+static __device__ __forceinline__ void multiply_two(const struct half_product<W> products[2],
+                                                    const struct input_chunk &in,
+                                                    const float *inputs, unsigned slice) {
+    if constexpr (W::GROUP == 128) {
+        multiply_groups_128<W>(products, in);
+    } else {
+#pragma unroll
+        for (int n = 0; n < 2; n++) {
+            const struct half_product<W> &p = products[n];
+            if constexpr (W::GROUP == 0) {
+                multiply_int8<W>(p.sums, *p.weights, in, (int)slice * 2 + p.half);
+            } else {
+                multiply_groups_32<W>(p.sums, *p.weights, in, inputs, p.half);
+            }
+        }
     }
 }
 
@@ -215,14 +266,15 @@ static __device__ __forceinline__ void multiply_chunk(float sums[4], struct slic
     for (unsigned i = 0; i < W::OF_CHUNK; i++) {
         if (i < slices) {
             unsigned stage = wait_for_slice<W>(pipe);
-            if constexpr (W::GROUP == 0) {
-                multiply_int8<W>(sums, stage, in, i);
-            } else if constexpr (W::GROUP == 32) {
-                multiply_groups_32<W>(sums, stage, in, inputs);
-            } else {
-                multiply_groups_128<W>(sums, stage, in);
-            }
+            const struct half_slice<W> first = read_half<W>(stage, 0),
+                                       second = read_half<W>(stage, 1);
             release_slice<W>(pipe);
+            const struct half_product<W> products[2] = {
+                {sums, &first, 0}, {
+                    sums, &second, 1
+                }
+            };
+            multiply_two<W>(products, in, inputs, i);
         }
     }
 }

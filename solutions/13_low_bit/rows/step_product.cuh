@@ -47,6 +47,66 @@ static __device__ __forceinline__ void clear_sums(float *sums, unsigned warp) {
     }
 }
 
+/* Whether a warp has several chunks of a matrix and two tiles; of groups of 128 without a norm. */
+template <typename W>
+static __device__ __forceinline__ bool has_two_tiles(const struct block_product &m,
+                                                     const struct warp_part &part, unsigned kind) {
+    return W::GROUP == 128 && !has_norm(kind) && part.tiles == 2 &&
+           part.first_chunk + warps_of_group(m.all) < m.all.chunks;
+}
+
+/* sums += half of the slices of a chunk, one of each of the warp's tiles, times the chunk. */
+template <typename W>
+static __device__ __forceinline__ void
+multiply_halves(float sums[2][4], struct slice_pipeline *pipe, const unsigned stages[2],
+                const struct input_chunk &in, const float *inputs, unsigned half) {
+    struct half_slice<W> halves[2];
+#pragma unroll
+    for (unsigned tile = 0; tile < 2; tile++) {
+        halves[tile] = read_half<W>(stages[tile], half);
+        if (half == 1) {
+            release_slice<W>(pipe);
+        }
+    }
+    const struct half_product<W> products[2] = {
+        {sums[0], halves, (int)half}, {
+            sums[1], halves + 1, (int)half
+        }
+    };
+    multiply_two<W>(products, in, inputs, 0);
+}
+
+/* The warp's two tiles times its chunks: each half of the next chunk is on its way as soon as that
+ * of this one has been multiplied. */
+template <typename W>
+static __device__ __forceinline__ void
+multiply_two_tiles(const struct step_shared &s, struct slice_pipeline *pipe, unsigned number,
+                   unsigned steps, const struct step_product &m, const struct warp_part &part,
+                   float *sums, struct input_chunk *in, const struct step_arguments &p) {
+    const struct step_input input = input_of(number, steps, p);
+    unsigned warp = threadIdx.x / 32, warps = warps_of_group(m);
+    float *inputs = s.inputs + warp * (W::PARTS * ROWS);
+    float x[2][4] = {};
+    ask_for_reads<0, STEP_READS>(in, reads_of_chunk(input.from, part.first_chunk, m.K, p.rows),
+                                 input.flag);
+#pragma unroll 1
+    for (unsigned chunk = part.first_chunk; chunk < m.chunks; chunk += warps) {
+        const struct chunk_reads next = reads_of_chunk(input.from, chunk + warps, m.K, p.rows);
+        wait_for_chunk(in, reads_of_chunk(input.from, chunk, m.K, p.rows), input.flag);
+        sum_inputs<W>(inputs, in);
+        const unsigned stages[2] = {wait_for_slice<W>(pipe), wait_for_slice<W>(pipe, 1)};
+        multiply_halves<W>(x, pipe, stages, *in, inputs, 0);
+        ask_for_reads<0, STEP_READS / 2>(in, next, input.flag);
+        multiply_halves<W>(x, pipe, stages, *in, inputs, 1);
+        ask_for_reads<STEP_READS / 2, STEP_READS>(in, next, input.flag);
+    }
+#pragma unroll
+    for (unsigned tile = 0; tile < 2; tile++) {
+        float4 *to = (float4 *)(sums + (tile * STEP_WARPS + warp) * STEP_OUTPUTS);
+        to[threadIdx.x % 32] = make_float4(x[tile][0], x[tile][1], x[tile][2], x[tile][3]);
+    }
+}
+
 /* The warp's tiles of a batch times its chunks, to the batch's sums. */
 template <typename W>
 static __device__ __forceinline__ void
@@ -63,6 +123,12 @@ multiply_batch(const struct step_shared &s, struct slice_pipeline *pipe, unsigne
     }
     if (batch >= part.tiles) {
         return;
+    }
+    if constexpr (W::GROUP == 128) {
+        if (has_two_tiles<W>(product, part, kind_of(number, p))) {
+            multiply_two_tiles<W>(s, pipe, number, steps, m, part, sums, in, p);
+            return;
+        }
     }
     bool once = part.first_chunk + warps >= m.chunks; /* the chunk stays from batch to batch */
 #pragma unroll 1
