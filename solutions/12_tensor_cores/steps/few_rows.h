@@ -66,6 +66,13 @@ const struct gemm16_few_shape *gemm16_skinny_shapes(int *count);
 MUST_CHECK enum status gemm16_skinny(const struct gemm16_problem *problem, int shape,
                                      device_stream stream, struct error *error);
 
+/** @return the kernels of gemm16_sliced(): warps that split K. */
+const struct gemm16_few_shape *gemm16_sliced_shapes(int *count);
+
+/** What gemm16_bulk_can() allows. @param shape index of the kernel */
+MUST_CHECK enum status gemm16_sliced(const struct gemm16_problem *problem, int shape,
+                                     device_stream stream, struct error *error);
+
 #ifdef __cplusplus
 }
 #endif

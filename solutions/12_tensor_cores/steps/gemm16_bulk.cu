@@ -20,10 +20,9 @@
 #include "common/cuda/mbarrier.cuh"
 #include "common/cuda/memory.cuh"
 #include "common/cuda/tma.cuh"
+#include "common/cuda/warp.cuh"
 #include "common/cuda/wgmma.cuh"
-#include "common/device/tensor_map.h"
-#include "solutions/12_tensor_cores/steps/few_rows.h"
-#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
+#include "solutions/12_tensor_cores/steps/few_rows.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 
 namespace {
@@ -91,9 +90,11 @@ template <typename T>
 __device__ __forceinline__ void start_step(const struct bulk_maps &maps, const struct part &p,
                                            int step, unsigned long long policy) {
     unsigned at = step % T::STAGES, stage = p.stages + at * T::STAGE, barrier = p.full + at * 8;
-    mbarrier_arrive_expect_tx(barrier, T::STAGE);
-    load_with_policy(stage, &maps.weight, (p.first + step) * BK, p.n0, barrier, policy);
-    tma_load_2d(stage + T::WEIGHT, &maps.in, (p.first + step) * BK, p.m0, barrier);
+    if (elect_lane()) {
+        mbarrier_arrive_expect_tx(barrier, T::STAGE);
+        load_with_policy(stage, &maps.weight, (p.first + step) * BK, p.n0, barrier, policy);
+        tma_load_2d(stage + T::WEIGHT, &maps.in, (p.first + step) * BK, p.m0, barrier);
+    }
 }
 
 /* sums (ROWS / 2) of the block's part of K; zeros if it has none. */
@@ -194,18 +195,21 @@ __global__ void __launch_bounds__(THREADS)
     p.count = min(each, steps - p.first);
     p.m0 = (int)(blockIdx.y * T::ROWS);
     p.n0 = (int)(blockIdx.x / blocks * WEIGHTS);
-    p.stages = (shared_address(shared_bytes) + 1023) / 1024 * 1024;
-    p.full = shared_address(full);
-    p.empty = shared_address(empty);
-    float *own = (float *)(shared_bytes + (p.stages - shared_address(shared_bytes)));
-    bool producer = threadIdx.x == CONSUMERS;
+    unsigned stages = (shared_address(shared_bytes) + 1023) / 1024 * 1024;
+    float *own = (float *)(shared_bytes + (stages - shared_address(shared_bytes)));
+    /* The same in all lanes: by shuffles addresses and descriptors stay in uniform registers. */
+    p.stages = __shfl_sync(~0u, stages, 0);
+    p.full = __shfl_sync(~0u, shared_address(full), 0);
+    p.empty = __shfl_sync(~0u, shared_address(empty), 0);
+    bool producer = __shfl_sync(~0u, threadIdx.x / 32, 0) == CONSUMERS / 32;
     unsigned long long policy = evict_first_policy();
     if (producer) {
-        for (int i = 0; i < T::STAGES; i++) {
-            mbarrier_init(p.full + i * 8, 1);
-            mbarrier_init(p.empty + i * 8, 1);
+        if (threadIdx.x % 32 < T::STAGES) {
+            mbarrier_init(p.full + threadIdx.x % 32 * 8, 1);
+            mbarrier_init(p.empty + threadIdx.x % 32 * 8, 1);
         }
         mbarrier_init_fence();
+        __syncwarp();
         for (int step = 0; step < T::STAGES && step < p.count; step++) {
             start_step<T>(maps, p, step, policy);
         }
@@ -240,24 +244,12 @@ __global__ void __launch_bounds__(THREADS)
 #endif
 }
 
-enum status describe(CUtensorMap *map, const struct gemm16_problem *p, const void *data,
-                     size_t rows, unsigned box_rows, struct error *error) {
-    const struct tensor_map_matrix matrix = {p->dtype, data, rows, p->K, box_rows, BK, 128};
-    return tensor_map_create(map, &matrix, error);
-}
-
-/* Whether store_bare() does. */
-bool is_bare(const struct gemm16_epilogue &f) {
-    return f.vector && !f.out_is_float && !f.bias_is_float && f.activation < 0 &&
-           f.residual == NULL && !f.gate;
-}
-
 template <typename T, auto KERNEL>
 enum status launch_kernel(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
                           struct error *error) {
     struct bulk_maps maps = {};
-    TRY(describe(&maps.in, p, p->in, p->M, T::ROWS, error));
-    TRY(describe(&maps.weight, p, p->weight, p->N, WEIGHTS, error));
+    TRY(describe_rows(&maps.in, p, p->in, p->M, T::ROWS, error));
+    TRY(describe_rows(&maps.weight, p, p->weight, p->N, WEIGHTS, error));
     TRY(allow_shared<KERNEL>(T::BYTES, error));
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;

@@ -1,9 +1,9 @@
 /**
  * @file gemm16_few_rows.cu
- * @brief Which kernel few rows get: as measured on an H100 for 1, 8, 16, 64 and 128 rows of 14
- *        matrices of weights, 768 x 768 to 22016 x 4096; 64 rows of 4096 columns and 128 rows of
- *        2048 x 5632 as is best on an H200, and no worse on an H100. gemm16_skinny() was measured
- * on an H200 alone.
+ * @brief Which kernel few rows get. gemm16_sliced() and gemm16_skinny() as measured on an H200 for
+ *        1 to 128 rows of 14 matrices of weights, 768 x 768 to 22016 x 4096; the others as measured
+ *        on an H100 for 1, 8, 16, 64 and 128 rows of these, but 64 rows of 4096 columns and 128
+ * rows of 2048 x 5632, which are best on an H200 and no worse on an H100.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -90,36 +90,54 @@ static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16
     return gemm16_bulk(p, shape, blocks, stream, error);
 }
 
+/* The kernel of gemm16_sliced(), or -1 if others should be faster: up to 32 rows and not too few
+   columns, in tiles as narrow as two blocks a multiprocessor allow, or three. */
+static int sliced_shape(const struct gemm16_problem *p, size_t wave) {
+    enum { ROWS_8, ROWS_8_WIDE, ROWS_16, ROWS_16_WIDE, ROWS_32, ROWS_32_WIDE };
+    int narrow = p->M <= 8 ? ROWS_8 : p->M <= 16 ? ROWS_16 : ROWS_32;
+    size_t blocks = (p->N + 15) / 16, wide_blocks = (p->N + 31) / 32;
+    if (p->M > 32 || 2 * blocks <= wave) {
+        return -1;
+    }
+    return blocks <= 2 * wave                          ? narrow
+           : wide_blocks <= (p->M > 16 ? 2 : 3) * wave ? narrow + 1
+                                                       : -1;
+}
+
 enum {
     COLUMNS_8,
     COLUMNS_16,
     COLUMNS_24,
-    COLUMNS_16_THREE, /* blocks a multiprocessor; the others have two */
-    COLUMNS_32_ONE,
+    COLUMNS_32_ONE, /* blocks a multiprocessor; the others have two */
+    COLUMNS_32_THREE,
     COLUMNS_48
 };
 
-/* The kernel of gemm16_skinny(), or -1 if others should be faster: as narrow as two blocks a
-   multiprocessor allow, three where K is short; as measured on an H200 for 64 and 128 rows. Other
-   numbers of rows have tiles that are not whole, which the TMA fills slowly. */
+/* Whether tiles of so many columns leave a block for a third of the multiprocessors, and no more
+   than `most` for any. */
+static bool fills(const struct gemm16_problem *p, size_t columns, size_t most, size_t wave) {
+    size_t blocks = (p->N + columns - 1) / columns * ((p->M + 63) / 64);
+    return 3 * blocks > wave && blocks <= most * wave;
+}
+
+/* The kernel of gemm16_skinny(), or -1 if others should be faster. */
 static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
-    size_t high = (p->M + 63) / 64, blocks_of_16 = (p->N + 15) / 16 * high;
-    if (p->M % 64 != 0 || p->N < 2048) {
-        return -1;
+    if (p->M <= 32) {
+        return fills(p, 32, 3, wave) || p->N > 96 * wave ? COLUMNS_32_THREE : -1;
     }
-    if (p->K > 2048) {
-        return high > 1                                                ? -1
-               : p->K <= 4096 && p->N > 24 * wave && p->N <= 32 * wave ? COLUMNS_32_ONE
-               : p->N > 90 * wave                                      ? COLUMNS_48
-                                                                       : -1;
+    if (p->K <= 1024 && p->M <= 64 && fills(p, 8, 1, wave)) {
+        return COLUMNS_8;
     }
-    if (p->K <= 1024 && blocks_of_16 > 2 * wave && blocks_of_16 <= 3 * wave) {
-        return COLUMNS_16_THREE;
+    if (p->K <= 1024 && fills(p, 16, p->M <= 64 ? 2 : 1, wave)) {
+        return COLUMNS_16;
     }
-    return (p->N + 7) / 8 * high <= 2 * wave     ? COLUMNS_8
-           : blocks_of_16 <= 2 * wave            ? COLUMNS_16
-           : (p->N + 23) / 24 * high <= 2 * wave ? COLUMNS_24
-                                                 : -1;
+    if (p->K > 1024 && fills(p, 32, 1, wave) && (p->M <= 64 || p->N > 1024)) {
+        return COLUMNS_32_ONE;
+    }
+    if (p->M > 64) {
+        return p->K <= 2048 && p->N > 1024 && fills(p, 24, 2, wave) ? COLUMNS_24 : -1;
+    }
+    return p->N < 2048 ? -1 : fills(p, 24, 2, wave) ? COLUMNS_24 : COLUMNS_48;
 }
 
 bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
@@ -128,11 +146,18 @@ bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gem
 
 enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                             device_stream stream, struct error *error) {
-    bool is_small = p->K <= 1024 && (p->M <= 16 || (p->M <= 32 && p->N <= 1024));
-    bool by_stream = p->M <= 8 || is_small || !gemm16_bulk_can(p, gpu);
-    int skinny = skinny_shape(p, (size_t)gpu->multiprocessors);
-    if (by_stream) {
+    size_t wave = (size_t)gpu->multiprocessors;
+    if (!gemm16_bulk_can(p, gpu)) {
         return stream_rows(p, gpu, stream, error);
     }
+    int sliced = sliced_shape(p, wave);
+    if (sliced >= 0) {
+        return gemm16_sliced(p, sliced, stream, error);
+    }
+    bool few_columns = p->N <= 8 * wave;
+    if (few_columns && (p->M <= 8 || (p->K <= 1024 && p->M <= 32))) {
+        return stream_rows(p, gpu, stream, error);
+    }
+    int skinny = skinny_shape(p, wave);
     return skinny >= 0 ? gemm16_skinny(p, skinny, stream, error) : bulk_rows(p, gpu, stream, error);
 }

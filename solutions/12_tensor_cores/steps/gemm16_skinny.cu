@@ -1,7 +1,7 @@
 /**
  * @file gemm16_skinny.cu
- * @brief Up to 128 rows on Hopper in tiles of few columns: wgmma's 64 rows are those of `in`, and a
- *        multiprocessor has two or three blocks.
+ * @brief Some 33 to 128 rows on Hopper in tiles of few columns: wgmma's 64 rows are those of `in`,
+ * and a multiprocessor has two or three blocks.
  *
  * gemm16_bulk.cu has 64 rows of weight a block. 2048 rows of weight are then 32 blocks, or K is
  * split among the blocks of a cluster, which costs two barriers of the cluster. Here a block has 8
@@ -9,9 +9,12 @@
  * blocks one copies while the other one starts, ends, or waits.
  *
  * A narrow tile reads `in` often. Clusters whose blocks share what they read (multicast) were
- * slower than two blocks that share nothing (README.md). Rows of `in` that do not exist are zeros,
- * which the TMA brings more slowly than numbers: 16 rows of 2048 x 2048 take 15.4 us where 64 rows
- * take 11.1 (H200, tiles of 16 columns).
+ * slower than two blocks that share nothing (README.md). A box of `in` has as many rows as there
+ * are: the TMA brings rows that do not exist more slowly than numbers (16 x 2048 x 2048 15.4 us by
+ * boxes of 64 rows, H200). The others of wgmma's 64 are zeros that stay.
+ *
+ * The consumers' warps fill the ring together, before the block meets. One warp that starts a copy
+ * after the other was seen in the time of small products.
  *
  * Bytes: 2 N K, and `in` from L2 once for each block. Compute capability 9.0a.
  */
@@ -20,9 +23,7 @@
 #include "common/cuda/tma.cuh"
 #include "common/cuda/warp.cuh"
 #include "common/cuda/wgmma.cuh"
-#include "common/device/tensor_map.h"
-#include "solutions/12_tensor_cores/steps/few_rows.h"
-#include "solutions/12_tensor_cores/steps/gemm16_epilogue.cuh"
+#include "solutions/12_tensor_cores/steps/few_rows.cuh"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
 
 namespace {
@@ -49,9 +50,9 @@ struct skinny_maps {
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
-/* A block's tile, and its ring. */
+/* A block's tile, and its ring: the same in all lanes. */
 struct skinny_block {
-    int m0, n0;
+    int m0, n0, rows;             /* of `in` */
     unsigned stages, full, empty; /* addresses in shared memory: stages and barriers */
 };
 
@@ -67,23 +68,62 @@ template <typename T> __device__ __forceinline__ void advance(struct skinny_ring
     }
 }
 
-/* The producer's warp: copies of steps `first` to `end`, as stages become empty. */
+/* A warp starts the copies of a step. */
+template <typename T>
+__device__ __forceinline__ void start_step(const struct skinny_maps &maps,
+                                           const struct skinny_block &b, int step, unsigned stage) {
+    unsigned to = b.stages + stage * T::STAGE, barrier = b.full + stage * 8;
+    if (elect_lane()) {
+        mbarrier_arrive_expect_tx(barrier, T::STAGE - (ROWS - b.rows) * BK * 2);
+        tma_load_2d_once(to + T::IN, &maps.weight, step * BK, b.n0, barrier);
+        tma_load_2d(to, &maps.in, step * BK, b.m0, barrier);
+    }
+}
+
+/* Each warp of the consumers sets up every fourth stage, and fills it: one warp would need 100 to
+   200 cycles for each. */
+template <typename T>
+__device__ __forceinline__ void fill_ring(const struct skinny_maps &maps,
+                                          const struct skinny_block &b, int warp, int steps) {
+    constexpr int WARPS = CONSUMERS / 32;
+    int mine = (int)threadIdx.x % 32 * WARPS + warp; /* a lane's stage */
+    if (mine < T::STAGES) {
+        mbarrier_init(b.full + mine * 8, 1);
+        mbarrier_init(b.empty + mine * 8, 1);
+    }
+    mbarrier_init_fence();
+    __syncwarp();
+#pragma unroll 1
+    for (int step = warp; step < T::STAGES && step < steps; step += WARPS) {
+        start_step<T>(maps, b, step, step);
+    }
+}
+
+/* The producer's warp: copies of all steps behind those, as stages become empty. */
 template <typename T>
 __device__ __forceinline__ void produce(const struct skinny_maps &maps,
-                                        const struct skinny_block &b, struct skinny_ring &r,
-                                        int first, int end) {
-    unsigned stages = __shfl_sync(~0u, b.stages, 0), full = __shfl_sync(~0u, b.full, 0);
-    unsigned empty = __shfl_sync(~0u, b.empty, 0);
-    for (int step = first; step < end; step++) {
-        unsigned to = stages + r.stage * T::STAGE, barrier = full + r.stage * 8;
-        mbarrier_wait(empty + r.stage * 8, r.parity);
-        if (elect_lane()) {
-            mbarrier_arrive_expect_tx(barrier, T::STAGE);
-            tma_load_2d_once(to + T::IN, &maps.weight, step * BK, b.n0, barrier);
-            tma_load_2d(to, &maps.in, step * BK, b.m0, barrier);
-        }
+                                        const struct skinny_block &b, int steps) {
+    struct skinny_ring r = {0, 0};
+    for (int step = T::STAGES; step < steps; step++) {
+        mbarrier_wait(b.empty + r.stage * 8, r.parity);
+        start_step<T>(maps, b, step, r.stage);
         advance<T>(r);
     }
+}
+
+/* The consumers: zeros in those of wgmma's 64 rows that no copy brings. */
+template <typename T>
+__device__ __forceinline__ void clear_padding(const struct skinny_block &b, uint4 *stages) {
+    constexpr int LINE = BK * 2 / sizeof(uint4);
+#pragma unroll 1
+    for (int stage = 0; stage < T::STAGES && b.rows < ROWS; stage++) {
+        uint4 *in = stages + stage * (T::STAGE / sizeof(uint4));
+#pragma unroll 1
+        for (int i = b.rows * LINE + (int)threadIdx.x; i < ROWS * LINE; i += CONSUMERS) {
+            in[i] = make_uint4(0, 0, 0, 0);
+        }
+    }
+    fence_proxy_async();
 }
 
 /* A consumer has read a stage. */
@@ -175,8 +215,9 @@ __device__ __forceinline__ struct skinny_bias<T> load_bias(const struct gemm16_e
 /* Two results (m, n) and (m, n + 1) of 16 bits. */
 template <typename E>
 __device__ __forceinline__ void store_two(const struct gemm16_epilogue &f, float first,
-                                          float second, float2 bias, size_t m, size_t n) {
-    if (m < f.M) {
+                                          float second, float2 bias, size_t m, size_t n,
+                                          size_t end) {
+    if (m < end) {
         *(unsigned *)((E *)f.out + m * f.N + n) = pack(first + bias.x, second + bias.y, E());
     }
 }
@@ -188,13 +229,14 @@ __device__ __forceinline__ void store_bare(const struct gemm16_epilogue &f, cons
                                            const struct skinny_block &b) {
     typedef typename T::E E;
     size_t m = b.m0 + threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4;
+    size_t end = min(f.M, (size_t)(b.m0 + b.rows)); /* of the block's rows */
 #pragma unroll
     for (int j = 0; j < T::COLUMNS / 8; j++) {
         size_t n = b.n0 + 8 * j + threadIdx.x % 4 * 2;
         float2 both = unpack(bias.pairs[j], E());
         if (n < f.N) {
-            store_two<E>(f, sums[4 * j], sums[4 * j + 1], both, m, n);
-            store_two<E>(f, sums[4 * j + 2], sums[4 * j + 3], both, m + 8, n);
+            store_two<E>(f, sums[4 * j], sums[4 * j + 1], both, m, n, end);
+            store_two<E>(f, sums[4 * j + 2], sums[4 * j + 3], both, m + 8, n, end);
         }
     }
 }
@@ -216,7 +258,7 @@ __device__ __forceinline__ void store_any(const struct gemm16_epilogue &f, const
     }
     sync_consumers();
     constexpr int PIECES = T::COLUMNS / 8; /* of a row */
-    for (int i = (int)threadIdx.x; i < ROWS * PIECES; i += CONSUMERS) {
+    for (int i = (int)threadIdx.x; i < b.rows * PIECES; i += CONSUMERS) {
         float x[8];
         read_eight(x, shared + i / PIECES * T::PITCH + i % PIECES * 8);
         epilogue_eight<typename T::E>(f, x, (size_t)b.m0 + i / PIECES,
@@ -229,30 +271,29 @@ __device__ __forceinline__ void store_any(const struct gemm16_epilogue &f, const
 /* grid: tiles of columns, of rows. BARE: the epilogue is a bias at most */
 template <typename T, bool BARE>
 __global__ void __launch_bounds__(THREADS)
-    gemm16_skinny_tiles(const __grid_constant__ struct skinny_maps maps, int steps,
+    gemm16_skinny_tiles(const __grid_constant__ struct skinny_maps maps, int steps, int rows,
                         const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ unsigned char shared_bytes[];
     __shared__ __align__(8) uint64_t full[T::STAGES], empty[T::STAGES];
     unsigned stages = (shared_address(shared_bytes) + 1023) / 1024 * 1024;
-    const struct skinny_block b = {(int)blockIdx.y * ROWS, (int)blockIdx.x * T::COLUMNS, stages,
-                                   shared_address(full), shared_address(empty)};
-    /* The same in all lanes: by the shuffle the compiler knows that a warp does not diverge. */
-    bool producer = __shfl_sync(~0u, threadIdx.x / 32, 0) == CONSUMERS / 32;
-    struct skinny_ring r = {0, 1};
-    int begun = min(steps, T::STAGES); /* steps whose copies start before the block meets */
-    if (producer) {
-        if (threadIdx.x % 32 < T::STAGES) {
-            mbarrier_init(b.full + threadIdx.x % 32 * 8, 1);
-            mbarrier_init(b.empty + threadIdx.x % 32 * 8, 1);
-        }
-        mbarrier_init_fence();
-        __syncwarp();
-        produce<T>(maps, b, r, 0, begun);
+    /* By shuffles addresses and descriptors are computed in uniform registers, and the compiler
+       knows that a warp does not diverge. */
+    const struct skinny_block b = {(int)blockIdx.y * rows,
+                                   (int)blockIdx.x * T::COLUMNS,
+                                   rows,
+                                   __shfl_sync(~0u, stages, 0),
+                                   __shfl_sync(~0u, shared_address(full), 0),
+                                   __shfl_sync(~0u, shared_address(empty), 0)};
+    int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0);
+    bool producer = warp == CONSUMERS / 32;
+    if (!producer) {
+        fill_ring<T>(maps, b, warp, steps);
+        clear_padding<T>(b, (uint4 *)(shared_bytes + (stages - shared_address(shared_bytes))));
     }
     __syncthreads();
     if (producer) {
-        produce<T>(maps, b, r, begun, steps);
+        produce<T>(maps, b, steps);
         return;
     }
     float sums[T::COLUMNS / 2];
@@ -267,30 +308,18 @@ __global__ void __launch_bounds__(THREADS)
 #endif
 }
 
-enum status describe_rows(CUtensorMap *map, const struct gemm16_problem *p, const void *data,
-                          size_t rows, unsigned box_rows, struct error *error) {
-    const struct tensor_map_matrix matrix = {p->dtype, data, rows, p->K, box_rows, BK, 128};
-    return tensor_map_create(map, &matrix, error);
-}
-
 template <typename T, auto KERNEL>
 enum status launch_kernel(const struct gemm16_problem *p, device_stream stream,
                           struct error *error) {
     struct skinny_maps maps = {};
-    TRY(describe_rows(&maps.in, p, p->in, p->M, ROWS, error));
+    unsigned high = (unsigned)((p->M + ROWS - 1) / ROWS), rows = ((unsigned)p->M + high - 1) / high;
+    TRY(describe_rows(&maps.in, p, p->in, p->M, rows, error));
     TRY(describe_rows(&maps.weight, p, p->weight, p->N, T::COLUMNS, error));
     TRY(allow_shared<KERNEL>(T::BYTES, error));
-    dim3 grid((unsigned)((p->N + T::COLUMNS - 1) / T::COLUMNS),
-              (unsigned)((p->M + ROWS - 1) / ROWS));
-    KERNEL<<<grid, THREADS, T::BYTES, stream>>>(maps, (int)((p->K + BK - 1) / BK),
+    dim3 grid((unsigned)((p->N + T::COLUMNS - 1) / T::COLUMNS), high);
+    KERNEL<<<grid, THREADS, T::BYTES, stream>>>(maps, (int)((p->K + BK - 1) / BK), (int)rows,
                                                 gemm16_epilogue_of(p));
     return device_launched("gemm16_skinny_tiles", error);
-}
-
-/* Whether store_bare() does. */
-bool is_bare(const struct gemm16_epilogue &f) {
-    return f.vector && !f.out_is_float && !f.bias_is_float && f.activation < 0 &&
-           f.residual == NULL && !f.gate;
 }
 
 template <typename T>
@@ -303,13 +332,15 @@ enum status launch(const struct gemm16_problem *p, device_stream stream, struct 
 } // namespace
 
 /* SHAPE(columns, blocks a multiprocessor) */
+#ifndef SHAPES
 #define SHAPES   \
     SHAPE(8, 2)  \
     SHAPE(16, 2) \
     SHAPE(24, 2) \
-    SHAPE(16, 3) \
     SHAPE(32, 1) \
+    SHAPE(32, 3) \
     SHAPE(48, 2)
+#endif
 
 const struct gemm16_few_shape *gemm16_skinny_shapes(int *count) {
 #define SHAPE(columns, density) {ROWS, columns, BK},

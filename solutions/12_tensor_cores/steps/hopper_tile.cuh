@@ -22,6 +22,11 @@
  * dimension of a box: a copy for each group, as before, keeps the producer's thread busy for about
  * 140 cycles each (H100), more than the products of a step of 128 x 64, or of seven groups.
  *
+ * wgmma reads its descriptors from uniform registers. If the compiler cannot know that an address
+ * is the same in all lanes, it puts four moves (R2UR) before each wgmma, and the wgmma waits for
+ * them: a step of 64 x 96 was 88 instructions, in a warp that is alone on its scheduler. By
+ * addresses out of shuffles (consume()) it is 45, and the four wgmma stand one behind the other.
+ *
  * Without code for sm_90a the kernels are empty and have no static shared memory, by which
  * hopper_has_code() tells.
  */
@@ -571,9 +576,14 @@ multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_s
    epilogue(sums, first row, first column, tile, residual) behind the last one. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
-                                        const struct hopper_shared &shared, EARLY early,
+                                        const struct hopper_shared &given, EARLY early,
                                         EPILOGUE epilogue) {
-    unsigned group = threadIdx.x / GROUP - 1, parity = group ^ 1; /* warpgroup 0 is first */
+    /* By shuffles, as in produce(): descriptors are computed in uniform registers. */
+    unsigned group = __shfl_sync(~0u, threadIdx.x / GROUP, 0) - 1;
+    const struct hopper_shared shared = {
+        __shfl_sync(~0u, given.stages, 0), __shfl_sync(~0u, given.full, 0),
+        __shfl_sync(~0u, given.empty, 0), __shfl_sync(~0u, given.order, 0)};
+    unsigned parity = group ^ 1; /* warpgroup 0 is first */
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
     unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
     unsigned first_row = T::HALVES ? group * T::GROUP_ROWS : 0;

@@ -13,18 +13,19 @@
 struct way {
     const char *name;
     gemm16_function *step;
-    enum { STREAM, BULK, SKINNY } few; /* by gemm16_stream(), gemm16_bulk() or gemm16_skinny() */
-    int shape;                         /* of these */
-    unsigned blocks;                   /* of a cluster of gemm16_bulk() */
+    enum { STREAM, BULK, SKINNY, SLICED } few; /* by gemm16_stream(), gemm16_bulk(), ... */
+    int shape;                                 /* of these */
+    unsigned blocks;                           /* of a cluster of gemm16_bulk() */
 };
 
 static enum status run(const struct gemm16_data *data, const struct way *way, struct error *error) {
     if (way->step != NULL) {
         return way->step(&data->problem, data->workspace, NULL, error);
     }
-    return way->few == STREAM ? gemm16_stream(&data->problem, way->shape, NULL, error)
-           : way->few == BULK ? gemm16_bulk(&data->problem, way->shape, way->blocks, NULL, error)
-                              : gemm16_skinny(&data->problem, way->shape, NULL, error);
+    return way->few == STREAM   ? gemm16_stream(&data->problem, way->shape, NULL, error)
+           : way->few == BULK   ? gemm16_bulk(&data->problem, way->shape, way->blocks, NULL, error)
+           : way->few == SKINNY ? gemm16_skinny(&data->problem, way->shape, NULL, error)
+                                : gemm16_sliced(&data->problem, way->shape, NULL, error);
 }
 
 static void check(const struct gemm16_case *c, const struct way *way) {
@@ -125,12 +126,14 @@ C_TEST(steps, say_what_GPU_they_need) {
     gemm16_data_free(&data);
 }
 
-/* Edges, one row, all parts of the epilogue; clusters of 1, 2, 4 and 8 blocks, some of which have
-   no part of K. Forms 4 and 5 have an epilogue of at most a bias, of which there are kernels of
-   their own; form 6 has a gate. */
+/* Edges, one row, two tiles of rows, all parts of the epilogue; clusters of 1, 2, 4 and 8 blocks,
+   some of which have no part of K. Forms 4 and 5 have an epilogue of at most a bias, of which there
+   are kernels of their own; form 6 has a gate. */
 static void check_few_rows(struct way way, size_t rows) {
     for (int form = 0; form < 7; form++) {
-        const struct gemm16_case c = {.M = form == 1 ? 1 : rows - 3,
+        const struct gemm16_case c = {.M = form == 1   ? 1
+                                           : form == 5 ? 2 * rows - 3
+                                                       : rows - 3,
                                       .N = form == 3 ? 35 : 136,
                                       .K = form == 2 ? 200 : 1032,
                                       .dtype = form > 1 ? NN_BF16 : NN_F16,
@@ -161,6 +164,10 @@ C_TEST(steps, few_rows_by_each_kernel) {
     shapes = gemm16_skinny_shapes(&count);
     for (int i = 0; i < count && code / 10 == 9; i++) {
         check_few_rows((struct way){.name = "skinny", .few = SKINNY, .shape = i}, shapes[i].rows);
+    }
+    shapes = gemm16_sliced_shapes(&count);
+    for (int i = 0; i < count && code / 10 == 9; i++) {
+        check_few_rows((struct way){.name = "sliced", .few = SLICED, .shape = i}, shapes[i].rows);
     }
     if (code > 0 && code < 80) {
         TEST_SKIP("needs a GPU since Ampere");
