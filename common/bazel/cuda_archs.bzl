@@ -23,14 +23,12 @@ GPU_ARCHS = ";".join([
 _MOST_THREADS = 4
 
 ArchsInfo = provider(
-    doc = "GPUs to generate code for.",
+    doc = "GPUs to generate code for; code_options() makes nvcc's options of it.",
     fields = {
-        "options": "Options for nvcc.",
+        "pairs": "A virtual architecture and the list of its codes, for each.",
+        "ptx_only": "Whether the code is for simt.",
+        "options": "More options for nvcc.",
         "compression": "The option that says how programs carry the code.",
-        "specific_options": "The same for files with instructions of compute_90a.",
-        "same_since_80_options": "As options, where simt gets no PTX for newer GPUs than 8.0 beside that for 8.0.",
-        "newest_options": "As options, where simt gets PTX for the newest of these GPUs alone.",
-        "newest_specific_options": "As specific_options, likewise.",
     },
 )
 
@@ -45,10 +43,10 @@ def _specific(pairs):
     below = [] if len(pairs) > 1 or changed == pairs else [(_BELOW, [_BELOW])]
     return below + changed
 
-def _until_80(pairs):
-    """The pairs up to the one for 8.0; all, if there is none for it."""
-    virtuals = [virtual for virtual, _ in pairs]
-    return pairs[:virtuals.index(_BELOW) + 1] if _BELOW in virtuals else pairs
+def _narrowed(pairs, capabilities):
+    """The pairs for these compute capabilities ("75 90"); the newest one, if there is none for them."""
+    virtuals = ["compute_" + capability for capability in capabilities.split(" ")]
+    return [pair for pair in pairs if pair[0] in virtuals] or pairs[-1:]
 
 def _gencode(pairs):
     options = ["-gencode=arch=%s,code=%s" % (virtual, code) for virtual, codes in pairs for code in codes]
@@ -66,8 +64,20 @@ def _split(label, value):
         pairs.append((virtual, codes.split(",")))
     return pairs
 
-def _own(ctx, pairs):
-    return _specific(pairs) if ctx.attr.ptx_only else pairs
+def code_options(archs, compute_90a, simt_code):
+    """Options for nvcc: the GPUs that it generates code for.
+
+    Args:
+      archs: an ArchsInfo.
+      compute_90a: whether simt gets PTX for compute_90a in place of compute_90.
+      simt_code: the compute capabilities that simt gets PTX for, if not for all: "75 90".
+    """
+    pairs = archs.pairs
+    if archs.ptx_only and simt_code:
+        pairs = _narrowed(pairs, simt_code)
+    if archs.ptx_only and compute_90a:
+        pairs = _specific(pairs)
+    return _gencode(pairs) + archs.options
 
 def _archs_impl(ctx):
     pairs = _split(ctx.label, ctx.build_setting_value or ctx.attr.usual)
@@ -81,18 +91,15 @@ def _archs_impl(ctx):
     # The line table of machine code contains the whole PTX: more than half of the compressed size.
     if not ctx.attr.lines and not ctx.build_setting_value:
         options.append("-Xptxas=--suppress-debug-info")
-    newest = pairs[-1:] if ctx.attr.ptx_only else pairs
 
     # simt reads the PTX text from the program, so it is not compressed. Otherwise compression makes
     # programs small, and line tables a tenth as large; every driver for CUDA 13 unpacks them.
     compression = "--compress-mode=" + ("none" if ctx.attr.ptx_only else "size")
     return [ArchsInfo(
+        pairs = pairs,
+        ptx_only = ctx.attr.ptx_only,
+        options = options,
         compression = compression,
-        options = _gencode(pairs) + options,
-        specific_options = _gencode(_own(ctx, pairs)) + options,
-        same_since_80_options = _gencode(_until_80(pairs) if ctx.attr.ptx_only else pairs) + options,
-        newest_options = _gencode(newest) + options,
-        newest_specific_options = _gencode(_own(ctx, newest)) + options,
     )]
 
 cuda_archs = rule(

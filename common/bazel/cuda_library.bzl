@@ -8,7 +8,7 @@ and those that say for which GPUs simt needs PTX.
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("//common/bazel:confined.bzl", "confined_options")
-load("//common/bazel:cuda_archs.bzl", "ArchsInfo", "CoptsInfo")
+load("//common/bazel:cuda_archs.bzl", "ArchsInfo", "CoptsInfo", "code_options")
 
 # Options for every .cu file. With the line table simt and profilers can name source lines.
 _OPTIONS = ["-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
@@ -23,21 +23,20 @@ _DEVICE_CODE = struct(
     confined = ["--unlinked"],  # nor looked at as an object that will be
 )
 
-def _code_options(ctx, source):
-    """Options for the GPUs that code is generated for."""
-    archs = ctx.attr.archs[ArchsInfo]
-    if ctx.attr.newest_simt_gpu:
-        return archs.newest_specific_options if ctx.attr.compute_90a else archs.newest_options
-    if source in ctx.files.same_since_80:
-        return archs.same_since_80_options
-    return archs.specific_options if ctx.attr.compute_90a else archs.options
+def _simt_code(ctx, source):
+    """The compute capabilities that simt gets PTX of a file for; nothing for all."""
+    name = source.short_path[len(ctx.label.package) + 1:]
+    for capabilities, sources in ctx.attr.simt_code.items():
+        if name in sources:
+            return capabilities
+    return "90" if ctx.attr.newest_simt_gpu else ""
 
 def _arguments(ctx, cc_toolchain, context, source, kind):
     """The command line of one compilation, after the name of nvcc, but for the files."""
     args = ctx.actions.args()
     args.add(kind.option)
     args.add_all(_OPTIONS)
-    args.add_all(_code_options(ctx, source))
+    args.add_all(code_options(ctx.attr.archs[ArchsInfo], ctx.attr.compute_90a, _simt_code(ctx, source)))
     args.add("--compress-mode=none" if kind == _DEVICE_CODE else ctx.attr.archs[ArchsInfo].compression)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-Xcompiler", "-fPIC")
@@ -157,10 +156,10 @@ _cuda_library = rule(
             doc = "Whether the files are for the newest of the GPUs that simt gets PTX for: no test of " +
                   "--config=deep runs them on an older one.",
         ),
-        "same_since_80": attr.label_list(
-            allow_files = [".cu"],
-            doc = "Those of srcs whose code for newer GPUs is that for 8.0, word for word: --config=deep " +
-                  "makes no PTX of them for newer ones.",
+        "simt_code": attr.string_list_dict(
+            doc = "Some of srcs by the compute capabilities that simt gets their PTX for with --config=deep, where " +
+                  "fewer than three do. 75, 75 80, 75 90: PTX for a newer one is that for an older one, word " +
+                  "for word. 90: no test of --config=deep runs the file on an older GPU.",
         ),
         "_toolkit": attr.label(
             default = "@local_config_cuda//:toolkit.txt",
@@ -182,8 +181,8 @@ def cuda_library(target_compatible_with = [], **kwargs):
         defines (also for targets that depend on it), local_defines, includes, linkopts,
         alwayslink, compile (a program that starts the compiler: see confined.bzl), compute_90a
         (whether the files use its instructions), newest_simt_gpu (whether --config=deep needs no PTX for
-        older GPUs), same_since_80 (files for which it needs none for newer ones), and the attributes
-        common to all rules.
+        older GPUs), simt_code (for which it needs PTX, file by file), and the attributes common to all
+        rules.
     """
     _cuda_library(target_compatible_with = target_compatible_with + REQUIRES_NVCC, **kwargs)
 

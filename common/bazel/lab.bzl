@@ -53,7 +53,12 @@ def lab_library(name, language = "c", **kwargs):
 def _is_header(source):
     return source.endswith(".h") or source.endswith(".cuh")
 
-def _ladder(language, contract, srcs, deps, more, same_since_80):
+def _cuda(language, srcs, compute_90a, simt_code):
+    """Attributes of a CUDA library alone; those of simt_code for these srcs."""
+    own = {capabilities: [f for f in files if f in srcs] for capabilities, files in simt_code.items()}
+    return dict(compute_90a = compute_90a, simt_code = own) if language == "cu" else {}
+
+def _ladder(language, contract, srcs, deps, more):
     """The library of a solution's steps, for its last step and for a middle one."""
     lab_library(
         name = "ladder",
@@ -62,7 +67,7 @@ def _ladder(language, contract, srcs, deps, more, same_since_80):
         srcs = [source for source in srcs if not _is_header(source)],
         hdrs = [source for source in srcs if _is_header(source)],
         deps = [contract] + _DEPS[language] + deps,
-        **(dict(more, same_since_80 = same_since_80) if same_since_80 else more)
+        **more
     )
 
 def _middle(lab, language, contract, srcs, renamed, deps, more):
@@ -107,7 +112,7 @@ def lab(
         starter_functions = [],
         tests = [],
         compute_90a = False,
-        same_since_80 = []):
+        simt_code = {}):
     """Declares the targets of labs/NAME or solutions/NAME, depending on the calling package.
 
     `:TOPIC`     the subject's code, which implements the contract; every lab also has the alias
@@ -149,9 +154,9 @@ def lab(
       tests: tests of the package that the bundle includes, to run on a GPU host.
       compute_90a: whether the subject's code may use Hopper's own instructions (wgmma), for which simt
         needs PTX of its own.
-      same_since_80: those of step_srcs whose code for newer GPUs is that for 8.0 (see cuda_library).
+      simt_code: files that simt needs less PTX of, with --config=deep (see cuda_library). Never the one that
+        a learner edits.
     """
-    more = {"compute_90a": True} if compute_90a else {}
     subject = native.package_name().split("/")[0]
     lab = "//labs/" + name
     shared = ["given/engine.c"] + (["given/generate.c"] if generate else [])
@@ -206,6 +211,7 @@ def lab(
             srcs = [starter],
             visibility = ["//grader:__subpackages__"],
             deps = [contract] + _DEPS[language] + step_deps,
+            **_cuda(language, [starter], False, simt_code)
         )
         if starter_functions:
             lab_library(
@@ -219,21 +225,24 @@ def lab(
                     "//solutions/%s:__pkg__" % name,
                 ],
                 deps = [contract] + _DEPS[language] + step_deps,
+                **_cuda(language, [starter], False, simt_code)
             )
     topic_src = "%s.%s" % (topic, language)
     topic_deps = step_deps + ([":ladder"] if step_srcs else [])
     if step_srcs:
-        _ladder(language, contract, step_srcs, step_deps, more, same_since_80)
+        _ladder(language, contract, step_srcs, step_deps, _cuda(language, step_srcs, compute_90a, simt_code))
     if middle:
         renamed = ["%s=%s" % names for names in middle.items()]
-        _middle(lab, language, contract, [topic_src] + middle_srcs, renamed, topic_deps, more)
+        middle_srcs = [topic_src] + middle_srcs
+        more = _cuda(language, middle_srcs, compute_90a, simt_code)
+        _middle(lab, language, contract, middle_srcs, renamed, topic_deps, more)
     lab_library(
         name = topic,
         language = language,
         srcs = [topic_src] + _kept_steps(subject),
         visibility = _VISIBILITY,
         deps = [contract] + _DEPS[language] + topic_deps,
-        **more
+        **_cuda(language, [topic_src], compute_90a, simt_code)
     )
     native.filegroup(
         name = "sources",
