@@ -22,7 +22,7 @@ static const struct {
     {"generate", generate_command, "writes text with a Llama2"},
     {"perplexity", perplexity_command, "tells how well a Llama2 predicts a text"},
     {"profile", profile_command, "shows where a classifier's time goes"},
-    {"train", train_command, "trains a BERT or a Llama2"},
+    {"train", train_command, "trains a BERT, a Llama2 or a GPT-NeoX"},
     {"train_vocab", train_vocab_command, "learns a vocabulary from texts"},
 };
 

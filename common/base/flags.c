@@ -291,8 +291,12 @@ enum status flags_read(const struct flags *flags, int argc, char **argv,
         return error_set(error, STATUS_OUT_OF_MEMORY, "out of memory for the arguments");
     }
     TRY(flags_parse(flags, argc, argv, arguments, error));
-    if (arguments->help) {
-        flags_answer(flags, arguments);
+    if (!arguments->help) {
+        return STATUS_OK;
     }
-    return STATUS_OK;
+    flags_answer(flags, arguments);
+    return fflush(stdout) == 0 && !ferror(stdout)
+               ? STATUS_OK
+               : error_set(error, STATUS_IO, "cannot write to standard output: %s",
+                           strerror(errno));
 }

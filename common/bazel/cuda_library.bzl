@@ -159,7 +159,8 @@ _cuda_library = rule(
         "simt_code": attr.string_list_dict(
             doc = "Some of srcs by the compute capabilities that simt gets their PTX for with --config=deep, where " +
                   "fewer than three do. 75, 75 80, 75 90: PTX for a newer one is that for an older one, word " +
-                  "for word. 90: no test of --config=deep runs the file on an older GPU.",
+                  "for word, and the host does not ask which one runs (gpu_code()). 90: no test of " +
+                  "--config=deep runs the file on an older GPU.",
         ),
         "_toolkit": attr.label(
             default = "@local_config_cuda//:toolkit.txt",

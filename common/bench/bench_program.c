@@ -18,14 +18,10 @@ enum { MOST_FLAGS = 48 };
 /* Reads the flags; *help: it was printed, nothing else is wanted. */
 static enum status read_flags(const struct flags *flags, int argc, char **argv, bool *help,
                               struct error *error) {
-    struct arguments arguments = {.values = calloc((size_t)argc + 1, sizeof(char *))};
-    enum status status = arguments.values != NULL
-                             ? flags_parse(flags, argc, argv, &arguments, error)
-                             : STATUS_OUT_OF_MEMORY;
+    struct arguments arguments;
+    enum status status = flags_read(flags, argc, argv, &arguments, error);
     *help = status == STATUS_OK && arguments.help;
-    if (*help) {
-        flags_answer(flags, &arguments);
-    } else if (status == STATUS_OK && arguments.count > 0) {
+    if (status == STATUS_OK && !*help && arguments.count > 0) {
         status = error_set(error, STATUS_INVALID_ARGUMENT, "unexpected argument '%s'; --help helps",
                            arguments.values[0]);
     }

@@ -1,5 +1,6 @@
 #include "common/programs/program.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -120,5 +121,6 @@ int program_exit_status(const char *program, const struct error *error, enum sta
 enum status program_output_end(struct error *error) {
     return fflush(stdout) == 0 && !ferror(stdout)
                ? STATUS_OK
-               : error_set(error, STATUS_IO, "cannot write to standard output");
+               : error_set(error, STATUS_IO, "cannot write to standard output: %s",
+                           strerror(errno));
 }

@@ -175,7 +175,6 @@ static enum status same_labs(const struct run_of_class *r, const struct class_se
 static enum status open_settings(struct run_of_class *r, struct error *error) {
     char path[TASK_PATH];
     unsigned char chance[(RUN_NAME - 1) / 2];
-    TRY(choose_labs(r, error));
     TRY(folder_join(path, r->output, "class.json", "output", error));
     if (path_exists(path)) {
         struct class_settings before;
@@ -365,6 +364,7 @@ static enum status run(struct run_of_class *r, const char *program, struct error
     if (r->collection.backend == NULL) {
         return STATUS_INVALID_ARGUMENT;
     }
+    TRY(choose_labs(r, error));
     TRY(find_kit(r, program, error));
     file_enter_working_directory();
     TRY(open_folders(r, error));

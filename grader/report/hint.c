@@ -36,9 +36,8 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
                                 .table = table,
                                 .count = sizeof table / sizeof *table,
                                 .epilogue = epilogue};
-    TRY(flags_parse(&flags, argc, argv, arguments, error));
+    TRY(flags_read(&flags, argc, argv, arguments, error));
     if (arguments->help) {
-        flags_answer(&flags, arguments);
         return STATUS_OK;
     }
     if (arguments->count != 1 || o->next + o->all + (o->number != 0) > 1) {
@@ -130,17 +129,16 @@ static enum status hint(const struct options *o, const char *name, struct error 
     return status;
 }
 
-static enum status run(int argc, char **argv, const char **values, struct error *error) {
+static enum status run(int argc, char **argv, struct arguments *arguments, struct error *error) {
     struct options o = {0};
-    struct arguments arguments = {.values = values};
-    TRY(parse(&o, &arguments, argc, argv, error));
-    return arguments.help ? STATUS_OK : hint(&o, values[0], error);
+    TRY(parse(&o, arguments, argc, argv, error));
+    return arguments->help ? STATUS_OK : hint(&o, arguments->values[0], error);
 }
 
 int main(int argc, char **argv) {
     struct error error = {0};
-    const char **values = calloc((size_t)argc, sizeof *values);
-    enum status status = values != NULL ? run(argc, argv, values, &error) : STATUS_OUT_OF_MEMORY;
-    free(values);
+    struct arguments arguments = {0};
+    enum status status = run(argc, argv, &arguments, &error);
+    free(arguments.values);
     return status == STATUS_OK ? 0 : report_failure("hint", &error, status);
 }

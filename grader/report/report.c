@@ -63,12 +63,9 @@ static enum status parse(struct options *o, struct arguments *arguments, int arg
                                 .table = table,
                                 .count = sizeof table / sizeof *table,
                                 .epilogue = epilogue};
-    TRY(flags_parse(&flags, argc, argv, arguments, error));
+    TRY(flags_read(&flags, argc, argv, arguments, error));
     if (o->output != NULL && strcmp(o->output, "-") == 0) {
         o->output = NULL;
-    }
-    if (arguments->help) {
-        flags_answer(&flags, arguments);
     }
     return STATUS_OK;
 }
@@ -217,16 +214,16 @@ static enum status report(const struct options *o, int *red, struct error *error
 }
 
 /* Reads the command line and does what it asks for. */
-static enum status run(int argc, char **argv, const char **values, int *code, struct error *error) {
+static enum status run(int argc, char **argv, struct arguments *arguments, int *code,
+                       struct error *error) {
     char graders[PATH_SIZE], folder[PATH_SIZE] = ".";
     struct options o = {.format = "text", .subject = REPORT_SUBJECT, .limit = 600};
-    struct arguments arguments = {.values = values};
     int red = 0;
-    TRY(parse(&o, &arguments, argc, argv, error));
-    if (arguments.help) {
+    TRY(parse(&o, arguments, argc, argv, error));
+    if (arguments->help) {
         return STATUS_OK;
     }
-    TRY(check(&o, &arguments, error));
+    TRY(check(&o, arguments, error));
     if (getcwd(folder, sizeof folder) == NULL) {
         folder[0] = '\0';
     }
@@ -235,7 +232,7 @@ static enum status run(int argc, char **argv, const char **values, int *code, st
     }
     file_enter_working_directory();
     grader_catch_interrupts();
-    TRY(o.compare ? compare(arguments.values, error) : report(&o, &red, error));
+    TRY(o.compare ? compare(arguments->values, error) : report(&o, &red, error));
     *code = grader_interrupted() ? 130 : o.strict && red > 0;
     return STATUS_OK;
 }
@@ -243,9 +240,8 @@ static enum status run(int argc, char **argv, const char **values, int *code, st
 int main(int argc, char **argv) {
     struct error error = {0};
     int code = 0;
-    const char **values = calloc((size_t)argc, sizeof *values);
-    enum status status =
-        values != NULL ? run(argc, argv, values, &code, &error) : STATUS_OUT_OF_MEMORY;
-    free(values);
+    struct arguments arguments = {0};
+    enum status status = run(argc, argv, &arguments, &code, &error);
+    free(arguments.values);
     return status == STATUS_OK ? code : report_failure("report", &error, status);
 }

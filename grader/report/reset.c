@@ -86,10 +86,8 @@ static enum status parse(bool *yes, struct arguments *arguments, int argc, char 
                     "  bazel run //grader:reset -- 04_sgemm\n"
                     "  bazel run //grader:reset -- w07        # one warm-up\n",
     };
-    TRY(flags_parse(&flags, argc, argv, arguments, error));
-    if (arguments->help) {
-        flags_answer(&flags, arguments);
-    } else if (arguments->count != 1) {
+    TRY(flags_read(&flags, argc, argv, arguments, error));
+    if (!arguments->help && arguments->count != 1) {
         return error_set(error, STATUS_INVALID_ARGUMENT, "wants one lab");
     }
     return STATUS_OK;
@@ -142,13 +140,11 @@ static enum status reset(const char *name, bool yes, struct error *error) {
 int main(int argc, char **argv) {
     bool yes = false;
     struct error error = {0};
-    const char **values = calloc((size_t)argc, sizeof *values);
-    struct arguments arguments = {.values = values};
-    enum status status =
-        values == NULL ? STATUS_OUT_OF_MEMORY : parse(&yes, &arguments, argc, argv, &error);
+    struct arguments arguments = {0};
+    enum status status = parse(&yes, &arguments, argc, argv, &error);
     if (status == STATUS_OK && !arguments.help) {
-        status = reset(values[0], yes, &error);
+        status = reset(arguments.values[0], yes, &error);
     }
-    free(values);
+    free(arguments.values);
     return status == STATUS_OK ? 0 : report_failure("reset", &error, status);
 }

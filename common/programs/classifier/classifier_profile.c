@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "common/base/folder.h"
 #include "common/base/rng.h"
 #include "common/base/terminal.h"
 #include "common/programs/classifier/classifier_profile_internal.h"
@@ -361,10 +363,14 @@ static enum status run(void *options, const struct arguments *arguments,
     struct options *o = options;
     (void)arguments;
     TRY(check_options(o, error));
+    bool made = !path_exists(o->folder);
     TRY(profile_folder(o->folder, error));
     struct profile_run profile = {.padded = o->padded, .traced = (size_t)o->traced};
     enum status status = measure_and_report(&profile, o, stages, error);
     run_free(&profile);
+    if (status != STATUS_OK && made) {
+        rmdir(o->folder); /* stays if it is not empty */
+    }
     return status;
 }
 

@@ -169,10 +169,21 @@ static bool real_gpu(struct classifier_session *s, const struct classifier_stage
            stages->open_device(&s->device, NULL) == STATUS_OK && !s->device.modelled;
 }
 
+/* --device beside --stage: one of them would have no effect. */
+static enum status check_device(const struct classifier_stage *stage, const char *device,
+                                struct error *error) {
+    if (strcmp(device, "auto") == 0 || stage->on_device == (strcmp(device, "gpu") == 0)) {
+        return STATUS_OK;
+    }
+    return error_set(error, STATUS_INVALID_ARGUMENT, "--device %s: stage %s runs on %s", device,
+                     stage->name, stage->on_device ? "a GPU or simt" : "the CPU");
+}
+
 static enum status choose_stage(struct classifier_session *s, const struct classifier_options *o,
                                 const struct classifier_stages *stages, struct error *error) {
     if (o->stage != NULL) {
-        return find_stage(s, o->stage, stages, error);
+        TRY(find_stage(s, o->stage, stages, error));
+        return check_device(s->stage, o->device, error);
     }
     bool on_device =
         strcmp(o->device, "gpu") == 0 || (strcmp(o->device, "auto") == 0 && real_gpu(s, stages));

@@ -107,7 +107,9 @@ says "perplexity: interrupted after " err
 # A closed pipe and a full disk are errors.
 if [ -w /dev/full ]; then
     "${tiny[@]}" -f text >/dev/full 2>err && fail "a full disk goes unnoticed"
-    says "perplexity: cannot write to standard output" err
+    says "perplexity: cannot write to standard output: No space left on device" err
+    "$perplexity" --help >/dev/full 2>err && fail "a full disk goes unnoticed by --help"
+    says "perplexity: cannot write to standard output: No space left on device" err
 fi
 
 # stories260K on a real text, compared with expectations/make_perplexity.py, which computes in

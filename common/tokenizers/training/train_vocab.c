@@ -1,4 +1,5 @@
 /* A program that learns a vocabulary from texts: BERT's vocab.txt, or llama2.c's tokenizer.bin. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -187,7 +188,8 @@ static enum status run(const struct options *o, struct error *error) {
     }
     vocab_words_free(&words);
     if (status == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        status = error_set(error, STATUS_IO, "cannot write to standard output");
+        status =
+            error_set(error, STATUS_IO, "cannot write to standard output: %s", strerror(errno));
     }
     return status;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/base/file.h"
@@ -96,6 +97,7 @@ static enum status find_checkpoint(struct train_store *store, struct error *erro
 }
 
 static enum status open_folder(struct train_store *store, struct error *error) {
+    store->made = !path_exists(store->folder);
     TRY(whole_folder_make(store->folder, error));
     TRY(take_lock(store, error));
     TRY(whole_folder_recover(store->folder, is_mine, error));
@@ -120,6 +122,21 @@ void train_store_close(struct train_store *store) {
         close(store->lock);
     }
     store->lock = -1;
+}
+
+void train_store_discard(struct train_store *store) {
+    char path[FOLDER_PATH_BYTES];
+    struct stat log;
+    if (!store->made) {
+        return;
+    }
+    snprintf(path, sizeof path, "%.4000s/log.jsonl", store->folder);
+    if (stat(path, &log) == 0 && log.st_size == 0) {
+        unlink(path);
+    }
+    snprintf(path, sizeof path, "%.4000s/.lock", store->folder);
+    unlink(path);
+    rmdir(store->folder); /* stays if there is more in it */
 }
 
 /* ---- Writing ---- */

@@ -42,7 +42,8 @@ struct train_point {
 /** The folder of a run. */
 struct train_store {
     char folder[FOLDER_PATH_BYTES];
-    int lock; /**< descriptor */
+    int lock;  /**< descriptor */
+    bool made; /**< the folder was not there before */
     bool has_checkpoint;
     uint64_t step; /**< of the checkpoint */
 };
@@ -65,6 +66,9 @@ struct train_subject {
  */
 MUST_CHECK enum status train_store_open(struct train_store *store, const char *folder,
                                         struct error *error);
+
+/** Removes a folder that train_store_open() made if nothing but an empty log.jsonl is in it. */
+void train_store_discard(struct train_store *store);
 
 /** Unlocks. */
 void train_store_close(struct train_store *store);

@@ -404,7 +404,7 @@ static enum status parse(struct train_options *o, int argc, char **argv,
     const struct flags flags = {
         .program = "train",
         .positional = "",
-        .summary = "trains a BERT or a Llama2",
+        .summary = "trains a BERT, a Llama2 or a GPT-NeoX",
         .table = table,
         .count = count,
         .epilogue = EPILOGUE,

@@ -53,6 +53,16 @@ static enum status refuse(const struct train_places *places, const char *name,
     return error_set(error, STATUS_INVALID_ARGUMENT, "--device is %s, not '%s'", list, name);
 }
 
+enum status train_places_know(const struct train_places *places, const char *name,
+                              struct error *error) {
+    for (size_t i = 0; i < places->count; i++) {
+        if (strcmp(name, places->table[i].name) == 0) {
+            return STATUS_OK;
+        }
+    }
+    return strcmp(name, "auto") == 0 ? STATUS_OK : refuse(places, name, error);
+}
+
 enum status train_places_create(const struct train_places *places, const char *name,
                                 enum nn_dtype dtype, struct train_engine *engine,
                                 struct train_where *where, struct error *error) {

@@ -62,6 +62,10 @@ enum status train_place_reference(struct train_engine *engine, enum nn_dtype dty
         "reference", train_place_reference \
     }
 
+/** @return STATUS_OK, or STATUS_INVALID_ARGUMENT: neither "auto" nor a name of the table */
+MUST_CHECK enum status train_places_know(const struct train_places *places, const char *name,
+                                         struct error *error);
+
 /** Makes the engine with this name, or, for "auto", the first one that is available. */
 MUST_CHECK enum status train_places_create(const struct train_places *places, const char *name,
                                            enum nn_dtype dtype, struct train_engine *engine,

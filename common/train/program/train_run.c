@@ -301,6 +301,9 @@ static enum status run(const struct train_options *options, struct ranks *ranks,
     struct train_run run = {.options = options, .ranks = ranks};
     enum status status = run_all(&run, places, error);
     bool well = status == STATUS_OK || status == STATUS_INTERRUPTED;
+    if (!well) {
+        train_store_discard(&run.store);
+    }
     if (well || ranks == NULL) {
         train_run_free(&run); /* collective: others do not come when one has failed */
     }
@@ -312,6 +315,10 @@ static enum status run(const struct train_options *options, struct ranks *ranks,
 static enum status parse(struct train_options *options, int argc, char **argv,
                          const struct train_places *places, bool *help, struct error *error) {
     TRY(train_options_parse(options, argc, argv, help, error));
+    if (*help) {
+        return STATUS_OK;
+    }
+    TRY(train_places_know(places, options->device, error));
     return options->gpus == 1 || places->exchange != NULL
                ? STATUS_OK
                : error_set(error, STATUS_INVALID_ARGUMENT,

@@ -73,8 +73,7 @@ static void name_part(char name[160], const struct train_options *o,
 
 static enum status too_few(const struct train_options *o, size_t texts, struct error *error) {
     return error_set(error, STATUS_INVALID_ARGUMENT,
-                     "--train-rows %d, --eval-rows %d: there are %zu texts, none or too few are "
-                     "left",
+                     "--train-rows %d, --eval-rows %d: too few texts: the data has %zu",
                      o->train_rows, o->eval_rows, texts);
 }
 

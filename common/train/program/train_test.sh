@@ -87,8 +87,9 @@ refuses "absent.json: cannot open" "${mlm[@]}" --config absent.json -o o
 echo '{' >broken.json
 refuses "broken.json" "${mlm[@]}" --config broken.json -o o
 refuses "texts.txt/o: cannot make the folder: Not a directory" "${mlm[@]}" -o texts.txt/o
-refuses "there are 80 texts, none or too few are left" "${mlm[@]}" -o o --train-rows 80
-refuses "there are 80 texts, none or too few are left" "${mlm[@]}" -o o --train-rows 70 --eval-rows 11
+refuses "--train-rows 80, --eval-rows 0: too few texts: the data has 80" "${mlm[@]}" -o o --train-rows 80
+[ ! -e o ] || fail "a run that did not begin leaves a folder"
+refuses "too few texts: the data has 80" "${mlm[@]}" -o o --train-rows 70 --eval-rows 11
 grep -v MASK vocab.txt >short.txt
 refuses "short.txt: there is no [MASK]" "$train" -t mlm "${text[@]}" --vocab short.txt -o o
 

@@ -20,12 +20,14 @@ refuses "no --checkpoint given, and datasets/reviews_bert is not there: give --c
 refuses "--batches 0, --trace-batches 3: must be from 1 to 100000" "$profile" --random --batches 0
 refuses "--dtype is 'fp32', 'fp16' or 'bf16', not 'int8'" "${random[@]}" --dtype int8 -o never
 refuses "--stage 'x': unknown stage; choose one of 01_cpu_matmul" "${random[@]}" --stage x -o never/made
-[ -e never/made/trace.json ] && fail "a refused run left a file"
+[ -e never/made ] && fail "a refused run left a folder"
 refuses "--dataset imdb: give its --data, too, or neither" "$profile" --random --dataset imdb
 refuses "file: not a folder" "${random[@]}" --output-dir file
 refuses "file/out: cannot make the folder: Not a directory" "${random[@]}" --output-dir file/out
 refuses "--output-dir '': give a folder" "${random[@]}" --output-dir ""
 refuses "absent.csv: cannot open" "${random[@]}" --dataset agnews --data absent.csv
+[ -e profile ] && fail "a refused run left a folder"
+refuses "--device gpu: stage 01_cpu_matmul runs on the CPU" "${random[@]}" --device gpu --stage 1
 if [ "$(id -u)" -ne 0 ]; then
     mkdir -p locked && chmod 555 locked
     refuses "locked: cannot write there" "${random[@]}" --output-dir locked
