@@ -132,7 +132,7 @@ _cuda_library = rule(
     implementation = _cuda_library_impl,
     attrs = {
         "srcs": attr.label_list(allow_files = [".cu", ".cuh", ".h"]),
-        "hdrs": attr.label_list(allow_files = [".cuh", ".h"]),
+        "hdrs": attr.label_list(allow_files = [".cu", ".cuh", ".h"]),
         "deps": attr.label_list(providers = [CcInfo]),
         "copts": attr.string_list(),
         "defines": attr.string_list(),

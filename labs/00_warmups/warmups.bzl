@@ -4,7 +4,37 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
 load("//common/bazel:confined.bzl", "COMPILE")
 
-def warmups(name, check, srcs, subject):
+# One file that includes the others; names that several define have the file's name before them. Starting
+# nvcc takes longer than what it compiles of an exercise.
+_TOGETHER = """
+for source in $(SRCS); do
+    base=$${source##*/}
+    for name in ROWS THREADS TILE; do echo "#define $$name $${base%.cu}_$$name"; done
+    echo "#include \\"$$source\\""
+    for name in ROWS THREADS TILE; do echo "#undef $$name"; done
+done >$@
+"""
+
+def _compile_together(name, srcs):
+    """The library NAME of exercises that nobody edits."""
+    native.genrule(
+        name = name + "_file",
+        srcs = srcs,
+        outs = [name + ".cu"],
+        cmd = _TOGETHER,
+    )
+    cuda_library(
+        name = name,
+        srcs = [name + ".cu"],
+        hdrs = srcs,
+        newest_simt_gpu = True,
+        deps = [
+            "//common/cuda",
+            "//labs/00_warmups:contract",
+        ],
+    )
+
+def warmups(name, check, srcs, subject, together = []):
     """Declares the library NAME with the exercises, a file each, and the program CHECK.
 
     Each exercise is a library of its own: only the file that changes is compiled again. It is
@@ -15,8 +45,11 @@ def warmups(name, check, srcs, subject):
       check: of the program.
       srcs: the exercises.
       subject: folder that the program names as the one to edit in: "labs" or "solutions".
+      together: more exercises, which nobody edits: the library NAME_together.
     """
-    libraries = []
+    libraries = [":" + name + "_together"] if together else []
+    if together:
+        _compile_together(name + "_together", together)
     for source in srcs:
         library = name + "_" + source.split("/")[-1][:-len(".cu")]
         libraries.append(":" + library)
