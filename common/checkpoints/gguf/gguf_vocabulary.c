@@ -156,7 +156,7 @@ static size_t text_bytes(const struct gguf_value *strings) {
     return bytes;
 }
 
-static enum status read_scored(struct vocabulary *v, size_t expected, struct bpe **bpe) {
+static enum status make_scored(struct vocabulary *v, struct gguf_tokenizer *out) {
     TRY(find_token_array(v, "tokenizer.ggml.scores", true, &v->scores));
     struct pieces p = {.texts = calloc(v->count, sizeof *p.texts),
                        .scores = calloc(v->count, sizeof *p.scores),
@@ -165,13 +165,10 @@ static enum status read_scored(struct vocabulary *v, size_t expected, struct bpe
         p.texts != NULL && p.scores != NULL && p.text != NULL
             ? make_pieces(v, &p)
             : error_set(v->error, STATUS_OUT_OF_MEMORY, "no memory for %zu tokens", v->count);
-    if (status == STATUS_OK) {
-        status = bpe_parse(bpe, p.file, p.size, expected, v->error);
-    }
     free(p.texts);
     free(p.scores);
     free(p.text);
-    free(p.file);
+    *out = (struct gguf_tokenizer){"tokenizer.bin", (char *)p.file, p.size};
     return status;
 }
 
@@ -341,7 +338,7 @@ static enum status make_json(struct vocabulary *v, cJSON *root) {
                : STATUS_OUT_OF_MEMORY;
 }
 
-static enum status read_byte_level(struct vocabulary *v, size_t expected, struct bpe **bpe) {
+static enum status make_byte_level(struct vocabulary *v, struct gguf_tokenizer *out) {
     cJSON *root = cJSON_CreateObject();
     enum status status = root != NULL ? make_json(v, root) : STATUS_OUT_OF_MEMORY;
     char *text = status == STATUS_OK ? cJSON_PrintUnformatted(root) : NULL;
@@ -349,20 +346,17 @@ static enum status read_byte_level(struct vocabulary *v, size_t expected, struct
     if (status == STATUS_OUT_OF_MEMORY || (status == STATUS_OK && text == NULL)) {
         return error_set(v->error, STATUS_OUT_OF_MEMORY, "no memory for %zu tokens", v->count);
     }
-    if (status == STATUS_OK) {
-        status = tokenizer_json_parse(bpe, text, strlen(text), expected, v->error);
-    }
-    free(text);
+    *out = (struct gguf_tokenizer){"tokenizer.json", text, text != NULL ? strlen(text) : 0};
     return status;
 }
 
 /* ---- Both ---- */
 
-enum status gguf_vocabulary_read(const struct gguf *file, size_t expected_tokens, struct bpe **bpe,
+enum status gguf_vocabulary_file(const struct gguf *file, struct gguf_tokenizer *tokenizer,
                                  int32_t *eos, struct error *error) {
     struct vocabulary v = {.file = file, .error = error};
     struct gguf_string model = {.text = ""};
-    *bpe = NULL;
+    *tokenizer = (struct gguf_tokenizer){0};
     *eos = -1;
     TRY(find_array(&v, "tokenizer.ggml.tokens", true, true, &v.tokens));
     v.count = v.tokens->count;
@@ -372,14 +366,28 @@ enum status gguf_vocabulary_read(const struct gguf *file, size_t expected_tokens
     TRY(find_token_array(&v, "tokenizer.ggml.token_type", false, &v.types));
     TRY(read_id(&v, "tokenizer.ggml.eos_token_id", eos));
     if (gguf_text_is(file, "tokenizer.ggml.model", "llama")) {
-        return read_scored(&v, expected_tokens, bpe);
+        return make_scored(&v, tokenizer);
     }
     if (gguf_text_is(file, "tokenizer.ggml.model", "gpt2")) {
-        return read_byte_level(&v, expected_tokens, bpe);
+        return make_byte_level(&v, tokenizer);
     }
     (void)gguf_text(file, "tokenizer.ggml.model", &model);
     return error_set(error, STATUS_UNSUPPORTED,
                      "\"tokenizer.ggml.model\" \"%.*s\" is not supported, only \"llama\" and "
                      "\"gpt2\"; %s",
                      gguf_shown(model), model.text, advice);
+}
+
+enum status gguf_vocabulary_read(const struct gguf *file, size_t expected_tokens, struct bpe **bpe,
+                                 int32_t *eos, struct error *error) {
+    struct gguf_tokenizer made;
+    *bpe = NULL;
+    enum status status = gguf_vocabulary_file(file, &made, eos, error);
+    if (status == STATUS_OK) {
+        status = strcmp(made.name, "tokenizer.bin") == 0
+                     ? bpe_parse(bpe, made.data, made.size, expected_tokens, error)
+                     : tokenizer_json_parse(bpe, made.data, made.size, expected_tokens, error);
+    }
+    free(made.data);
+    return status;
 }

@@ -15,6 +15,24 @@
 #include "common/checkpoints/gguf/gguf.h"
 #include "common/tokenizers/bpe/bpe.h"
 
+/** The tokenizer as a file of its own. */
+struct gguf_tokenizer {
+    const char *name; /**< "tokenizer.bin" or "tokenizer.json" */
+    char *data;       /**< (size) */
+    size_t size;
+};
+
+/**
+ * @brief Writes the tokenizer into memory, as llama2.c or Hugging Face stores it.
+ * @param tokenizer receives memory that the caller frees, also after a failure
+ * @param eos       as for gguf_vocabulary_read()
+ * @return STATUS_OK; STATUS_BAD_FORMAT; STATUS_UNSUPPORTED as from gguf_vocabulary_read();
+ *         STATUS_OUT_OF_MEMORY
+ */
+MUST_CHECK enum status gguf_vocabulary_file(const struct gguf *file,
+                                            struct gguf_tokenizer *tokenizer, int32_t *eos,
+                                            struct error *error);
+
 /**
  * @brief Makes the tokenizer.
  * @param expected_tokens the model's vocabulary size, or 0; another count is STATUS_MISMATCH

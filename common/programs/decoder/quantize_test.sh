@@ -75,6 +75,10 @@ accepts "$perplexity" --compare int8 from_gguf -f text.txt -n 60
 says "same first      100.00 %" out
 says "KL divergence   0.000000" out
 accepts "$generate" int8 -t 0 -n 20 -i abc
+grep -v 'tokens/s' out >want
+accepts "$quantize" tiny.gguf -o own_vocabulary
+accepts "$generate" own_vocabulary -t 0 -n 20 -i abc
+grep -v 'tokens/s' out | cmp -s - want || fail "a GGUF file with its own vocabulary: another text: $(cat out)"
 
 # What is rounded gives the text and the figures of the same weights in fp32, written by another reader.
 for rounded in int8 int4 gptq4 awq4; do

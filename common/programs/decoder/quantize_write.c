@@ -10,6 +10,7 @@
 #include "common/base/terminal.h"
 #include "common/base/whole_folder.h"
 #include "common/checkpoints/decoder/decoder_stored.h"
+#include "common/checkpoints/gguf/gguf_vocabulary.h"
 #include "common/checkpoints/llama2/llama2_write.h"
 #include "common/programs/decoder/quantize_list.h"
 
@@ -28,6 +29,7 @@ struct writing {
     const struct quantize_rounding *rounding;
     struct quantize_list list;
     struct source *sources; /* (count) */
+    int32_t eos;            /* of a GGUF file's vocabulary; -1: there is none */
     size_t count, capacity;
     struct progress progress;
     struct error *error;
@@ -207,6 +209,10 @@ static enum status write_config(const struct writing *w, const char *checkpoint,
     cJSON *json;
     TRY(w->session->folder ? quantize_read_config(checkpoint, &json, w->error)
                            : make_config(w->session, checkpoint, &json, w->error));
+    if (w->eos >= 0) {
+        cJSON_DeleteItemFromObjectCaseSensitive(json, "eos_token_id");
+        cJSON_AddNumberToObject(json, "eos_token_id", w->eos);
+    }
     return quantize_put_config(json, &w->rounding->config, w->rounding->method, folder, w->error);
 }
 
@@ -232,10 +238,25 @@ static enum status copy_tokenizer(const struct decoder_session *s, const char *c
     return quantize_copy_file(tokenizer, folder, names[json ? 0 : 1], error);
 }
 
+/* The tokenizer inside a GGUF file, as a file of its own. */
+static enum status write_own_tokenizer(struct writing *w, const char *folder) {
+    struct gguf_tokenizer own;
+    enum status status =
+        gguf_vocabulary_file(&w->session->checkpoint.gguf, &own, &w->eos, w->error);
+    if (status == STATUS_OK) {
+        status = folder_write(folder, own.name, own.data, own.size, "checkpoint", w->error);
+    }
+    free(own.data);
+    return status;
+}
+
 static enum status write_files(struct writing *w, const char *folder, const char *checkpoint,
                                const char *tokenizer) {
+    bool is_gguf = w->session->checkpoint.gguf.view.data != NULL;
     TRY(write_weights(w, folder));
-    TRY(copy_tokenizer(w->session, checkpoint, tokenizer, folder, w->error));
+    TRY(is_gguf && tokenizer == NULL
+            ? write_own_tokenizer(w, folder)
+            : copy_tokenizer(w->session, checkpoint, tokenizer, folder, w->error));
     return write_config(w, checkpoint, folder);
 }
 
@@ -269,7 +290,7 @@ static enum status write_folder(struct writing *w, const char *output, const cha
 enum status quantize_write(const char *output, const struct decoder_session *session,
                            const char *checkpoint, const char *tokenizer,
                            const struct quantize_rounding *rounding, struct error *error) {
-    struct writing w = {.session = session, .rounding = rounding, .error = error};
+    struct writing w = {.session = session, .rounding = rounding, .eos = -1, .error = error};
     enum status status = write_folder(&w, output, checkpoint, tokenizer);
     free(w.sources);
     quantize_list_free(&w.list);
