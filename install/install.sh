@@ -121,8 +121,9 @@ completions() {
 readonly part=$home.part.$$
 
 put() {
-    local file
-    mkdir -p -- "$prefix/bin" "$prefix/lib" || fail "'$prefix' cannot be written"
+    local file said
+    said=$(mkdir -p -- "$prefix/bin" "$prefix/lib" 2>&1) ||
+        fail "'$prefix' cannot be made or written: ${said##*: }"
     trap 'rm -rf -- "$part" "$part.list"' EXIT
     fill || fail "'$home' could not be written; nothing was changed"
     rm -rf -- "$home"

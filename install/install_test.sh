@@ -26,6 +26,9 @@ installed() {
 from_here "${install[@]}"
 [ "$code" -eq 1 ] || fail "no --prefix: exit status $code"
 says "install: wants --prefix DIR; --help helps" err
+from_here "${install[@]}" --prefix /proc/nowhere
+[ "$code $(wc -l <err)" = "1 1" ] || fail "a folder that cannot be made: $code: $(cat err)"
+says "install: '/proc/nowhere' cannot be made or written: No such file or directory" err
 
 # Nothing of others is replaced.
 mkdir -p "$prefix/bin" && echo mine >"$prefix/bin/train"
