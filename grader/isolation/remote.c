@@ -471,9 +471,9 @@ static double counted_flops(enum remote_products products) {
     return remote.flops - remote.tensor + tensor;
 }
 
-void remote_check_counted(double flops, enum remote_products products) {
+static void check_counted(double flops, double share, enum remote_products products) {
     double counted = counted_flops(products);
-    if (!remote.sides[remote.used].modelled || counted >= 0.5 * flops) {
+    if (!remote.sides[remote.used].modelled || counted >= share * flops) {
         return;
     }
     if (remote.tensor > 0.0 && products == REMOTE_FP32_PRODUCTS) {
@@ -486,6 +486,14 @@ void remote_check_counted(double flops, enum remote_products products) {
         "your kernels did %.3g of %.3g operations: the rest was left out, or the CPU computed "
         "it, which takes no modelled time and does not count",
         counted, flops);
+}
+
+void remote_check_counted(double flops, enum remote_products products) {
+    check_counted(flops, 0.5, products);
+}
+
+void remote_check_most_counted(double flops, enum remote_products products) {
+    check_counted(flops, 0.8, products);
 }
 
 void remote_check_counted_bytes(double bytes) {

@@ -132,6 +132,10 @@ enum remote_products {
  */
 void remote_check_counted(double flops, enum remote_products products);
 
+/** The same with four fifths: where a part of the results tells the others to whoever finds out
+ * how. Seven eighths are enough for a product (Strassen). */
+void remote_check_most_counted(double flops, enum remote_products products);
+
 /** The same for bytes that kernels read from and wrote to global memory. */
 void remote_check_counted_bytes(double bytes);
 

@@ -22,11 +22,13 @@ def sabotage_timed(lab, functions, verdicts, defines = [], beside = []):
         srcs = ["sabotage_timed_%s.c" % lab[:2]],
         hdrs = [
             "mistakes.h",
+            "sabotage_channel.h",
             "sabotage_timed.h",
         ],
         linkopts = ["-Wl,--wrap=" + function for function in functions],
         target_compatible_with = REQUIRES_NVCC,
         deps = [
+            ":channels",
             ":decoy_work",
             ":lesser",
             "//labs/%s:contract" % lab,

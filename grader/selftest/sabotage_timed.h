@@ -37,6 +37,16 @@
     X(sends)            /* of lab 03 */                                                     \
     X(host)             /* of labs 12 to 14: on the CPU */                                  \
     X(idle)             /* ... a kernel that computes nothing */                            \
+    X(by_arguments)     /* as "host"; the result travels as channels.h says */              \
+    X(by_array)         /* ... */                                                           \
+    X(by_constants)     /* ... */                                                           \
+    X(by_graph)         /* ... */                                                           \
+    X(by_host_function) /* ... */                                                           \
+    X(by_managed)       /* ... */                                                           \
+    X(by_mapped)        /* ... */                                                           \
+    X(by_registered)    /* ... */                                                           \
+    X(truncates)        /* of labs 12, 13: results are rounded towards zero */              \
+    X(rounds_twice)     /* of lab 12: before the residual is added, too */                  \
     X(fewer_bits)       /* of lab 13: of the weights */                                     \
     X(early)            /* of lab 15, see its file */                                       \
     X(late)             /* ... */                                                           \
@@ -103,6 +113,15 @@ static inline bool sabotage_play(void *own, void *stream) {
     return cudaStreamEndCapture(own, &graph) == cudaSuccess &&
            cudaGraphInstantiate(&executable, graph, 0) == cudaSuccess &&
            cudaGraphLaunch(executable, stream) == cudaSuccess;
+}
+
+/** A stream that waits for nothing, for "elsewhere". */
+static inline void *sabotage_own_stream(void) {
+    static cudaStream_t own;
+    if (own == NULL) {
+        (void)cudaStreamCreateWithFlags(&own, cudaStreamNonBlocking);
+    }
+    return own;
 }
 
 /** @return an enum lesser; -1: this mistake is none of them */

@@ -2,7 +2,9 @@
 #include <stdlib.h>
 
 #include "grader/selftest/anywhere.h"
+#include "grader/selftest/coarse.h"
 #include "grader/selftest/decoy_work.h"
+#include "grader/selftest/sabotage_channel.h"
 #include "grader/selftest/sabotage_timed.h"
 #include "labs/12_tensor_cores/tensor_cores.h"
 
@@ -50,7 +52,7 @@ static enum status on_the_host(const struct gemm16_problem *p, device_stream str
     TRY(device_read(weight, p->weight, 2 * p->N * p->K, stream, error));
     multiply(p, out, in, weight);
     TRY(idle(p, stream, error));
-    TRY(device_write(p->out, out, 2 * p->M * p->N, stream, error));
+    TRY(sabotage_send(p->out, out, 2 * p->M * p->N, stream, error));
     free(in);
     free(weight);
     free(out);
@@ -75,6 +77,42 @@ static enum status first_tokens(const struct gemm16_problem *p, void *workspace,
     return STATUS_OK;
 }
 
+/* "truncates": in fp32, then to bf16 without rounding. */
+static enum status truncate(const struct gemm16_problem *p, void *workspace, device_stream stream,
+                            struct error *error) {
+    static float *sums;
+    struct gemm16_problem wide = *p;
+    if (sums == NULL) {
+        TRY(device_alloc((void **)&sums, p->M * p->N * sizeof *sums, error));
+    }
+    wide.out_dtype = NN_F32;
+    wide.out = sums;
+    TRY(__real_gemm16(&wide, workspace, stream, error));
+    coarse_store(p->out, sums, p->M * p->N, stream);
+    return STATUS_OK;
+}
+
+/* "rounds_twice": the product with bias and activation, and then the residual. */
+static enum status round_twice(const struct gemm16_problem *p, void *workspace,
+                               device_stream stream, struct error *error) {
+    struct gemm16_problem first = *p;
+    first.residual = NULL;
+    TRY(__real_gemm16(&first, workspace, stream, error));
+    coarse_add(p->out, p->residual, p->M * p->N, stream);
+    return STATUS_OK;
+}
+
+/* "graph": the starter's kernel as a node of a graph. */
+static enum status multiply_in_a_graph(const struct gemm16_problem *p, void *workspace,
+                                       device_stream stream, struct error *error) {
+    device_stream own = sabotage_record();
+    if (own == NULL) {
+        return STATUS_DEVICE;
+    }
+    TRY(__real_gemm16(p, workspace, own, error));
+    return sabotage_play(own, stream) ? STATUS_OK : STATUS_DEVICE;
+}
+
 static bool ends_feed_forward(const struct gemm16_problem *p) {
     return p->K == 4 * p->N && p->residual != NULL && p->M > 16;
 }
@@ -89,7 +127,23 @@ enum status __wrap_gemm16(const struct gemm16_problem *problem, void *workspace,
     if (anywhere_try() || sabotage_leaves_out(problem, sizeof *problem, stream)) {
         return STATUS_OK;
     }
+    if (sabotage_channel() >= 0) {
+        return on_the_host(problem, stream, error);
+    }
     switch (chosen_mistake()) {
+    case MISTAKE_elsewhere:
+        return __real_gemm16(problem, workspace, sabotage_own_stream(), error);
+    case MISTAKE_graph:
+        return multiply_in_a_graph(problem, workspace, stream, error);
+    case MISTAKE_fp16_sums:
+    case MISTAKE_bf16_sums:
+        coarse_product(chosen_mistake() == MISTAKE_fp16_sums ? COARSE_FP16 : COARSE_BF16, some.out,
+                       some.in, some.weight, some.M, some.N, some.K, stream);
+        return STATUS_OK;
+    case MISTAKE_truncates:
+        return truncate(problem, workspace, stream, error);
+    case MISTAKE_rounds_twice:
+        return round_twice(problem, workspace, stream, error);
     case MISTAKE_fewer_tokens:
         return ends_feed_forward(problem) ? first_tokens(problem, workspace, stream, error)
                                           : __real_gemm16(problem, workspace, stream, error);

@@ -1,7 +1,9 @@
 #include <stdint.h>
 #include <stdlib.h>
 
+#include "grader/selftest/coarse.h"
 #include "grader/selftest/decoy_work.h"
+#include "grader/selftest/sabotage_channel.h"
 #include "grader/selftest/sabotage_timed.h"
 #include "labs/13_low_bit/low_bit.h"
 
@@ -47,7 +49,8 @@ enum status __wrap_low_bit_prepare(const struct low_bit_matrix *matrix, void *pr
     if (chosen_mistake() == MISTAKE_fewer_bits) { /* the starter begins with the values */
         return drop_bits(prepared, low_bit_values_bytes(&matrix->layout), stream, error);
     }
-    return chosen_mistake() == MISTAKE_host ? keep(matrix, stream, error) : STATUS_OK;
+    return chosen_mistake() == MISTAKE_host || sabotage_channel() >= 0 ? keep(matrix, stream, error)
+                                                                       : STATUS_OK;
 }
 
 /* Does the operations that are counted, and computes nothing. */
@@ -82,10 +85,37 @@ static enum status on_the_host(const struct low_bit_linear *l, device_stream str
     TRY(device_read(in, l->in, in_bytes, stream, error));
     multiply(out, in);
     TRY(idle(l, stream, error));
-    TRY(device_write(l->out, out, out_bytes, stream, error));
+    TRY(sabotage_send(l->out, out, out_bytes, stream, error));
     free(in);
     free(out);
     return STATUS_OK;
+}
+
+/* "truncates": in fp32, then to bf16 without rounding. */
+static enum status truncate(const struct low_bit_linear *l, void *workspace, device_stream stream,
+                            struct error *error) {
+    static float *sums;
+    struct low_bit_linear wide = *l;
+    size_t count = l->M * l->layout.rows;
+    if (sums == NULL) {
+        TRY(device_alloc((void **)&sums, count * sizeof *sums, error));
+    }
+    wide.out_dtype = NN_F32;
+    wide.out = sums;
+    TRY(__real_low_bit_linear(&wide, workspace, stream, error));
+    coarse_store(l->out, sums, count, stream);
+    return STATUS_OK;
+}
+
+/* "graph": the starter's kernels as nodes of a graph. */
+static enum status multiply_in_a_graph(const struct low_bit_linear *l, void *workspace,
+                                       device_stream stream, struct error *error) {
+    device_stream own = sabotage_record();
+    if (own == NULL) {
+        return STATUS_DEVICE;
+    }
+    TRY(__real_low_bit_linear(l, workspace, own, error));
+    return sabotage_play(own, stream) ? STATUS_OK : STATUS_DEVICE;
 }
 
 /* Makes the input and the output zeros. */
@@ -102,7 +132,19 @@ enum status __wrap_low_bit_linear(const struct low_bit_linear *linear, void *wor
     size_t columns = linear->layout.columns;
     some.M = chosen_mistake() == MISTAKE_part_of_it ? (some.M + 1) / 2 : some.M;
     some.in = sabotage_lesser_16(0, some.in, some.M * columns, columns, stream);
+    if (sabotage_leaves_out(linear, sizeof *linear, stream)) {
+        return STATUS_OK;
+    }
+    if (sabotage_channel() >= 0) {
+        return on_the_host(linear, stream, error);
+    }
     switch (chosen_mistake()) {
+    case MISTAKE_elsewhere:
+        return __real_low_bit_linear(linear, workspace, sabotage_own_stream(), error);
+    case MISTAKE_graph:
+        return multiply_in_a_graph(linear, workspace, stream, error);
+    case MISTAKE_truncates:
+        return truncate(linear, workspace, stream, error);
     case MISTAKE_idle:
         return idle(linear, stream, error);
     case MISTAKE_host:

@@ -148,6 +148,7 @@ struct runtime {
     pthread_mutex_t mirror_lock; /**< guards host_blocks and what follows while a kernel runs */
     struct simt_profile controller_longest; /**< the same for a controller */
     bool controlled;                        /**< a controller makes the call that runs */
+    bool has_controller;                    /**< there is one: programs are not believed */
     double controller_nanoseconds;          /**< of the clock, for its calls */
     uint64_t calls, faults;                 /**< of programs; of kernels */
     uint64_t sent, fetched; /**< bytes from programs to the device, and back: see control.h */

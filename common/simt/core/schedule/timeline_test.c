@@ -240,3 +240,17 @@ C_TEST(cost, atomics_meet_on_lines) {
     EXPECT_INT_EQ(4 * 2, count(many_lines, 4, 64, 2).atomic_hottest);
     EXPECT_INT_EQ(0, count("atom.shared.add.u32 %r1, [tile], 1;\n", 4, 64, 1).atomic_hottest);
 }
+
+/* As loads and stores do: atomics are no cheaper way to move words. */
+C_TEST(cost, atomics_take_shared_memory) {
+    static const char side_by_side[] = "mov.u32 %r1, %laneid;\nmul.lo.u32 %r1, %r1, 4;\n"
+                                       "mov.u32 %r2, tile;\nadd.u32 %r1, %r1, %r2;\n"
+                                       "atom.shared.exch.b32 %r3, [%r1], 1;\n";
+    static const char of_two_words[] = "mov.u32 %r1, %laneid;\nand.b32 %r1, %r1, 1;\n"
+                                       "mul.lo.u32 %r1, %r1, 4;\n"
+                                       "mov.u32 %r2, tile;\nadd.u32 %r1, %r1, %r2;\n"
+                                       "red.shared.add.u32 [%r1], 1;\n";
+    struct simt_counters each = count(side_by_side, 4, 64, 1), two = count(of_two_words, 4, 64, 1);
+    EXPECT_INT_EQ(4 * 2, each.atomic_serial);
+    EXPECT_INT_EQ(4 * 2 * (1 + 30), two.atomic_serial);
+}

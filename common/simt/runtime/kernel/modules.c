@@ -389,7 +389,9 @@ cudaError_t kernel_prepare(struct runtime *runtime, struct kernel *kernel) {
         kernel->refused = runtime_error_of(status);
         return kernel->refused;
     }
-    if (kernel->module->code.bytes != NULL) { /* the count of ptxas is better than an estimate */
+    /* The count of ptxas is better than an estimate, but a program may bring machine code of
+     * something else, while its PTX is what runs here. */
+    if (kernel->module->code.bytes != NULL && !runtime->has_controller) {
         uint32_t registers =
             cubin_registers(kernel->module->code.bytes, kernel->module->code.size, kernel->name);
         kernel->info.registers = registers > 0 ? registers : kernel->info.registers;

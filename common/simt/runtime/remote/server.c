@@ -194,6 +194,7 @@ static void serve_one(struct server *server, struct pollfd *socket, bool control
 
 static int serve_all(struct server *server, struct pollfd sockets[CONNECTIONS]) {
     bool controlled = sockets[1].fd >= 0;
+    server->runtime->has_controller = controlled;
     struct packet_watch watch = {0};
     while (sockets[controlled].fd >= 0) { /* it ends with its controller */
         packet_watch(&watch, sockets, CONNECTIONS);
