@@ -81,8 +81,8 @@ __device__ __forceinline__ void add_from_block(float *x, unsigned address, unsig
 
 /* A block's part of K, and its ring. */
 struct part {
-    int first, count; /* steps */
-    int m0, n0;
+    int first, count;             /* steps */
+    int m0, n0, rows;             /* of `in` */
     unsigned stages, full, empty; /* addresses in shared memory: stages and barriers */
 };
 
@@ -91,10 +91,25 @@ __device__ __forceinline__ void start_step(const struct bulk_maps &maps, const s
                                            int step, unsigned long long policy) {
     unsigned at = step % T::STAGES, stage = p.stages + at * T::STAGE, barrier = p.full + at * 8;
     if (elect_lane()) {
-        mbarrier_arrive_expect_tx(barrier, T::STAGE);
+        mbarrier_arrive_expect_tx(barrier, T::WEIGHT + p.rows * BK * 2);
         load_with_policy(stage, &maps.weight, (p.first + step) * BK, p.n0, barrier, policy);
         tma_load_2d(stage + T::WEIGHT, &maps.in, (p.first + step) * BK, p.m0, barrier);
     }
+}
+
+/* The consumers: zeros in the rows of `in` that no copy brings. */
+template <typename T>
+__device__ __forceinline__ void clear_padding(const struct part &p, uint4 *stages) {
+    constexpr int LINE = BK * 2 / sizeof(uint4);
+#pragma unroll 1
+    for (int stage = 0; stage < T::STAGES && p.rows < T::ROWS; stage++) {
+        uint4 *in = stages + (stage * T::STAGE + T::WEIGHT) / sizeof(uint4);
+#pragma unroll 1
+        for (int i = p.rows * LINE + (int)threadIdx.x; i < T::ROWS * LINE; i += CONSUMERS) {
+            in[i] = make_uint4(0, 0, 0, 0);
+        }
+    }
+    fence_proxy_async();
 }
 
 /* sums (ROWS / 2) of the block's part of K; zeros if it has none. */
@@ -157,9 +172,11 @@ __device__ __forceinline__ void prefetch_bias(const struct gemm16_epilogue &f, s
 /* This block's share of the tile: adds it over the blocks, then the epilogue. */
 template <typename T, bool CLUSTER, bool BARE>
 __device__ __forceinline__ void add_parts(const float *own, unsigned rank, unsigned blocks,
-                                          const struct gemm16_epilogue &f, size_t m0, size_t n0) {
-    constexpr unsigned ROW = WEIGHTS / 8, ALL = T::ROWS * ROW; /* pieces of eight sums */
-    unsigned share = (ALL + blocks - 1) / blocks, end = min((rank + 1) * share, ALL);
+                                          const struct gemm16_epilogue &f, const struct part &p) {
+    constexpr unsigned ROW = WEIGHTS / 8; /* pieces of eight sums */
+    unsigned all = p.rows * ROW, share = (all + blocks - 1) / blocks;
+    unsigned end = min((rank + 1) * share, all);
+    size_t m0 = (size_t)p.m0, n0 = (size_t)p.n0;
     for (unsigned i = rank * share + threadIdx.x; i < end; i += THREADS) {
         const float *from = own + i / ROW * T::PITCH + i % ROW * 8;
         float x[8] = {};
@@ -183,8 +200,8 @@ __device__ __forceinline__ void add_parts(const float *own, unsigned rank, unsig
    epilogue is a bias at most */
 template <typename T, bool CLUSTER, bool BARE>
 __global__ void __launch_bounds__(THREADS)
-    gemm16_bulk_weights(const __grid_constant__ struct bulk_maps maps, int steps, unsigned blocks,
-                        const struct gemm16_epilogue f) {
+    gemm16_bulk_weights(const __grid_constant__ struct bulk_maps maps, int steps, int rows,
+                        unsigned blocks, const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ unsigned char shared_bytes[];
     __shared__ __align__(8) uint64_t full[T::STAGES], empty[T::STAGES];
@@ -193,7 +210,8 @@ __global__ void __launch_bounds__(THREADS)
     struct part p;
     p.first = min(steps, (int)rank * each);
     p.count = min(each, steps - p.first);
-    p.m0 = (int)(blockIdx.y * T::ROWS);
+    p.m0 = (int)blockIdx.y * rows;
+    p.rows = rows;
     p.n0 = (int)(blockIdx.x / blocks * WEIGHTS);
     unsigned stages = (shared_address(shared_bytes) + 1023) / 1024 * 1024;
     float *own = (float *)(shared_bytes + (stages - shared_address(shared_bytes)));
@@ -215,6 +233,9 @@ __global__ void __launch_bounds__(THREADS)
         }
     }
     prefetch_bias<typename T::E>(f, (size_t)p.n0);
+    if (!producer) {
+        clear_padding<T>(p, (uint4 *)own);
+    }
     __syncthreads();
     for (int step = T::STAGES; producer && step < p.count; step++) {
         mbarrier_wait(p.empty + step % T::STAGES * 8, (step / T::STAGES - 1) % 2);
@@ -237,7 +258,7 @@ __global__ void __launch_bounds__(THREADS)
     } else {
         __syncthreads();
     }
-    add_parts<T, CLUSTER, BARE>(own, rank, blocks, f, (size_t)p.m0, (size_t)p.n0);
+    add_parts<T, CLUSTER, BARE>(own, rank, blocks, f, p);
     if constexpr (CLUSTER) {
         cluster_sync(); /* no block exits while others read its sums */
     }
@@ -248,7 +269,9 @@ template <typename T, auto KERNEL>
 enum status launch_kernel(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
                           struct error *error) {
     struct bulk_maps maps = {};
-    TRY(describe_rows(&maps.in, p, p->in, p->M, T::ROWS, error));
+    unsigned high = (unsigned)((p->M + T::ROWS - 1) / T::ROWS);
+    unsigned rows = ((unsigned)p->M + high - 1) / high; /* the TMA is slow where there are none */
+    TRY(describe_rows(&maps.in, p, p->in, p->M, rows, error));
     TRY(describe_rows(&maps.weight, p, p->weight, p->N, WEIGHTS, error));
     TRY(allow_shared<KERNEL>(T::BYTES, error));
     cudaLaunchAttribute cluster = {};
@@ -256,14 +279,13 @@ enum status launch_kernel(const struct gemm16_problem *p, unsigned blocks, devic
     cluster.val.clusterDim.x = blocks;
     cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)((p->N + WEIGHTS - 1) / WEIGHTS) * blocks,
-                          (unsigned)((p->M + T::ROWS - 1) / T::ROWS));
+    config.gridDim = dim3((unsigned)((p->N + WEIGHTS - 1) / WEIGHTS) * blocks, high);
     config.blockDim = dim3(THREADS);
     config.dynamicSmemBytes = T::BYTES;
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = blocks > 1 ? 1 : 0;
-    (void)cudaLaunchKernelEx(&config, KERNEL, maps, (int)((p->K + BK - 1) / BK), blocks,
+    (void)cudaLaunchKernelEx(&config, KERNEL, maps, (int)((p->K + BK - 1) / BK), (int)rows, blocks,
                              gemm16_epilogue_of(p));
     return device_launched("gemm16_bulk_weights", error);
 }

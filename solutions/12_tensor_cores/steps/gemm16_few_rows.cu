@@ -1,9 +1,8 @@
 /**
  * @file gemm16_few_rows.cu
- * @brief Which kernel few rows get. gemm16_sliced() and gemm16_skinny() as measured on an H200 for
- *        1 to 128 rows of 14 matrices of weights, 768 x 768 to 22016 x 4096; the others as measured
- *        on an H100 for 1, 8, 16, 64 and 128 rows of these, but 64 rows of 4096 columns and 128
- * rows of 2048 x 5632, which are best on an H200 and no worse on an H100.
+ * @brief Which kernel few rows get: gemm16_sliced() and gemm16_skinny() as measured on an H200 for
+ *        1 to 128 rows of 14 matrices of weights, 768 x 768 to 22016 x 4096; gemm16_stream() and
+ *        gemm16_bulk() as measured on an H100 for 1, 8, 16, 64 and 128 rows of these.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -96,7 +95,7 @@ static int sliced_shape(const struct gemm16_problem *p, size_t wave) {
     enum { ROWS_8, ROWS_8_WIDE, ROWS_16, ROWS_16_WIDE, ROWS_32, ROWS_32_WIDE };
     int narrow = p->M <= 8 ? ROWS_8 : p->M <= 16 ? ROWS_16 : ROWS_32;
     size_t blocks = (p->N + 15) / 16, wide_blocks = (p->N + 31) / 32;
-    if (p->M > 32 || 2 * blocks <= wave) {
+    if (p->M > 32 || p->N < 4 * wave) { /* fewer columns were not measured */
         return -1;
     }
     return blocks <= 2 * wave                          ? narrow
@@ -122,8 +121,8 @@ static bool fills(const struct gemm16_problem *p, size_t columns, size_t most, s
 
 /* The kernel of gemm16_skinny(), or -1 if others should be faster. */
 static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
-    if (p->M <= 32) {
-        return fills(p, 32, 3, wave) || p->N > 96 * wave ? COLUMNS_32_THREE : -1;
+    if (p->M <= 32) { /* more columns than gemm16_sliced() takes */
+        return p->N >= 4 * wave ? COLUMNS_32_THREE : -1;
     }
     if (p->K <= 1024 && p->M <= 64 && fills(p, 8, 1, wave)) {
         return COLUMNS_8;
@@ -141,7 +140,10 @@ static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
 }
 
 bool gemm16_few_rows_are_faster(const struct gemm16_problem *p, const struct gemm16_gpu *gpu) {
-    return gemm16_few_rows_can(p) && (p->M <= 16 || gemm16_bulk_can(p, gpu));
+    /* More than 64 rows, and more than two waves of gemm16_bulk()'s blocks: 128 x 22016 x 4096
+       takes 59.2 us by tiles of 128 x 192, by these 63.5 (H200). */
+    bool wide = p->M > 64 && p->N > 128 * (size_t)gpu->multiprocessors;
+    return gemm16_few_rows_can(p) && (p->M <= 16 || (!wide && gemm16_bulk_can(p, gpu)));
 }
 
 enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
@@ -150,14 +152,13 @@ enum status gemm16_few_rows(const struct gemm16_problem *p, const struct gemm16_
     if (!gemm16_bulk_can(p, gpu)) {
         return stream_rows(p, gpu, stream, error);
     }
-    int sliced = sliced_shape(p, wave);
+    int sliced = sliced_shape(p, wave), skinny = skinny_shape(p, wave);
     if (sliced >= 0) {
         return gemm16_sliced(p, sliced, stream, error);
     }
-    bool few_columns = p->N <= 8 * wave;
-    if (few_columns && (p->M <= 8 || (p->K <= 1024 && p->M <= 32))) {
-        return stream_rows(p, gpu, stream, error);
+    if (skinny >= 0) {
+        return gemm16_skinny(p, skinny, stream, error);
     }
-    int skinny = skinny_shape(p, wave);
-    return skinny >= 0 ? gemm16_skinny(p, skinny, stream, error) : bulk_rows(p, gpu, stream, error);
+    bool is_small = p->M <= 8 || (p->K <= 1024 && p->M <= 32);
+    return is_small ? stream_rows(p, gpu, stream, error) : bulk_rows(p, gpu, stream, error);
 }

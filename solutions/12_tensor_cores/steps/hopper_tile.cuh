@@ -141,7 +141,7 @@ struct hopper_tile {
     static constexpr bool HAS_BIAS = FINISH != FINISH_PLAIN && FINISH != FINISH_ANY &&
                                      !IN_TRANSPOSED && !WEIGHT_TRANSPOSED; /* or none */
     /* Whether a warpgroup's bias lies in shared memory: where its sums leave few registers. */
-    static constexpr bool SHARED_BIAS = HAS_BIAS && ATOMS * GROUP_COLUMNS >= 384;
+    static constexpr bool SHARED_BIAS = HAS_BIAS && ATOMS * GROUP_COLUMNS >= 288;
     static constexpr bool FLOATS = FINISH == FINISH_FLOAT || FINISH == FINISH_FLOAT_RESIDUAL;
     /* Columns of out in a part, and a lane's sums of it: a gate needs twice as many. */
     static constexpr bool GATE = FINISH == FINISH_GATE;
