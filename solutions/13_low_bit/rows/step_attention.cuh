@@ -221,7 +221,7 @@ attend_context(struct online_softmax<16> *state, const struct team_shared *s,
                const struct team_item &t, struct lane_keys<TEAM_KEYS> k, unsigned first,
                unsigned lanes, const struct step_arguments &p) {
     unsigned step = TEAM_WARPS * TEAM_KEYS * (32 / lanes);
-    const struct lane_queries<key8, 1> q = lane_queries_of<key8, 1, true>(s->q, lanes, p.HS);
+    const struct lane_queries<key8, 1> q = lane_queries_of<key8, 1>(s->q, lanes, p.HS);
     while (first < t.position) {
         attend_tile<key8, 1>(state, q, k, lanes);
         first += step;

@@ -49,28 +49,16 @@ template <typename W> static size_t step_residual_place(size_t L, size_t listed)
 
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
 
-/* The tokens of the lane's two texts; 0 where there is no text. */
-static __device__ __forceinline__ uint2 lane_tokens(const struct step_arguments &p) {
-    uint2 tokens = make_uint2(0, 0);
-    if (lane_text() < p.rows) {
-        tokens.x = (unsigned)p.tokens[lane_text()];
-    }
-    if (lane_text() + 1 < p.rows) {
-        tokens.y = (unsigned)p.tokens[lane_text() + 1];
-    }
-    return tokens;
-}
-
 /* A text's embedding; 0 where there is none. */
-static __device__ __forceinline__ float
-embedding_of(unsigned text, unsigned token, unsigned channel, const struct step_arguments &p) {
-    return text < p.rows && channel < p.C ? to_float(p.embedding[(size_t)token * p.C + channel])
-                                          : 0.0f;
+static __device__ __forceinline__ float embedding_of(unsigned text, unsigned channel,
+                                                     const struct step_arguments &p) {
+    return text < p.rows && channel < p.C
+               ? to_float(p.embedding[(size_t)p.tokens[text] * p.C + channel])
+               : 0.0f;
 }
 
 /* The residual stream begins with the embeddings: each block has its tiles of channels. */
-static __device__ __forceinline__ void begin_residual(const struct step_shared &s, uint2 tokens,
-                                                      unsigned flag,
+static __device__ __forceinline__ void begin_residual(const struct step_shared &s, unsigned flag,
                                                       const struct step_arguments &p) {
     const struct tile_range own = product_of(s, LOW_BIT_OUT).own;
     const float *norm = p.L > 0 ? s.layers[0].attention_norm : p.final_norm;
@@ -80,8 +68,7 @@ static __device__ __forceinline__ void begin_residual(const struct step_shared &
         float x[4];
 #pragma unroll
         for (unsigned i = 0; i < 4; i++) {
-            x[i] = embedding_of(lane_text() + i % 2, i % 2 == 0 ? tokens.x : tokens.y,
-                                channel + i / 2 * 8, p);
+            x[i] = embedding_of(lane_text() + i % 2, channel + i / 2 * 8, p);
         }
         weights.x = channel < p.C ? __ldg(norm + channel) : 0.0f;
         weights.y = channel + 8 < p.C ? __ldg(norm + channel + 8) : 0.0f;
@@ -126,9 +113,6 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
     s.norms = s.residual + p.residual_tiles * STEP_OUTPUTS;
     s.layers = layers;
     s.products = shared_address(products);
-    wait_on_dependent_grids();
-    const uint2 tokens = lane_tokens(p);
-    unsigned steps = *(volatile unsigned *)p.steps;
     copy_layers(layers, p);
     share_products(products, p);
     if (threadIdx.x < STEP_SQUARES) {
@@ -138,7 +122,9 @@ static __device__ __forceinline__ void run_step(unsigned char *memory,
     struct plan_begin begin;
     struct slice_pipeline pipe =
         begin_pipeline<W>(memory, barriers, plans, layers, products, &begin, p);
-    begin_residual(s, tokens, residual_flag(steps, 0, p), p);
+    wait_on_dependent_grids();
+    unsigned steps = *(volatile unsigned *)p.steps;
+    begin_residual(s, residual_flag(steps, 0, p), p);
     finish_pipeline<W>(&pipe, plans, products, begin, p);
     share_items(items, p);
 #pragma unroll 1

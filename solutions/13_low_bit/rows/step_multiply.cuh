@@ -138,9 +138,19 @@ static __device__ __forceinline__ struct half_slice<W> read_half(unsigned stage,
     return h;
 }
 
-/* 32 channels of int4: the low nibbles of a load or its high ones. */
+/* 16 channels of int4, the first or the second ones of 32: the low nibbles of a load or its high
+ * ones. */
 static __device__ __forceinline__ void
-multiply_nibbles(float c[4], const uint4 &w, int high, const uint4 &in) {
+multiply_half_of_read(float c[4], const uint4 &w, int high, const uint4 &in, int second) {
+    const unsigned mask = high ? 0x00f000f0u : 0x000f000fu;
+    unsigned even = second ? w.z : w.x, odd = second ? w.w : w.y;
+    const struct fragment a = {{even & mask, odd & mask, even >> 8 & mask, odd >> 8 & mask}};
+    mma_m16n8k16(c, a, second ? in.z : in.x, second ? in.w : in.y, __half());
+}
+
+/* All 32. */
+static __device__ __forceinline__ void multiply_nibbles(float c[4], const uint4 &w, int high,
+                                                        const uint4 &in) {
     const unsigned mask = high ? 0x00f000f0u : 0x000f000fu;
     const struct fragment a[2] = {{{w.x & mask, w.y & mask, w.x >> 8 & mask, w.y >> 8 & mask}},
                                   {{w.z & mask, w.w & mask, w.z >> 8 & mask, w.w >> 8 & mask}}};
@@ -178,13 +188,13 @@ static __device__ __forceinline__ void multiply_groups_128(const struct half_pro
                                                            const struct input_chunk &in) {
     float low[2][4] = {}, high[2][4] = {};
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 4; i++) { /* 16 channels of 32, then the others */
 #pragma unroll
         for (int n = 0; n < 2; n++) {
-            const uint4 &w = products[n].weights->weights[i];
-            const uint4 *x = in.x + products[n].half * 4 + i * 2;
-            multiply_nibbles(low[n], w, 0, x[0]);
-            multiply_nibbles(high[n], w, 1, x[1]);
+            const uint4 &w = products[n].weights->weights[i / 2];
+            const uint4 *x = in.x + products[n].half * 4 + i / 2 * 2;
+            multiply_half_of_read(low[n], w, 0, x[0], i % 2);
+            multiply_half_of_read(high[n], w, 1, x[1], i % 2);
         }
     }
 #pragma unroll
@@ -198,6 +208,26 @@ static __device__ __forceinline__ void multiply_groups_128(const struct half_pro
         }
         add_group(products[n].sums, low[n], g, PER_UNIT);
     }
+}
+
+/* The same of one half: these two chains leave enough registers for two tiles. */
+template <typename W>
+static __device__ __forceinline__ void multiply_group_128(const struct half_product<W> &product,
+                                                          const struct input_chunk &in) {
+    const struct group_scales g = scales_of<typename W::scale>(product.weights->entries[0]);
+    float low[4] = {}, high[4] = {}, zeros[4];
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+        const uint4 *x = in.x + product.half * 4 + i * 2;
+        multiply_nibbles(low, product.weights->weights[i], 0, x[0]);
+        multiply_nibbles(high, product.weights->weights[i], 1, x[1]);
+    }
+    begin_group(zeros, g, in.sums[product.half]);
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        low[i] += 0x1p-4f * (zeros[i] + high[i]);
+    }
+    add_group(product.sums, low, g, PER_UNIT);
 }
 
 /* sums += half a slice in four groups of 32: the low nibbles of a load, or its high ones. */

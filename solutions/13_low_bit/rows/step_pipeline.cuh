@@ -108,82 +108,50 @@ static __device__ __forceinline__ unsigned long long read_long_at(unsigned addre
     return x;
 }
 
-static __device__ __forceinline__ uint2 pair_of(unsigned long long x) {
+static __device__ __forceinline__ uint2 read_pair_at(unsigned address) {
+    unsigned long long x = read_long_at(address);
     return make_uint2((unsigned)x, (unsigned)(x >> 32));
 }
 
-static __device__ __forceinline__ uint2 read_pair_at(unsigned address) {
-    return pair_of(read_long_at(address));
+static __device__ __forceinline__ void write_pair_at(unsigned address, uint2 x) {
+    asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(address), "r"(x.x), "r"(x.y) : "memory");
 }
 
-/* ---- Asking, for which there is no branch: products are scheduled between its instructions. A
- * lane for which `wanted` is 0 does nothing ---- */
-
-/* @return the word at `address`, or `otherwise` */
-static __device__ __forceinline__ unsigned read_word_if(unsigned wanted, unsigned address,
-                                                        unsigned otherwise) {
-    asm volatile("{\n.reg .pred wanted;\n"
-                 "setp.ne.u32 wanted, %1, 0;\n"
-                 "@wanted ld.shared.u32 %0, [%2];\n}"
-                 : "+r"(otherwise)
-                 : "r"(wanted), "r"(address)
-                 : "memory");
-    return otherwise;
-}
-
-/* @return two words at `address`, or 0 */
-static __device__ __forceinline__ unsigned long long read_long_if(unsigned wanted,
-                                                                  unsigned address) {
-    unsigned long long x = 0;
-    asm volatile("{\n.reg .pred wanted;\n"
-                 "setp.ne.u32 wanted, %1, 0;\n"
-                 "@wanted ld.shared.u64 %0, [%2];\n}"
-                 : "+l"(x)
-                 : "r"(wanted), "r"(address)
-                 : "memory");
-    return x;
-}
-
-static __device__ __forceinline__ void write_pair_if(unsigned wanted, unsigned address, uint2 x) {
-    asm volatile("{\n.reg .pred wanted;\n"
-                 "setp.ne.u32 wanted, %0, 0;\n"
-                 "@wanted st.shared.v2.u32 [%1], {%2, %3};\n}" ::"r"(wanted),
-                 "r"(address), "r"(x.x), "r"(x.y)
+/* bulk_load() of bytes that a step reads once: L2 gives them up first, not what blocks exchange. */
+static __device__ __forceinline__ void load_weights(unsigned to, const void *from, unsigned bytes,
+                                                    unsigned barrier) {
+    unsigned long long policy;
+    asm volatile("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                 "l"(__cvta_generic_to_global(from)), "r"(bytes), "r"(barrier), "l"(policy)
                  : "memory");
 }
 
-/* The TMA's copy of a slice, which its barrier waits for. A step reads weights once: L2 gives them
- * up first, not what blocks exchange. */
-template <unsigned BYTES>
-static __device__ __forceinline__ void load_weights_if(unsigned wanted, unsigned to,
-                                                       unsigned long long from, unsigned barrier) {
-    asm volatile("{\n.reg .pred wanted;\n.reg .b64 policy;\n"
-                 "setp.ne.u32 wanted, %0, 0;\n"
-                 "createpolicy.fractional.L2::evict_first.b64 policy, 1.0;\n"
-                 "@wanted mbarrier.arrive.expect_tx.shared::cta.b64 _, [%3], %4;\n"
-                 "@wanted cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".L2::cache_hint [%1], [%2], %4, [%3], policy;\n}" ::"r"(wanted),
-                 "r"(to), "l"(from), "r"(barrier), "n"((int)BYTES)
-                 : "memory");
-}
-
-/* Asks for the next slice, if there is one. @param stage an empty one */
+/* Asks for the next slice. @param stage an empty one */
 template <typename W>
 static __device__ __forceinline__ void ask_for_slice(const struct slice_pipeline *pipe,
                                                      unsigned stage) {
-    unsigned wanted = threadIdx.x % 32 == 0 ? 1 : 0;
-    const uint2 next = pair_of(read_long_if(wanted, pipe->plan));
-    const uint2 ends = pair_of(read_long_if(wanted, pipe->plan + 8));
-    unsigned slice = read_word_if(wanted, next.x, SLICE_NONE);
-    wanted = slice != SLICE_NONE ? 1 : 0;
-    unsigned long long from = read_long_if(wanted, next.y + (slice >> SLICE_STREAM_SHIFT) * 8) +
-                              (unsigned long long)(slice & SLICE_OFFSET) * 16;
-    load_weights_if<W::BYTES>(wanted, pipe->stages + stage * W::BYTES, from,
-                              pipe->barriers + stage * 8);
-    bool is_last = (slice & SLICE_ENDS_LAYER) != 0; /* of its layer */
-    unsigned behind = is_last && next.y != ends.y ? ends.x : next.x + 4;
-    unsigned layer = is_last ? next.y + (unsigned)sizeof(struct step_layer) : next.y;
-    write_pair_if(wanted, pipe->plan, make_uint2(behind, layer));
+    if (threadIdx.x % 32 != 0) {
+        return;
+    }
+    uint2 next = read_pair_at(pipe->plan);
+    unsigned slice = read_word_at(next.x);
+    if (slice != SLICE_NONE) {
+        unsigned long long from = read_long_at(next.y + (slice >> SLICE_STREAM_SHIFT) * 8);
+        unsigned barrier = pipe->barriers + stage * 8;
+        mbarrier_arrive_expect_tx(barrier, W::BYTES);
+        load_weights(pipe->stages + stage * W::BYTES,
+                     (const unsigned char *)from + (size_t)(slice & SLICE_OFFSET) * 16, W::BYTES,
+                     barrier);
+        next.x += 4;
+        if ((slice & SLICE_ENDS_LAYER) != 0) {
+            const uint2 ends = read_pair_at(pipe->plan + 8);
+            next = make_uint2(next.y == ends.y ? next.x : ends.x,
+                              next.y + (unsigned)sizeof(struct step_layer));
+        }
+        write_pair_at(pipe->plan, next);
+    }
 }
 
 /* @return the address of the slice behind `behind` others, which has arrived */

@@ -73,7 +73,8 @@ multiply_halves(float sums[2][4], struct slice_pipeline *pipe, const unsigned st
             sums[1], halves + 1, (int)half
         }
     };
-    multiply_two<W>(products, in, inputs, 0);
+    multiply_group_128<W>(products[0], in);
+    multiply_group_128<W>(products[1], in);
 }
 
 /* The warp's two tiles times its chunks: each half of the next chunk is on its way as soon as that
