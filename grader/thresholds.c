@@ -454,7 +454,7 @@ static const struct threshold thresholds[] = {
     {"15_many_gpus",
      "large_sums",
      25,
-     {0.055, 0, 0},
+     {0.045, 0, 0},
      {0.03, 0, 0},
      "each GPU's data read and written once; the link is not part of the limit",
      "an all-reduce of 32 MiB in bf16 on two GPUs (on simt 512 KiB), against the starter's",
