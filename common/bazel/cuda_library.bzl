@@ -15,12 +15,22 @@ _OPTIONS = ["-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
 
 # What nvcc makes of a file: an object, or the GPUs' code alone. That takes half as long, since nothing
 # is compiled for the host.
-_OBJECT = struct(option = "-c", ending = "o", mnemonic = "CudaCompile", confined = [])
+_OBJECT = struct(option = "-c", ending = "o", mnemonic = "CudaCompile", confined = [], whole = False)
 _DEVICE_CODE = struct(
     option = "-fatbin",
     ending = "fatbin",
     mnemonic = "CudaDeviceCode",
     confined = ["--unlinked"],  # nor looked at as an object that will be
+    whole = False,
+)
+
+# With the PTX that simt_code leaves out.
+_WHOLE_CODE = struct(
+    option = "-fatbin",
+    ending = "whole.fatbin",
+    mnemonic = "CudaWholeCode",
+    confined = ["--unlinked"],
+    whole = True,
 )
 
 def _simt_code(ctx, source):
@@ -36,8 +46,9 @@ def _arguments(ctx, cc_toolchain, context, source, kind):
     args = ctx.actions.args()
     args.add(kind.option)
     args.add_all(_OPTIONS)
-    args.add_all(code_options(ctx.attr.archs[ArchsInfo], ctx.attr.compute_90a, _simt_code(ctx, source)))
-    args.add("--compress-mode=none" if kind == _DEVICE_CODE else ctx.attr.archs[ArchsInfo].compression)
+    simt_code = "" if kind.whole else _simt_code(ctx, source)
+    args.add_all(code_options(ctx.attr.archs[ArchsInfo], ctx.attr.compute_90a, simt_code))
+    args.add("--compress-mode=none" if kind.option == "-fatbin" else ctx.attr.archs[ArchsInfo].compression)
     args.add("-ccbin", cc_toolchain.compiler_executable)
     args.add("-Xcompiler", "-fPIC")
     if "-Werror" in ctx.fragments.cpp.copts:
@@ -79,6 +90,25 @@ def _compile(ctx, cc_toolchain, context, source, kind):
     )
     return output
 
+def _check_left_out(ctx, cc_toolchain, context, source):
+    """Fails where simt_code leaves out PTX that a GPU needs; returns an empty file."""
+    code = _compile(ctx, cc_toolchain, context, source, _WHOLE_CODE)
+    stamp = ctx.actions.declare_file(code.basename + ".left_out", sibling = code)
+    ctx.actions.run(
+        executable = ctx.executable._left_out,
+        arguments = [source.short_path, _simt_code(ctx, source), code.path, stamp.path],
+        inputs = [code],
+        outputs = [stamp],
+        mnemonic = "CudaLeftOut",
+        progress_message = "Comparing PTX of %s" % source.short_path,
+    )
+    return stamp
+
+def _leaves_out(ctx, source):
+    """Whether simt_code leaves out PTX for a GPU newer than another one that there is PTX for."""
+    archs = ctx.attr.archs[ArchsInfo]
+    return archs.ptx_only and len(archs.pairs) > 1 and _simt_code(ctx, source) not in ["", "90"]
+
 def _own_context(ctx):
     """This target's own headers, defines and include folders."""
     package = ctx.label.workspace_root + "/" + ctx.label.package if ctx.label.workspace_root else ctx.label.package
@@ -107,6 +137,7 @@ def _cuda_library_impl(ctx):
     sources = [source for source in ctx.files.srcs if source.extension == "cu"]
     objects = [_compile(ctx, cc_toolchain, context, source, _OBJECT) for source in sources]
     device_code = [_compile(ctx, cc_toolchain, context, source, _DEVICE_CODE) for source in sources]
+    left_out = [_check_left_out(ctx, cc_toolchain, context, s) for s in sources if _leaves_out(ctx, s)]
     linking, _ = cc_common.create_linking_context_from_compilation_outputs(
         actions = ctx.actions,
         name = ctx.label.name,
@@ -124,7 +155,7 @@ def _cuda_library_impl(ctx):
     )
     return [
         DefaultInfo(files = depset(objects)),
-        OutputGroupInfo(device_code = depset(device_code)),
+        OutputGroupInfo(device_code = depset(device_code), left_out = depset(left_out)),
         CcInfo(compilation_context = context, linking_context = linking),
     ]
 
@@ -161,6 +192,11 @@ _cuda_library = rule(
                   "fewer than three do. 75, 75 80, 75 90: PTX for a newer one is that for an older one, word " +
                   "for word, and the host does not ask which one runs (gpu_code()). 90: no test of " +
                   "--config=deep runs the file on an older GPU.",
+        ),
+        "_left_out": attr.label(
+            default = "//common/bazel/left_out",
+            executable = True,
+            cfg = "target",
         ),
         "_toolkit": attr.label(
             default = "@local_config_cuda//:toolkit.txt",

@@ -8,7 +8,7 @@
 
 /* On simt, whoever starts the test. */
 __attribute__((constructor)) static void want_devices(void) {
-    setenv("SIMT_DEVICES", remote_many_wanted, 0);
+    setenv("SIMT_DEVICES", remote_many_wanted, 1);
 }
 
 int remote_many_devices(struct error *error) {

@@ -36,6 +36,12 @@ struct copy_call {
     void *stream; /**< a device_stream */
 };
 
+/** registers_test, "registers": of a kernel whose machine code does not belong to its PTX. */
+struct registers_call {
+    int said;  /**< by the machine code */
+    int taken; /**< receives how many the device says that a thread has */
+};
+
 /** death_test, "who". */
 struct who_call {
     size_t bytes; /**< to be taken and kept */

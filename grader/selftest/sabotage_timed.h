@@ -36,6 +36,7 @@
     X(at_home)          /* a whole model on the CPU, see at_home_bert.c and lab 03 */       \
     X(sends)            /* of lab 03 */                                                     \
     X(host)             /* of labs 12 to 14: on the CPU */                                  \
+    X(host_helps)       /* of lab 06: a third of it on the CPU */                           \
     X(idle)             /* ... a kernel that computes nothing */                            \
     X(by_arguments)     /* as "host"; the result travels as channels.h says */              \
     X(by_array)         /* ... */                                                           \
@@ -51,6 +52,7 @@
     X(early)            /* of lab 15, see its file */                                       \
     X(late)             /* ... */                                                           \
     X(fetches)          /* ... */                                                           \
+    X(third_gpu)        /* ... */                                                           \
     X(server)           /* ... */                                                           \
     X(server_stays)     /* ... */                                                           \
     X(forges)           /* prints what a passed test prints: anywhere.h */                  \

@@ -232,7 +232,7 @@ double runtime_clock_of(const struct runtime *runtime, int device) {
 }
 
 void runtime_meet(struct runtime *runtime, double clock) {
-    if (runtime->settings.devices > 1 && runtime->host_clock < clock) {
+    if (runtime->host_clock < clock) {
         runtime->host_clock = clock;
     }
 }

@@ -134,7 +134,7 @@ struct runtime {
     struct capture *captures;
     unsigned long long next_id; /**< of streams and captures */
     double clock;               /**< of the device: modelled nanoseconds since the first call */
-    double host_clock;          /**< several devices: until when the host has waited for one */
+    double host_clock;          /**< until when the host has waited for a device */
     cudaError_t pending, sticky;
     struct simt_profile longest; /**< launch since simt_take_longest(); no time: none */
     unsigned device_flags;
@@ -193,8 +193,8 @@ int *runtime_thread_device(void);
 /** @return modelled nanoseconds of a device. */
 double runtime_clock_of(const struct runtime *runtime, int device);
 
-/** The host, or a stream of the selected device, has waited until then: with several devices, what
- *  is submitted from there on begins no earlier. */
+/** The host, or a stream of the selected device, has waited until then: what is submitted from there
+ *  on begins no earlier on any device. */
 void runtime_meet(struct runtime *runtime, double clock);
 
 /** @return modelled nanoseconds of the device that has worked longest. */

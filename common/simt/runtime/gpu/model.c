@@ -8,6 +8,7 @@
 /** Nanoseconds before the work itself begins; measured on an H200. */
 static const double LAUNCH_OVERHEAD = 3500;
 static const double GRAPH_OVERHEAD = 800;
+static const double FIRST_GRAPH_OVERHEAD = 2400; /* nothing before it hides its launch */
 static const double GRAPH_NODE_OVERHEAD = 100;
 static const double COPY_OVERHEAD = 3500;
 static const double PAGEABLE_OVERHEAD = 8000;
@@ -343,7 +344,7 @@ static double nanoseconds_of(const struct simt_gpu *gpu, const struct simt_cost 
         simt_model_explain(&e, gpu, cost, NULL);
         return e.nanoseconds;
     case SIMT_COST_GRAPH:
-        return GRAPH_OVERHEAD;
+        return cost->first ? FIRST_GRAPH_OVERHEAD : GRAPH_OVERHEAD;
     case SIMT_COST_BUS_COPY:
         return bus_nanoseconds(gpu, cost);
     case SIMT_COST_DEVICE_COPY: /* read and written */

@@ -36,6 +36,7 @@ enum simt_cost_kind {
 struct simt_cost {
     enum simt_cost_kind kind;
     bool graph;                           /**< replayed from a graph: less overhead */
+    bool first;                           /**< graph: the host has waited for all before it */
     bool pageable;                        /**< bus copy: the host's memory is not pinned */
     size_t bytes;                         /**< copies, sets */
     uint64_t blocks;                      /**< launch: blocks of the grid */

@@ -100,11 +100,33 @@ C_TEST(model, graphs_launch_cheaper) {
 GPU_TEST(launching_a_graph_takes_time_beside_its_nodes) {
     struct simt_counters none = {0};
     struct simt_cost kernel = {.kind = SIMT_COST_LAUNCH, .blocks = 1, .counters = &none};
-    const struct simt_cost graph = {.kind = SIMT_COST_GRAPH};
+    struct simt_cost graph = {.kind = SIMT_COST_GRAPH};
     double alone = time_of(gpu, &kernel);
     kernel.graph = true;
     double own = time_of(gpu, &graph), node = time_of(gpu, &kernel);
     EXPECT_TRUE(own > node && own + node < alone);
+    graph.first = true;
+    EXPECT_TRUE(time_of(gpu, &graph) > own && time_of(gpu, &graph) + node < alone);
+}
+
+/* What an H200 took for graphs of empty kernels, in us: in a row, and for one between two events,
+ * less the 1.3 of these (MODEL.md). */
+C_TEST(model, graphs_take_what_an_h200_takes) {
+    static const struct {
+        double kernels, in_a_row, alone;
+    } measured[] = {{1, 1.4, 2.9},  {2, 2.1, 3.6},    {5, 4.0, 5.5},
+                    {10, 6.2, 7.6}, {20, 11.3, 12.7}, {100, 51.6, 52.8}};
+    const struct simt_gpu *gpu = simt_gpu_find("h200");
+    struct simt_counters none = {0};
+    const struct simt_cost kernel = {
+        .kind = SIMT_COST_LAUNCH, .graph = true, .blocks = 1, .counters = &none};
+    const struct simt_cost behind = {.kind = SIMT_COST_GRAPH};
+    const struct simt_cost first = {.kind = SIMT_COST_GRAPH, .first = true};
+    for (size_t i = 0; i < sizeof measured / sizeof *measured; i++) {
+        double nodes = measured[i].kernels * time_of(gpu, &kernel);
+        EXPECT_NEAR(measured[i].in_a_row, 1e-3 * (nodes + time_of(gpu, &behind)), 0.75);
+        EXPECT_NEAR(measured[i].alone, 1e-3 * (nodes + time_of(gpu, &first)), 0.75);
+    }
 }
 
 /* Counters of cost; more of any makes a kernel no faster, and much more of it slower. */

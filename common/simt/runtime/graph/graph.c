@@ -172,7 +172,8 @@ cudaError_t graph_check(struct runtime *runtime, const struct CUgraph_st *graph)
 }
 
 cudaError_t graph_begin(struct runtime *runtime, const struct CUgraph_st *graph) {
-    const struct simt_cost cost = {.kind = SIMT_COST_GRAPH};
+    const struct simt_cost cost = {.kind = SIMT_COST_GRAPH,
+                                   .first = runtime->clock <= runtime->host_clock};
     CUDA_TRY(memory_nodes_begin(runtime, graph));
     simt_model_advance(&runtime->clock, runtime->settings.gpu, &cost);
     return cudaSuccess;

@@ -204,11 +204,11 @@ void order_waited_for_stream(struct runtime *runtime, struct CUstream_st *stream
 }
 
 void order_waited_for_device(struct runtime *runtime) {
+    runtime_meet(runtime, runtime->clock);
     if (runtime->settings.devices == 1) {
         order_waited(runtime, NULL);
         return;
     }
-    runtime_meet(runtime, runtime->clock);
     order_waited(runtime, &runtime->default_stream->clock);
     for (const struct CUstream_st *s = runtime->streams; s != NULL; s = s->next) {
         if (s->device == runtime->device) {
