@@ -10,7 +10,8 @@
 
 #include "common/simt/calibration/kernels.h"
 
-enum { RUNS = 11, LAUNCHES = 100 };
+enum { RUNS = 11 };
+static const int LAUNCHES[] = {1, 2, 5, 10, 20, 100};
 static const size_t SIZES[] = {4, 1 << 16, 1 << 20, 1 << 24, 1 << 26};
 enum { SIZE_COUNT = sizeof SIZES / sizeof *SIZES };
 
@@ -25,6 +26,7 @@ struct buffers {
     void *pageable, *pinned, *device, *other;
     cudaStream_t stream;
     cudaGraphExec_t graph;
+    int launches;
 };
 
 typedef void action(const struct buffers *buffers, size_t bytes);
@@ -62,7 +64,7 @@ static void nothing(const struct buffers *b, size_t bytes) {
 
 static void launch_often(const struct buffers *b, size_t bytes) {
     (void)bytes;
-    for (int i = 0; i < LAUNCHES; i++) {
+    for (int i = 0; i < b->launches; i++) {
         more_kernels_empty(b->stream);
     }
     check(cudaGetLastError(), "launch");
@@ -98,14 +100,31 @@ static void launch_graph(const struct buffers *b, size_t bytes) {
     check(cudaGraphLaunch(b->graph, b->stream), "graph");
 }
 
-/* The same work as a graph of LAUNCHES nodes. */
-static void time_graph(struct buffers *b) {
+/* A graph behind a launch that nobody waits for. */
+static void launch_and_graph(const struct buffers *b, size_t bytes) {
+    more_kernels_empty(b->stream);
+    launch_graph(b, bytes);
+}
+
+static void name_launches(char *name, size_t size, int launches, const char *what) {
+    snprintf(name, size, "%d launch%s%s", launches, launches == 1 ? "" : "es", what);
+}
+
+/* So many launches one after the other, as a graph, and as a graph behind another launch. */
+static void time_launches(struct buffers *b, int launches) {
     cudaGraph_t graph;
+    char name[64];
+    b->launches = launches;
+    name_launches(name, sizeof name, launches, "");
+    time_events(b, name, launch_often, 0);
     check(cudaStreamBeginCapture(b->stream, cudaStreamCaptureModeGlobal), "capture");
     launch_often(b, 0);
     check(cudaStreamEndCapture(b->stream, &graph), "capture");
     check(cudaGraphInstantiate(&b->graph, graph, 0), "graph");
-    time_events(b, "100 launches in a graph", launch_graph, 0);
+    name_launches(name, sizeof name, launches, " in a graph");
+    time_events(b, name, launch_graph, 0);
+    name_launches(name, sizeof name, launches, " in a graph behind one");
+    time_events(b, name, launch_and_graph, 0);
     check(cudaGraphExecDestroy(b->graph), "graph");
     check(cudaGraphDestroy(graph), "graph");
 }
@@ -133,8 +152,9 @@ int main(void) {
         time_events(&b, "set", set, SIZES[i]);
     }
     time_events(&b, "nothing", nothing, 0);
-    time_events(&b, "100 launches", launch_often, 0);
-    time_graph(&b);
+    for (size_t i = 0; i < sizeof LAUNCHES / sizeof *LAUNCHES; i++) {
+        time_launches(&b, LAUNCHES[i]);
+    }
     check(cudaStreamDestroy(b.stream), "stream");
     check(cudaFree(b.device), "cudaFree");
     check(cudaFree(b.other), "cudaFree");
