@@ -265,7 +265,7 @@ static const struct threshold thresholds[] = {
      "decode",
      25,
      {0.1, 0.2, 0.33},
-     {0.25, 0.37, 0.44},
+     {0.25, 0.35, 0.41},
      "the weights read once a step, launches as nodes of one graph",
      "steps behind a prompt, 8 layers of 512 channels, 32,000 tokens to draw from by top-p (on "
      "simt 2 layers of 192, 1000 tokens, greedy), against the starter's",
