@@ -193,8 +193,8 @@ int *runtime_thread_device(void);
 /** @return modelled nanoseconds of a device. */
 double runtime_clock_of(const struct runtime *runtime, int device);
 
-/** The host, or a stream of the selected device, has waited until then: what is submitted from there
- *  on begins no earlier on any device. */
+/** The host, or a stream of the selected device, has waited until then: what is submitted from
+ * there on begins no earlier on any device. */
 void runtime_meet(struct runtime *runtime, double clock);
 
 /** @return modelled nanoseconds of the device that has worked longest. */
