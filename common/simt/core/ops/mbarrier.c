@@ -176,7 +176,7 @@ static bool resolve(struct simt_warp *warp, const struct simt_instruction *i, st
         (struct simt_access){.space = (enum ptx_space)(i->detail[FLAGS] >> SPACE_SHIFT),
                              .kind = i->detail[OPERATION] == OP_INIT ? SIMT_WRITE : SIMT_ATOMIC,
                              .bytes = 8,
-                             .counted = true};
+                             .counted = i->detail[OPERATION] == OP_INIT};
     simt_lane_addresses(warp, i->src[0], (i->detail[FLAGS] & FLAG_NARROW) != 0, i->immediate,
                         p->access.addresses);
     return simt_access_resolve(warp, i, &p->access, p->host);

@@ -254,3 +254,12 @@ C_TEST(cost, atomics_take_shared_memory) {
     EXPECT_INT_EQ(4 * 2, each.atomic_serial);
     EXPECT_INT_EQ(4 * 2 * (1 + 30), two.atomic_serial);
 }
+
+/* How often a warp asks an mbarrier is chance. */
+C_TEST(cost, questions_at_mbarriers_take_none) {
+    static const char asks[] = "mov.u32 %r2, tile;\n"
+                               "mbarrier.test_wait.parity.shared.b64 %p1, [%r2], 0;\n";
+    struct simt_counters asked = count(asks, 4, 64, 1);
+    EXPECT_INT_EQ(4 * 2, asked.atomic_requests);
+    EXPECT_INT_EQ(0, asked.atomic_serial);
+}

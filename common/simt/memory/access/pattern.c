@@ -381,7 +381,9 @@ static void count_atomic(const struct tally *t, struct simt_counters *counters) 
     counters->atomic_requests += t->requests;
     counters->atomic_lanes += t->pattern->lanes;
     counters->l2_sectors += t->key.cost == SIMT_COST_SECTORS ? t->uses * t->pattern->cost : 0;
-    counters->atomic_serial += t->pattern->lanes - t->uses * places;
+    if (t->key.cost != SIMT_COST_NONE) {
+        counters->atomic_serial += t->pattern->lanes - t->uses * places;
+    }
     if (t->key.cost == SIMT_COST_WAVEFRONTS && places > 1) { /* as a load's: they read, too */
         counters->atomic_serial += t->uses * t->pattern->cost;
     }

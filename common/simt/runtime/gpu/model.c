@@ -290,7 +290,6 @@ static struct simt_need need_of_pipeline(const struct simt_gpu *gpu, const struc
     double cycles[STATIONS];
     int busiest = 0;
     double last = (double)c.pipelined_cycles / (double)c.pipelined_blocks;
-    c.atomic_serial = 0; /* how often a warp asks an mbarrier is chance */
     set_cycles(cycles, gpu, &c, sharers);
     cycles[TENSOR] /= WGMMA_TO_MMA;
     cycles[L2] *= COPIES_OF_L2;

@@ -129,6 +129,16 @@ C_TEST(model, graphs_take_what_an_h200_takes) {
     }
 }
 
+/* Blocks whose warps wait for mbarriers have shared memory to pay like others. */
+GPU_TEST(atomics_take_time_beside_bulk_copies) {
+    struct simt_counters counters = {.pipelined_blocks = 1, .pipelined_cycles = 1000};
+    const struct simt_cost cost = {
+        .kind = SIMT_COST_LAUNCH, .blocks = 1, .threads = 256, .counters = &counters};
+    double none = time_of(gpu, &cost);
+    counters.atomic_serial = 100000;
+    EXPECT_TRUE(time_of(gpu, &cost) > 2 * none);
+}
+
 /* Counters of cost; more of any makes a kernel no faster, and much more of it slower. */
 static const struct {
     const char *name;
