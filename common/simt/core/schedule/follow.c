@@ -17,9 +17,14 @@ static void follow(struct simt_warp_run *w, const struct simt_code *code, uint32
     if (pipeline_is_polling(pipeline, warp, asks) || asks) {
         return;
     }
-    simt_timeline_hold(w->timeline, simt_pipeline_until(pipeline, warp));
-    simt_timeline_step(w->timeline, code, pc);
-    simt_pipeline_set(pipeline, warp, simt_timeline_now(w->timeline));
+    uint64_t until = simt_pipeline_until(pipeline, warp);
+    if (w->warp.load_cycles > 0) {
+        simt_timeline_load(w->clock, until, w->warp.load_cycles);
+        w->warp.load_cycles = 0;
+    }
+    simt_timeline_hold(w->clock, until);
+    simt_timeline_step(w->clock, code, pc);
+    simt_pipeline_set(pipeline, warp, simt_timeline_now(w->clock));
 }
 
 static void note(struct simt_warp_run *w, const struct simt_code *code, uint32_t pc,
@@ -37,10 +42,14 @@ static void note(struct simt_warp_run *w, const struct simt_code *code, uint32_t
     if (w->timeline != NULL && w->warp.reached_peer) {
         simt_timeline_reach_peer(w->timeline);
     }
+    if (w->clock != NULL && w->clock != w->timeline && w->warp.reached_peer) {
+        simt_timeline_reach_peer(w->clock);
+    }
     w->warp.reached_peer = false;
-    if (w->warp.block->pipeline != NULL) {
+    if (w->clock != NULL) {
         follow(w, code, pc);
-    } else if (w->timeline != NULL) {
+    }
+    if (w->timeline != NULL && w->timeline != w->clock) {
         simt_timeline_step(w->timeline, code, pc);
     }
 }

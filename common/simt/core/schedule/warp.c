@@ -41,15 +41,21 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
                                            .warps = block->warp_count,
                                            .seed = block->seed};
     if (block->block.pipeline != NULL) {
-        w->timeline = block->timelines[index];
+        w->clock = block->timelines[index];
+    }
+    if (block->is_followed) {
+        w->timeline = w->clock;
     } else if (simt_timeline_follows(&all, block->block.order, index)) {
         w->timeline = block->timeline;
     }
     if (w->timeline != NULL) {
-        simt_timeline_begin(w->timeline);
+        simt_timeline_begin(w->timeline, block->block.xray);
     }
-    w->warp.attention =
-        w->timeline != NULL || block->block.xray != NULL ? SIMT_ATTENTION_FOLLOWED : 0;
+    if (w->clock != NULL && w->clock != w->timeline) {
+        simt_timeline_begin(w->clock, NULL);
+    }
+    bool followed = w->timeline != NULL || w->clock != NULL || block->block.xray != NULL;
+    w->warp.attention = followed ? SIMT_ATTENTION_FOLLOWED : 0;
     return STATUS_OK;
 }
 
@@ -838,8 +844,8 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
 static void end_pipeline(struct simt_warp_run *w) {
     struct simt_pipeline *pipeline = w->warp.block->pipeline;
     if (pipeline != NULL) {
-        simt_timeline_hold(w->timeline, simt_pipeline_until(pipeline, w->warp.index));
-        simt_pipeline_set(pipeline, w->warp.index, simt_timeline_now(w->timeline));
+        simt_timeline_hold(w->clock, simt_pipeline_until(pipeline, w->warp.index));
+        simt_pipeline_set(pipeline, w->warp.index, simt_timeline_now(w->clock));
     }
 }
 
@@ -851,8 +857,8 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
         }
         if (w->fragment_count == 0) {
             w->state = SIMT_WARP_DONE;
+            end_pipeline(w);
             if (w->timeline != NULL) {
-                end_pipeline(w);
                 simt_timeline_end(w->timeline, b->block.counters);
                 b->own.followed_machine += w->machine;
             }
