@@ -20,8 +20,8 @@ enum {
  * then. */
 struct moment {
     uint64_t cycles;
-    uint64_t loads;
-    enum simt_wait cause;
+    uint32_t loads;
+    uint32_t cause; /* enum simt_wait */
 };
 
 struct simt_timeline {
@@ -111,7 +111,7 @@ static bool is_load(const struct simt_instruction *i) {
     return (i->timing & SIMT_TIMING_LOAD) != 0;
 }
 
-static enum simt_wait cause_of(const struct simt_instruction *i) {
+static uint32_t cause_of(const struct simt_instruction *i) {
     switch ((enum simt_class)i->op_class) {
     case SIMT_CLASS_SHARED:
     case SIMT_CLASS_WARP:
@@ -125,10 +125,10 @@ static enum simt_wait cause_of(const struct simt_instruction *i) {
 
 /* The warp stood still since `before`: that is noted with the instruction that waited. */
 static void note_wait(const struct simt_timeline *t, const struct simt_code *code, uint32_t pc,
-                      struct moment before, enum simt_wait cause) {
+                      struct moment before, uint32_t cause) {
     if (t->xray != NULL) {
         struct simt_xray_instruction *record = &t->xray->instructions[code->first + pc];
-        int64_t loads = (int64_t)(t->last.loads - before.loads);
+        int64_t loads = (int64_t)t->last.loads - (int64_t)before.loads;
         record->loads += loads;
         record->wait[cause] +=
             (int64_t)(t->last.cycles - before.cycles) - loads * (int64_t)t->load_cycles;
@@ -253,7 +253,7 @@ void simt_timeline_hold(struct simt_timeline *t, uint64_t cycles) {
 }
 
 uint64_t simt_timeline_now(const struct simt_timeline *t) {
-    return later(t->last, after(t->floor, t->machine)).cycles - t->origin;
+    return largest(t->last.cycles, t->floor.cycles + t->machine) - t->origin;
 }
 
 /* Divided by 256; without overflow up to 2^36. */

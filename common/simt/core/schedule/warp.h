@@ -165,6 +165,9 @@ void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint
 bool simt_warp_attend(struct simt_warp_run *warp, const struct simt_fragment *fragment,
                       uint32_t active);
 
+/** A warp of a block with clocks runs an instruction next: its clock goes on. */
+void simt_warp_clock(struct simt_warp_run *warp, const struct simt_code *code, uint32_t pc);
+
 /** The part of it for undefined values. */
 bool simt_undefined_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
                          uint32_t active);
