@@ -1,5 +1,6 @@
 #include "common/simt/memory/store_times.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +16,11 @@ enum {
  * What is kept of a word, in 64 bits, so that the later of two is the larger number:
  *
  *      0-23  the block
- *        24  something else than counting has stored it, at any time
- *     25-63  cycles; 0: nothing was stored
+ *     24-63  cycles; 0: nothing was stored
  */
-enum { DATA = 24, CYCLES = 25 };
+enum { CYCLES = 24 };
 
-static const uint64_t BLOCK_MASK = ((uint64_t)1 << DATA) - 1;
-static const uint64_t DATA_BIT = (uint64_t)1 << DATA;
+static const uint64_t BLOCK_MASK = ((uint64_t)1 << CYCLES) - 1;
 static const uint64_t MOST_CYCLES = ((uint64_t)1 << (64 - CYCLES)) - 1;
 
 struct page {
@@ -133,7 +132,7 @@ static struct page *find_or_add(struct simt_store_times *t, uint64_t number) {
 static uint64_t pack(const struct simt_store_time *store) {
     uint64_t cycles = store->cycles < 1 ? 1 : store->cycles;
     cycles = cycles < MOST_CYCLES ? cycles : MOST_CYCLES;
-    return cycles << CYCLES | (store->counts ? 0 : DATA_BIT) | (store->block & BLOCK_MASK);
+    return cycles << CYCLES | (store->block & BLOCK_MASK);
 }
 
 /* From the first byte of `address` on: words of one page. @return how many bytes of them */
@@ -152,8 +151,7 @@ void simt_store_times_note(struct simt_store_times *t, uint64_t address, size_t 
         size_t first, count, here = words_of(address, bytes, &first, &count);
         uint64_t *words = find_or_add(t, address / PAGE_BYTES)->words + first;
         for (size_t n = 0; n < count; n++) {
-            uint64_t later = words[n] > packed ? words[n] : packed;
-            words[n] = later | ((words[n] | packed) & DATA_BIT);
+            words[n] = words[n] > packed ? words[n] : packed;
         }
         address += here;
         bytes -= here;
@@ -161,15 +159,15 @@ void simt_store_times_note(struct simt_store_times *t, uint64_t address, size_t 
 }
 
 uint64_t simt_store_times_latest(struct simt_store_times *t, uint64_t address, size_t bytes,
-                                 uint64_t block, bool counts) {
-    uint64_t latest = 0, wanted = counts ? 0 : DATA_BIT;
+                                 uint64_t block) {
+    uint64_t latest = 0;
     while (bytes > 0) {
         size_t first, count, here = words_of(address, bytes, &first, &count);
         const struct page *page = find(t, address / PAGE_BYTES);
         for (size_t n = first; page != NULL && n < first + count; n++) {
             uint64_t word = page->words[n];
-            bool matters = (word & BLOCK_MASK) != (block & BLOCK_MASK) && (word & wanted) == wanted;
-            latest = matters && word > latest ? word : latest;
+            bool others = (word & BLOCK_MASK) != (block & BLOCK_MASK);
+            latest = others && word > latest ? word : latest;
         }
         address += here;
         bytes -= here;

@@ -12,7 +12,6 @@
 #ifndef WARPBOOK_COMMON_SIMT_MEMORY_STORE_TIMES_H_
 #define WARPBOOK_COMMON_SIMT_MEMORY_STORE_TIMES_H_
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,7 +21,6 @@ struct simt_store_times;
 struct simt_store_time {
     uint64_t cycles; /**< on the clock of its block */
     uint64_t block;  /**< that made it: position in the grid; the low 24 bits are kept */
-    bool counts;     /**< an atomic operation that went on counting: see block_clock.h */
 };
 
 /** @return no times at all; NULL when memory is short. */
@@ -40,11 +38,10 @@ void simt_store_times_note(struct simt_store_times *times, uint64_t address, siz
 
 /**
  * @brief Finds the latest store of other blocks to any of these bytes.
- * @param block  that asks
- * @param counts words that were only ever counted by atomics do matter
+ * @param block that asks
  * @return cycles; 0: there is none
  */
 uint64_t simt_store_times_latest(struct simt_store_times *times, uint64_t address, size_t bytes,
-                                 uint64_t block, bool counts);
+                                 uint64_t block);
 
 #endif

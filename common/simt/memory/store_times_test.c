@@ -17,13 +17,8 @@ static void store(struct simt_store_times *t, uint64_t address, size_t bytes, ui
                           &(struct simt_store_time){.cycles = cycles, .block = block});
 }
 
-static void count(struct simt_store_times *t, uint64_t address, uint64_t cycles, uint64_t block) {
-    simt_store_times_note(
-        t, address, 4, &(struct simt_store_time){.cycles = cycles, .block = block, .counts = true});
-}
-
 static uint64_t latest(struct simt_store_times *t, uint64_t address, size_t bytes) {
-    return simt_store_times_latest(t, address, bytes, ME, true);
+    return simt_store_times_latest(t, address, bytes, ME);
 }
 
 TIMES_TEST(words_have_times_of_their_own) {
@@ -59,15 +54,6 @@ TIMES_TEST(ranges_cross_pages) {
     EXPECT_INT_EQ(100, latest(*t, BASE + 2 * PAGE, 4));
     EXPECT_INT_EQ(100, latest(*t, BASE + 4 * PAGE - 12, 4));
     EXPECT_INT_EQ(0, latest(*t, BASE + 4 * PAGE - 8, PAGE));
-}
-
-/* Who only counts does not wait for those who counted before, but for who stored. */
-TIMES_TEST(counting_is_told_from_storing) {
-    count(*t, BASE, 100, OTHER);
-    EXPECT_INT_EQ(100, latest(*t, BASE, 4));
-    EXPECT_INT_EQ(0, simt_store_times_latest(*t, BASE, 4, ME, false));
-    store(*t, BASE, 4, 50, THIRD);
-    EXPECT_INT_EQ(100, simt_store_times_latest(*t, BASE, 4, ME, false));
 }
 
 TIMES_TEST(all_is_forgotten) {

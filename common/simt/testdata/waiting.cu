@@ -153,6 +153,25 @@ __global__ void the_last_one_adds(unsigned *flags, float *data, int steps) {
     }
 }
 
+// Parts of four blocks, each of which waits for all blocks of the part before by one counter, and
+// goes on with what one of them has left.
+__global__ void parts_by_a_counter(unsigned *flags, float *data, int steps) {
+    unsigned part = blockIdx.x / 4;
+    if (threadIdx.x == 0) {
+        while (*(const volatile unsigned *)flags < 4 * part) {
+        }
+    }
+    __syncthreads();
+    __threadfence();
+    unsigned at = blockIdx.x * blockDim.x + threadIdx.x;
+    data[at] = work(part > 0 ? __ldcg(&data[at - 4 * blockDim.x]) : 1.0f, steps);
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        atomicAdd(flags, 1);
+    }
+}
+
 // Places in a list: each block asks for one many times.
 __global__ void takes_places(unsigned *flags, float *data, int steps) {
     float x = threadIdx.x;

@@ -114,6 +114,14 @@ C_TEST(block_clock, a_sum_by_the_last_block_is_not_charged_for_the_others) {
                    LONGEST_WORK + HOP + BLOCKS * L2_LATENCY);
 }
 
+/* Blocks of one part work at the same time, also where a block finds that others of its own part
+ * have been counted. */
+C_TEST(block_clock, blocks_that_count_do_not_wait_for_each_other) {
+    expect_between("parts_by_a_counter", BLOCKS / 4 * WORK,
+                   waited("parts_by_a_counter", BLOCKS, THREADS),
+                   BLOCKS / 4 * (LONGEST_WORK + HOP));
+}
+
 /* Places of a list may be taken in any order. */
 C_TEST(block_clock, who_only_counts_does_not_wait) {
     EXPECT_INT_EQ(0, waited("takes_places", BLOCKS, THREADS));

@@ -134,9 +134,8 @@ static void wait_until(const struct simt_warp *warp, uint64_t cycles) {
     simt_pipeline_wait_for_block(block->pipeline, cycles);
 }
 
-static struct simt_store_time store_at(const struct simt_warp *warp, bool counts) {
-    return (struct simt_store_time){
-        .cycles = time_of_store(warp), .block = warp->block->order, .counts = counts};
+static struct simt_store_time store_at(const struct simt_warp *warp) {
+    return (struct simt_store_time){.cycles = time_of_store(warp), .block = warp->block->order};
 }
 
 /* Bytes that a request's lanes reach, from its first address on, where these lie side by side. */
@@ -157,7 +156,7 @@ static uint64_t address_of(const struct simt_request *request, uint32_t lane) {
 
 static void note_stores(const struct simt_request *request) {
     struct simt_store_times *times = request->warp->block->clock->all->times;
-    const struct simt_store_time store = store_at(request->warp, false);
+    const struct simt_store_time store = store_at(request->warp);
     size_t together = bytes_together(request);
     if (together > 0) {
         simt_store_times_note(times, request->first, together, &store);
@@ -175,12 +174,12 @@ static uint64_t latest_of(const struct simt_request *request) {
     size_t together = bytes_together(request);
     uint64_t latest = 0;
     if (together > 0) {
-        return simt_store_times_latest(times, request->first, together, block->order, true);
+        return simt_store_times_latest(times, request->first, together, block->order);
     }
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
         uint64_t address = address_of(request, simt_first_lane(rest));
-        latest = later(latest,
-                       simt_store_times_latest(times, address, request->bytes, block->order, true));
+        latest =
+            later(latest, simt_store_times_latest(times, address, request->bytes, block->order));
     }
     return latest;
 }
@@ -206,11 +205,10 @@ void simt_block_clock_update(const struct simt_request *request, uint32_t lane,
     uint32_t bytes = request->bytes;
     if ((request->instruction->timing & SIMT_TIMING_USED) != 0) {
         warp->load_cycles = all->alone.l2_latency;
-        wait_until(warp, simt_store_times_latest(all->times, address, bytes, warp->block->order,
-                                                 how != SIMT_UPDATE_COUNTS));
+        wait_until(warp, simt_store_times_latest(all->times, address, bytes, warp->block->order));
     }
-    if (how != SIMT_UPDATE_NOTHING) {
-        const struct simt_store_time store = store_at(warp, how == SIMT_UPDATE_COUNTS);
+    if (how == SIMT_UPDATE_CHANGES) {
+        const struct simt_store_time store = store_at(warp);
         simt_store_times_note(all->times, address, bytes, &store);
     }
 }

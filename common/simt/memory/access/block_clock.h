@@ -14,9 +14,10 @@
  * each warp's own instructions, and barriers. And it is no earlier than the unit of its
  * multiprocessor that has most to do is ready with what the block counted since it last waited.
  *
- * An atomic operation on a word does not wait for those before it, if it does no more than count
- * (changes an integer by a little): blocks may count in any order, and simt's is one of many. What
- * the last one loads of the others it waits for.
+ * An atomic operation that does no more than count (changes an integer by a little) stores nothing
+ * in this sense: tickets and arrivals may come in any order, simt's is one of many, and who looks
+ * at a counter may have been content with less than it finds. What he loads then, of what others
+ * have stored, he waits for.
  *
  * Only kernels that load by instructions which can see what runs beside them have clocks: all
  * others cannot wait for another block.
