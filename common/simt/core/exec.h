@@ -50,6 +50,14 @@ enum simt_next {
 
 enum { SIMT_JOINED_RIDER = 1 };
 
+/** What an instruction is where its warp's time is followed (schedule/timeline.h): a bit each. */
+enum simt_timing {
+    SIMT_TIMING_LOAD = 1,    /**< its result comes from global or local memory */
+    SIMT_TIMING_COPY = 2,    /**< cp */
+    SIMT_TIMING_CLUSTER = 4, /**< waits at the barrier of the cluster */
+    SIMT_TIMING_USED = 8     /**< atom: its result is read */
+};
+
 /** What becomes of undefined sources of an instruction; see memory/undefined.h. */
 enum simt_undefined_rule {
     SIMT_UNDEFINED_RESULT, /**< results are undefined in the same lanes */
@@ -108,6 +116,7 @@ struct simt_instruction {
     uint16_t spills;  /**< 256ths of accesses to local memory, for want of registers */
     uint8_t dst_count, src_count;
     uint8_t latency;   /**< cycles until its result is there, but for loads of global memory */
+    uint8_t timing;    /**< enum simt_timing, together */
     uint8_t undefined; /**< enum simt_undefined_rule */
     bool has_base;     /**< ld, st: where its base register points is kept in simt_warp.bases */
     bool repeats_base; /**< so has an instruction before it, that always runs before it */
@@ -151,6 +160,8 @@ struct simt_warp {
     uint32_t arrived;         /**< lanes that arrived at the barrier of the cluster */
     uint32_t passed;          /**< lanes whose barrier has opened, and that have not waited */
     bool reached_peer;        /**< the last access was to another block's shared memory */
+    uint32_t load_cycles;     /**< that the last instruction's load takes, in a block with a clock;
+                                   0: it has loaded nothing. See memory/access/block_clock.h */
     struct simt_undefined_cell **cells; /**< of the running function; see memory/undefined.h */
     uint32_t cell_count;
     struct simt_base bases[SIMT_BASES];

@@ -41,6 +41,7 @@ struct groups {
 
 struct simt_pipeline {
     uint64_t now[WARPS], until[WARPS], waited[WARPS];
+    uint64_t others; /* of these clocks: waited for other blocks of the launch */
     bool polls[WARPS];
     uint64_t tensor[QUADRANTS], tma; /* when they are free */
     struct groups products[WARPS], stores[WARPS];
@@ -79,6 +80,26 @@ void simt_pipeline_hold(struct simt_pipeline *p, uint32_t warp, uint64_t when) {
 
 uint64_t simt_pipeline_now(const struct simt_pipeline *p, uint32_t warp) {
     return later(p->now[warp], p->until[warp]);
+}
+
+void simt_pipeline_delay(struct simt_pipeline *p, uint32_t warp, uint64_t when) {
+    p->until[warp] = later(p->until[warp], when);
+}
+
+uint64_t simt_pipeline_last(const struct simt_pipeline *p) {
+    uint64_t last = 0;
+    for (uint32_t n = 0; n < WARPS; n++) {
+        last = later(last, simt_pipeline_now(p, n));
+    }
+    return last;
+}
+
+void simt_pipeline_wait_for_block(struct simt_pipeline *p, uint64_t when) {
+    uint64_t last = simt_pipeline_last(p);
+    p->others += when > last ? when - last : 0;
+    for (uint32_t n = 0; n < WARPS; n++) {
+        simt_pipeline_delay(p, n, when);
+    }
 }
 
 /* The phases of an mbarrier; NULL: there are too many of these. */
@@ -214,6 +235,6 @@ void pipeline_end(const struct simt_block *block, uint32_t warps) {
     }
     if (p != NULL) {
         c->pipelined_blocks++;
-        c->pipelined_cycles += last;
+        c->pipelined_cycles += later(last, p->others) - p->others;
     }
 }

@@ -38,6 +38,16 @@ uint64_t simt_pipeline_until(const struct simt_pipeline *pipeline, uint32_t warp
 /** A warp waits until @p when, which counts, or goes on at once where that is over. */
 void simt_pipeline_hold(struct simt_pipeline *pipeline, uint32_t warp, uint64_t when);
 
+/** A warp goes on no earlier than @p when: it is busy until then, which is no waiting. */
+void simt_pipeline_delay(struct simt_pipeline *pipeline, uint32_t warp, uint64_t when);
+
+/** No warp goes on before @p when, at which another block of the launch has stored what the block
+ *  reads. That is not the block's own time, and pipeline_end() does not count it. */
+void simt_pipeline_wait_for_block(struct simt_pipeline *pipeline, uint64_t when);
+
+/** @return when the last warp so far goes on. */
+uint64_t simt_pipeline_last(const struct simt_pipeline *pipeline);
+
 /** @return what a warp's clock says. */
 uint64_t simt_pipeline_now(const struct simt_pipeline *pipeline, uint32_t warp);
 

@@ -38,6 +38,7 @@ enum simt_check {
 
 struct simt_access_cache;
 struct simt_async;
+struct simt_block_clock;
 struct simt_footprint;
 struct simt_harmless;
 struct simt_pipeline;
@@ -182,6 +183,8 @@ struct simt_block {
     struct simt_agent agent;          /**< id = order, else zeros, when the block starts */
     struct simt_agent peer;           /**< the block in its cluster's history */
     struct simt_pipeline *pipeline;   /**< clocks of its warps; NULL: not followed */
+    struct simt_block_clock *clock;   /**< with these: of the block, where it may wait for others of
+                                           its launch. NULL: it may not */
     struct simt_async *async;         /**< bulk copies and wgmma; NULL until the first */
     struct simt_access_cache *cache;  /**< of the host thread; see access.h */
     struct simt_caches caches;

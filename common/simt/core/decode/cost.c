@@ -1,6 +1,7 @@
 #include "common/simt/core/decode/decode_internal.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     /* Cycles until a result can be used: Volta and later, by published microbenchmarks. */
@@ -151,6 +152,50 @@ static uint8_t latency_of(const struct simt_instruction *i) {
     return (uint8_t)(latency < MOST_LATENCY ? latency : MOST_LATENCY);
 }
 
+/* A load of a tensor core's fragment that does not say where from is one of global memory. */
+static bool is_fragment_load(const struct simt_instruction *i) {
+    return i->op_class == SIMT_CLASS_TENSOR && strcmp(i->source->base, "wmma") == 0 &&
+           ptx_has_modifier(i->source, "load") && !ptx_has_modifier(i->source, "shared");
+}
+
+static bool is_load(const struct simt_instruction *i) {
+    bool memory = i->op_class == SIMT_CLASS_GLOBAL || i->op_class == SIMT_CLASS_LOCAL ||
+                  i->op_class == SIMT_CLASS_ATOMIC;
+    return i->dst_count > 0 && (memory || is_fragment_load(i));
+}
+
+static bool waits_for_cluster(const struct simt_instruction *i) {
+    return i->op_class == SIMT_CLASS_BARRIER && ptx_has_modifier(i->source, "wait") &&
+           ptx_has_modifier(i->source, "cluster");
+}
+
+/* Whether another instruction reads what instruction `n` writes. */
+static bool is_used(const struct simt_code *code, size_t n) {
+    const struct simt_uses *uses = &code->uses;
+    for (size_t other = 0; other < code->function->instruction_count; other++) {
+        for (uint32_t r = uses->start[2 * other]; r < uses->start[2 * other + 1]; r++) {
+            for (uint32_t w = uses->start[2 * n + 1]; w < uses->start[2 * n + 2]; w++) {
+                if (other != n && uses->list[r] == uses->list[w]) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static uint8_t timing_of(const struct simt_code *code, size_t n) {
+    const struct simt_instruction *i = &code->instructions[n];
+    if (i->source == NULL) {
+        return 0;
+    }
+    uint32_t used = i->op_class == SIMT_CLASS_ATOMIC && is_used(code, n) ? SIMT_TIMING_USED : 0;
+    uint32_t load = is_load(i) ? SIMT_TIMING_LOAD : 0;
+    uint32_t copy = strcmp(i->source->base, "cp") == 0 ? SIMT_TIMING_COPY : 0;
+    uint32_t cluster = waits_for_cluster(i) ? SIMT_TIMING_CLUSTER : 0;
+    return (uint8_t)(load | copy | cluster | used);
+}
+
 enum status simt_set_costs(struct simt_code *code) {
     code->sums = calloc(code->count + 1, sizeof *code->sums);
     if (code->sums == NULL) {
@@ -161,6 +206,7 @@ enum status simt_set_costs(struct simt_code *code) {
         struct simt_sums *next = &code->sums[n + 1];
         i->machine = machine_of(i);
         i->latency = latency_of(i);
+        i->timing = timing_of(code, n);
         *next = code->sums[n];
         next->classes[i->op_class]++;
         next->machine += i->machine;

@@ -33,9 +33,10 @@ struct crew {
     struct simt_global_shadow *shadow; /* NULL: races in global memory are not looked for */
     pthread_mutex_t lock;              /* guards the members below */
     struct simt_counters counters;
-    struct simt_block_costs *costs; /* NULL: not wanted */
-    struct simt_site *sites;        /* (site_count) */
-    struct simt_xray *xray;         /* NULL: no record */
+    struct simt_block_costs *costs;   /* NULL: not wanted */
+    struct simt_site *sites;          /* (site_count) */
+    struct simt_xray *xray;           /* NULL: no record */
+    struct simt_block_clocks *clocks; /* NULL: no block waits for another one */
     struct simt_fault fault;
     enum status status;
 };
@@ -369,7 +370,8 @@ static uint32_t count_host_threads(const struct simt_launch *launch,
     uint64_t threads = launch->host_threads > 1 ? (uint64_t)launch->host_threads : 1;
     threads = threads < SIMT_MOST_HOST_THREADS ? threads : SIMT_MOST_HOST_THREADS;
     threads = threads < gangs ? threads : gangs;
-    return launch->cooperative || kernel->order_sensitive ? 1 : (uint32_t)threads;
+    bool alone = launch->cooperative || kernel->order_sensitive || kernel->may_wait;
+    return alone ? 1 : (uint32_t)threads;
 }
 
 /* @return false: out of memory, the launch has failed */
@@ -397,6 +399,9 @@ static uint32_t begin(struct crew *crew, struct simt_run *run, uint32_t host_thr
     }
     if (crew->xray != NULL) {
         simt_xray_clear(crew->xray);
+    }
+    if (crew->clocks != NULL) {
+        simt_block_clocks_clear(crew->clocks);
     }
     if (run->atomic_lines != NULL) {
         memset(run->atomic_lines, 0, SIMT_ATOMIC_LINES * sizeof *run->atomic_lines);
@@ -556,6 +561,9 @@ static void tell(const struct crew *crew, const struct simt_launch *launch, stru
         simt_block_costs_sort(crew->costs);
     }
     settle_caches(launch, l2, counters);
+    if (crew->clocks != NULL && launch->waited != NULL) {
+        *launch->waited = simt_block_clocks_latest(crew->clocks);
+    }
     for (uint32_t n = 0; n < crew->site_count; n++) {
         simt_site_add(&launch->sites->sites[n], &crew->sites[n]);
     }
@@ -644,6 +652,17 @@ static struct simt_block_shape make_shape(const struct simt_run *run,
     };
 }
 
+/* Clocks for blocks that may wait for each other. Those of a cooperative launch take turns, and
+ * what they do while they wait counts. */
+static enum status take_clocks(struct crew *crew, const struct simt_launch *launch,
+                               const struct simt_kernel *kernel) {
+    if (launch->alone == NULL || launch->cooperative || !kernel->may_wait || crew->blocks < 2) {
+        return STATUS_OK;
+    }
+    crew->clocks = crew->shape.clocks = simt_block_clocks_create(launch->alone);
+    return crew->clocks != NULL ? STATUS_OK : STATUS_OUT_OF_MEMORY;
+}
+
 /* A list of sites of the launch's own: it may have to be run again. */
 static enum status take_sites(struct crew *crew, const struct simt_launch *launch,
                               const struct simt_kernel *kernel) {
@@ -677,6 +696,9 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     struct crew crew = {.blocks = 0};
     *counters = (struct simt_counters){0};
     *fault = (struct simt_fault){0};
+    if (launch->waited != NULL) {
+        *launch->waited = 0;
+    }
     TRY(simt_module_kernel(launch->module, launch->kernel, &kernel, error));
     TRY(check_launch(launch, kernel, &crew.blocks, error));
     TRY(check_cluster(launch, kernel, error));
@@ -698,14 +720,16 @@ enum status simt_launch_run(const struct simt_launch *launch, struct simt_counte
     crew.shadow = (launch->check & (SIMT_CHECK_RACES | SIMT_CHECK_SAMPLED)) != 0
                       ? launch->global_shadow
                       : NULL;
+    status = take_clocks(&crew, launch, kernel);
     take_sample(&crew, &run, launch);
-    status = take_sites(&crew, launch, kernel);
+    status = status == STATUS_OK ? take_sites(&crew, launch, kernel) : status;
     if (status == STATUS_OK) {
         status = run_blocks(&crew, &run, launch, kernel);
         crew.counters.atomic_hottest = most_of(run.atomic_lines);
         tell(&crew, launch, run.l2, counters, fault);
     }
     free(crew.sites);
+    simt_block_clocks_free(crew.clocks);
     free(run.atomic_lines);
     enum status given_back = give_workspace_back(launch, run.grid_workspace);
     status = status == STATUS_OK ? given_back : status;

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "common/base/status.h"
+#include "common/simt/memory/access/block_clock.h"
 #include "common/simt/memory/block_costs.h"
 #include "common/simt/memory/counters.h"
 #include "common/simt/memory/fault.h"
@@ -108,6 +109,9 @@ struct simt_launch {
     uint64_t number;          /**< of the launch among others, for what the seed draws */
     struct simt_block_costs *costs; /**< zeros: receives what the blocks cost, nothing when there is
                                          a fault; simt_block_costs_free() it. NULL: not wanted */
+    const struct simt_alone *alone; /**< to follow blocks that wait for blocks; NULL: none are */
+    uint64_t *waited; /**< with it: receives the cycles of the longest chain of these, until its
+                           last block has ended; 0: no block has loaded what another one stored */
     struct simt_xray *xray; /**< zeros: receives the record of the launch, nothing when there is a
                                  fault; simt_xray_free() it. NULL: no record */
 };

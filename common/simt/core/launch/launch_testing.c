@@ -89,6 +89,8 @@ bool launch_testing_run(struct launch_testing *t, const struct testing_launch *l
         .seed = launch->seed,
         .number = launch->number,
         .costs = launch->costs,
+        .alone = launch->alone,
+        .waited = launch->waited,
         .sites = launch->sites,
         .xray = launch->xray,
     };

@@ -44,6 +44,8 @@ struct testing_launch {
     uint64_t seed;   /**< draws the warps that are followed, and the blocks that are checked */
     uint64_t number; /**< of the launch, for what the seed draws */
     struct simt_block_costs *costs; /**< receives what blocks cost; NULL: not wanted */
+    const struct simt_alone *alone; /**< to follow blocks that wait for blocks; NULL: none are */
+    uint64_t *waited;               /**< receives what that found; NULL: not wanted */
     struct simt_sites *sites;       /**< receive counts by site; NULL: none */
     struct simt_xray *xray;         /**< receives the record; NULL: none */
 };

@@ -343,6 +343,49 @@ static bool has_atomics(const struct simt_code *code) {
     return false;
 }
 
+static bool is_fence(const struct ptx_instruction *in) {
+    return strcmp(in->base, "membar") == 0 ||
+           (strcmp(in->base, "fence") == 0 && !ptx_has_modifier(in, "proxy") &&
+            !ptx_has_modifier(in, "mbarrier_init"));
+}
+
+static bool has_fence(const struct simt_code *code) {
+    for (size_t n = 0; n < code->function->instruction_count; n++) {
+        if (is_fence(&code->function->instructions[n])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether it sees what other blocks store while it runs: also without a loop that waits for it. By
+ * others than these loads a kernel cannot rely on that. Without a fence nothing orders those that
+ * merely go past L1. */
+static bool sees_others(const struct simt_instruction *i, bool fences) {
+    static const char *const ways[] = {"volatile", "relaxed", "acquire", "mmio", "cv", NULL};
+    static const char *const shared[] = {"shared", "shared::cta", "shared::cluster", NULL};
+    const struct ptx_instruction *in = i->source;
+    if (i->op_class == SIMT_CLASS_ATOMIC) {
+        return (i->timing & SIMT_TIMING_USED) != 0 && !ptx_has_any_modifier(in, shared);
+    }
+    return i->op_class == SIMT_CLASS_GLOBAL && (i->timing & SIMT_TIMING_LOAD) != 0 &&
+           (ptx_has_any_modifier(in, ways) || (fences && ptx_has_modifier(in, "cg")));
+}
+
+static bool may_wait(const struct simt_kernel *kernel) {
+    bool fences = false, sees = false;
+    for (size_t f = 0; f < kernel->code_count; f++) {
+        fences = fences || has_fence(kernel->codes[f]);
+    }
+    for (size_t f = 0; f < kernel->code_count; f++) {
+        const struct simt_code *code = kernel->codes[f];
+        for (size_t n = 0; n < code->function->instruction_count && !sees; n++) {
+            sees = sees_others(&code->instructions[n], fences);
+        }
+    }
+    return sees;
+}
+
 /* What the extern shared arrays that the kernel uses ask for, at least 16. */
 static size_t dynamic_alignment(const struct build *b) {
     size_t alignment = 16;
@@ -392,6 +435,7 @@ static enum status decode_functions(struct build *b, struct error *error) {
         kernel->has_async_reads = kernel->has_async_reads || has_async_reads(kernel->codes[n]);
         kernel->reserves_shared = kernel->reserves_shared || kernel->codes[n]->reserves_shared;
     }
+    kernel->may_wait = may_wait(kernel);
     kernel->code = kernel->codes[0];
     size_t local = kernel->code->local_bytes + (b->count > 1 ? SIMT_CALL_STACK_BYTES : 0);
     kernel->local_bytes = ceil_div(local, 16) * 16;

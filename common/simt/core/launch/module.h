@@ -28,6 +28,7 @@ struct simt_kernel {
     bool has_atomics;           /**< of any memory */
     bool controls_grids;        /**< has griddepcontrol */
     bool sets_conditions;       /**< calls cudaGraphSetConditional() */
+    bool may_wait;              /**< its blocks, for each other: they load what others store */
     bool is_pipelined;          /**< its warps wait for mbarriers, or run wgmma */
     bool has_async_reads;       /**< bulk copies or wgmma read shared memory */
     bool reserves_shared;       /**< uses the shared memory that the system reserves */

@@ -6,6 +6,7 @@
 
 #include "common/simt/core/schedule/timeline.h"
 #include "common/simt/memory/access/access.h"
+#include "common/simt/memory/access/block_clock.h"
 #include "common/simt/memory/access/witness.h"
 #include "common/simt/memory/cache/cache.h"
 #include "common/simt/memory/pipeline.h"
@@ -23,7 +24,7 @@ static uint32_t threads_of(const struct simt_run *run) {
 static enum status create_caches(struct simt_block *block) {
     const struct simt_run *run = block->run;
     struct simt_caches *caches = &block->caches;
-    caches->modelled = run->l1_bytes > 0 || run->l2 != NULL;
+    caches->modelled = run->l1_bytes > 0 || run->l2 != NULL || block->clock != NULL;
     caches->l2 = run->l2;
     caches->first_line = simt_memory_window(run->memory).begin / 128;
     if (run->l1_bytes > 0) {
@@ -41,17 +42,20 @@ static void begin_caches(struct simt_block *block) {
     }
 }
 
-/* Clocks for all warps. */
-static enum status alloc_pipeline(struct simt_block_run *b) {
+/* Clocks for all warps. In a kernel without a pipeline they are only for what blocks wait for. */
+static enum status alloc_pipeline(struct simt_block_run *b, const struct simt_block_clocks *all) {
     b->timelines = calloc(b->warp_count, sizeof *b->timelines);
     b->pipeline = simt_pipeline_create();
     if (b->timelines == NULL || b->pipeline == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
     for (uint32_t n = 0; n < b->warp_count; n++) {
-        b->timelines[n] = simt_timeline_create(b->code, b->block.xray);
+        b->timelines[n] = simt_timeline_create(b->code);
         if (b->timelines[n] == NULL) {
             return STATUS_OUT_OF_MEMORY;
+        }
+        if (!b->is_pipelined) {
+            simt_timeline_set_load(b->timelines[n], simt_block_clocks_alone(all)->l2_latency);
         }
     }
     return STATUS_OK;
@@ -75,11 +79,15 @@ static bool is_followed(const struct simt_block_run *b) {
     for (uint32_t n = 0; n < b->warp_count && !followed; n++) {
         followed = simt_timeline_follows(&all, b->block.order, n);
     }
-    return b->pipeline != NULL && followed;
+    return b->is_pipelined && followed;
 }
 
 static void begin_pipeline(struct simt_block_run *b) {
-    b->block.pipeline = is_followed(b) ? b->pipeline : NULL;
+    b->is_followed = is_followed(b);
+    b->block.pipeline = b->is_followed || b->clock != NULL ? b->pipeline : NULL;
+    if (b->clock != NULL) {
+        simt_block_clock_begin(b->clock);
+    }
     if (b->block.pipeline != NULL) {
         simt_pipeline_reset(b->pipeline);
         memset(b->arrived, 0, sizeof b->arrived);
@@ -93,13 +101,19 @@ static enum status alloc_memories(struct simt_block_run *b, const struct simt_bl
     b->block.shared = aligned_alloc(64, shared);
     b->block.local = aligned_alloc(64, (local + 63) / 64 * 64);
     b->warps = calloc(b->warp_count, sizeof *b->warps);
-    b->timeline = simt_timeline_create(b->code, b->block.xray);
+    b->timeline = simt_timeline_create(b->code);
     if (b->block.shared == NULL || b->block.local == NULL || b->warps == NULL ||
         b->timeline == NULL) {
         return STATUS_OUT_OF_MEMORY;
     }
-    if (shape->is_pipelined) {
-        TRY(alloc_pipeline(b));
+    if (shape->clocks != NULL) {
+        b->clock = b->block.clock = simt_block_clock_create(shape->clocks, &b->own);
+        if (b->clock == NULL) {
+            return STATUS_OUT_OF_MEMORY;
+        }
+    }
+    if (shape->is_pipelined || shape->clocks != NULL) {
+        TRY(alloc_pipeline(b, shape->clocks));
     }
     enum simt_check check = b->block.run->check;
     if ((check & (SIMT_CHECK_UNINITIALISED | SIMT_CHECK_SHUFFLES)) != 0) {
@@ -129,6 +143,7 @@ enum status simt_block_create(struct simt_block_run **block, const struct simt_b
     }
     b->code = shape->code;
     b->instruction_limit = shape->instruction_limit;
+    b->is_pipelined = shape->is_pipelined;
     b->dynamic_shared_bytes = shape->dynamic_shared_bytes;
     b->reserves_shared = shape->reserves_shared;
     b->warp_count = (threads_of(shape->run) + SIMT_LANES - 1) / SIMT_LANES;
@@ -158,6 +173,7 @@ void simt_block_free(struct simt_block_run *b) {
     simt_async_free(b->block.async);
     simt_timeline_free(b->timeline);
     free_pipeline(b);
+    simt_block_clock_free(b->clock);
     free(b->block.shared);
     free(b->block.local);
     free(b->warps);
@@ -220,7 +236,12 @@ const struct simt_counters *simt_block_end(struct simt_block_run *b) {
         uint64_t machine = b->warps[n].machine;
         b->own.longest_warps = machine > b->own.longest_warps ? machine : b->own.longest_warps;
     }
-    pipeline_end(&b->block, b->warp_count);
+    if (b->is_followed) {
+        pipeline_end(&b->block, b->warp_count);
+    }
+    if (b->clock != NULL) {
+        simt_block_clock_end(&b->block);
+    }
     simt_access_cache_tally(b->block.cache, &b->own, b->block.sites);
     simt_counters_add(b->all, &b->own);
     return &b->own;

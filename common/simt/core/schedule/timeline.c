@@ -20,13 +20,16 @@ enum {
  * then. */
 struct moment {
     uint64_t cycles;
-    uint64_t loads;
-    enum simt_wait cause;
+    uint32_t loads;
+    uint32_t cause; /* enum simt_wait */
 };
 
 struct simt_timeline {
     const struct simt_code *code;
     struct simt_xray *xray;     /* NULL: nobody asks who waited for what */
+    uint32_t load_cycles;       /* that a load takes */
+    uint64_t origin;            /* when the warp began, behind all that earlier ones did */
+    uint64_t latest_ready;      /* of all registers' values so far */
     struct moment floor;        /* nothing starts before */
     struct moment last;         /* when the latest instruction so far started */
     uint64_t machine;           /* machine instructions since the floor */
@@ -35,17 +38,22 @@ struct simt_timeline {
     struct moment done[GROUPS]; /* the same for the latest groups; [0] the newest */
     struct moment started;      /* the latest instruction of the kernel itself */
     uint32_t latest;            /* its place */
+    bool calls;                 /* the latest instruction was one of a function that it calls */
     struct moment ready[];      /* (registers): when a register's value is there */
 };
 
-struct simt_timeline *simt_timeline_create(const struct simt_code *code, struct simt_xray *xray) {
+struct simt_timeline *simt_timeline_create(const struct simt_code *code) {
     size_t registers = code->function->register_count;
     struct simt_timeline *t = calloc(1, sizeof *t + registers * sizeof *t->ready);
     if (t != NULL) {
         t->code = code;
-        t->xray = xray;
+        t->load_cycles = LOAD_NOMINAL;
     }
     return t;
+}
+
+void simt_timeline_set_load(struct simt_timeline *timeline, uint32_t cycles) {
+    timeline->load_cycles = cycles;
 }
 
 void simt_timeline_free(struct simt_timeline *timeline) {
@@ -62,12 +70,20 @@ bool simt_timeline_follows(const struct simt_timeline_grid *grid, uint64_t block
     return window % grid->warps == warp && first + simt_draw(grid->seed, window) % count == block;
 }
 
-void simt_timeline_begin(struct simt_timeline *t) {
-    const struct simt_code *code = t->code;
-    struct simt_xray *xray = t->xray;
-    size_t registers = code->function->register_count;
-    memset(t, 0, sizeof *t + registers * sizeof *t->ready);
-    t->code = code;
+static uint64_t largest(uint64_t a, uint64_t b) {
+    return a > b ? a : b;
+}
+
+void simt_timeline_begin(struct simt_timeline *t, struct simt_xray *xray) {
+    uint64_t started = largest(t->last.cycles, t->floor.cycles);
+    /* What is ready now is ready before the new warp begins: no need to clear it. */
+    const struct moment now = {.cycles = largest(started, t->latest_ready)};
+    t->origin = now.cycles;
+    t->floor = t->last = t->started = now;
+    t->copies = (struct moment){0};
+    memset(t->done, 0, sizeof t->done);
+    t->machine = t->loads = 0;
+    t->latest = 0;
     t->xray = xray;
 }
 
@@ -75,32 +91,27 @@ static struct moment later(struct moment a, struct moment b) {
     return a.cycles >= b.cycles ? a : b;
 }
 
-static struct moment after(struct moment from, uint64_t cycles, uint64_t loads) {
-    return (struct moment){from.cycles + cycles + loads * LOAD_NOMINAL, from.loads + loads,
-                           loads > 0 ? SIMT_WAIT_LOAD : SIMT_WAIT_FIXED};
+static struct moment after(struct moment from, uint64_t cycles) {
+    return (struct moment){from.cycles + cycles, from.loads, SIMT_WAIT_FIXED};
+}
+
+static struct moment loaded(const struct simt_timeline *t, struct moment from) {
+    return (struct moment){from.cycles + t->load_cycles, from.loads + 1, SIMT_WAIT_LOAD};
 }
 
 /* All before has started, at one machine instruction a cycle at best. */
 static void close_floor(struct simt_timeline *t, uint64_t cycles) {
-    struct moment issued = after(t->floor, t->machine, 0);
-    t->floor = after(later(t->last, issued), cycles, 0);
+    struct moment issued = after(t->floor, t->machine);
+    t->floor = after(later(t->last, issued), cycles);
     t->last = t->floor;
     t->machine = 0;
 }
 
-/* A load of a tensor core's fragment that does not say where from is one of global memory. */
-static bool is_fragment_load(const struct simt_instruction *i) {
-    return i->op_class == SIMT_CLASS_TENSOR && strcmp(i->source->base, "wmma") == 0 &&
-           ptx_has_modifier(i->source, "load") && !ptx_has_modifier(i->source, "shared");
-}
-
 static bool is_load(const struct simt_instruction *i) {
-    bool memory = i->op_class == SIMT_CLASS_GLOBAL || i->op_class == SIMT_CLASS_LOCAL ||
-                  i->op_class == SIMT_CLASS_ATOMIC;
-    return i->dst_count > 0 && (memory || is_fragment_load(i));
+    return (i->timing & SIMT_TIMING_LOAD) != 0;
 }
 
-static enum simt_wait cause_of(const struct simt_instruction *i) {
+static uint32_t cause_of(const struct simt_instruction *i) {
     switch ((enum simt_class)i->op_class) {
     case SIMT_CLASS_SHARED:
     case SIMT_CLASS_WARP:
@@ -114,13 +125,13 @@ static enum simt_wait cause_of(const struct simt_instruction *i) {
 
 /* The warp stood still since `before`: that is noted with the instruction that waited. */
 static void note_wait(const struct simt_timeline *t, const struct simt_code *code, uint32_t pc,
-                      struct moment before, enum simt_wait cause) {
+                      struct moment before, uint32_t cause) {
     if (t->xray != NULL) {
         struct simt_xray_instruction *record = &t->xray->instructions[code->first + pc];
-        int64_t loads = (int64_t)(t->last.loads - before.loads);
+        int64_t loads = (int64_t)t->last.loads - (int64_t)before.loads;
         record->loads += loads;
         record->wait[cause] +=
-            (int64_t)(t->last.cycles - before.cycles) - loads * (int64_t)LOAD_NOMINAL;
+            (int64_t)(t->last.cycles - before.cycles) - loads * (int64_t)t->load_cycles;
     }
 }
 
@@ -140,23 +151,31 @@ static void step_copy(struct simt_timeline *t, const struct simt_instruction *i,
         close_floor(t, 0);
         t->floor = later(t->floor, later(t->copies, t->done[0]));
     } else {
-        t->copies = later(t->copies, after(start, 0, 1));
+        t->copies = later(t->copies, loaded(t, start));
     }
     t->last = later(t->last, t->floor);
 }
 
 /* A function that the kernel calls: one instruction after the other. */
 static void step_callee(struct simt_timeline *t, const struct simt_instruction *i) {
-    t->last = after(t->last, i->latency, is_load(i) ? 1 : 0);
+    t->last = is_load(i) ? loaded(t, after(t->last, i->latency)) : after(t->last, i->latency);
     t->machine += i->machine;
     close_floor(t, 0);
 }
 
 /* Cycles of a barrier.cluster.wait, but for what the others are late. */
 static uint64_t cluster_barrier(const struct simt_instruction *i) {
-    bool waits = i->source != NULL && ptx_has_modifier(i->source, "wait") &&
-                 ptx_has_modifier(i->source, "cluster");
-    return waits ? CLUSTER_BARRIER : 0;
+    return (i->timing & SIMT_TIMING_CLUSTER) != 0 ? CLUSTER_BARRIER : 0;
+}
+
+/* What the instruction at `pc` writes is there when it is done. */
+static void set_ready(struct simt_timeline *t, const struct simt_code *code, uint32_t pc,
+                      struct moment done) {
+    const uint32_t *uses = &code->uses.start[2 * (size_t)pc];
+    for (uint32_t w = uses[1]; w < uses[2]; w++) {
+        t->ready[code->uses.list[w]] = done;
+    }
+    t->latest_ready = largest(t->latest_ready, done.cycles);
 }
 
 /* An instruction of the kernel itself: starts when what it reads is there. */
@@ -174,12 +193,10 @@ static void step_own(struct simt_timeline *t, const struct simt_code *code, uint
     t->started = start;
     t->latest = pc;
     t->machine += i->machine;
-    struct moment done = is_load(i) ? after(start, 0, 1) : after(start, i->latency, 0);
+    struct moment done = is_load(i) ? loaded(t, start) : after(start, i->latency);
     done.cause = cause_of(i);
-    for (uint32_t w = uses[1]; w < uses[2]; w++) {
-        t->ready[code->uses.list[w]] = done;
-    }
-    if (i->source != NULL && strcmp(i->source->base, "cp") == 0) {
+    set_ready(t, code, pc, done);
+    if ((i->timing & SIMT_TIMING_COPY) != 0) {
         step_copy(t, i, start);
     } else if (i->op_class == SIMT_CLASS_BARRIER || i->op_class == SIMT_CLASS_CONTROL) {
         close_floor(t, i->latency + cluster_barrier(i));
@@ -190,7 +207,8 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
     const struct simt_instruction *i = &code->instructions[pc];
     struct moment before = t->last;
     t->loads += is_load(i);
-    if (code == t->code) {
+    t->calls = code != t->code;
+    if (!t->calls) {
         step_own(t, code, pc);
     } else {
         step_callee(t, i);
@@ -201,25 +219,41 @@ void simt_timeline_step(struct simt_timeline *t, const struct simt_code *code, u
 
 void simt_timeline_reach_peer(struct simt_timeline *t) {
     const struct simt_instruction *i = &t->code->instructions[t->latest];
-    const uint32_t *uses = &t->code->uses.start[2 * (size_t)t->latest];
-    struct moment done = after(t->started, PEER_LATENCY, 0);
+    struct moment done = after(t->started, PEER_LATENCY);
     done.cause = SIMT_WAIT_SHARED;
     t->loads -= is_load(i);
-    for (uint32_t w = uses[1]; w < uses[2] && i->dst_count > 0; w++) {
-        t->ready[t->code->uses.list[w]] = done;
+    if (i->dst_count > 0) {
+        set_ready(t, t->code, t->latest, done);
+    }
+}
+
+void simt_timeline_load(struct simt_timeline *t, uint64_t earliest, uint32_t cycles) {
+    const struct simt_instruction *i = &t->code->instructions[t->latest];
+    struct moment start = t->started;
+    start.cycles = largest(start.cycles, t->origin + earliest);
+    struct moment done = after(start, cycles);
+    done.cause = SIMT_WAIT_LOAD;
+    if (t->calls) {
+        return; /* one instruction after the other, as they are */
+    }
+    if (is_load(i)) {
+        set_ready(t, t->code, t->latest, done);
+    } else if ((i->timing & SIMT_TIMING_COPY) != 0) {
+        t->copies = later(t->copies, done);
     }
 }
 
 void simt_timeline_hold(struct simt_timeline *t, uint64_t cycles) {
-    if (cycles > t->floor.cycles && cycles > t->last.cycles) {
+    uint64_t until = t->origin + cycles;
+    if (until > t->floor.cycles && until > t->last.cycles) {
         close_floor(t, 0);
-        t->floor = later(t->floor, (struct moment){.cycles = cycles, .loads = t->floor.loads});
+        t->floor = later(t->floor, (struct moment){.cycles = until, .loads = t->floor.loads});
         t->last = t->floor;
     }
 }
 
 uint64_t simt_timeline_now(const struct simt_timeline *t) {
-    return later(t->last, after(t->floor, t->machine, 0)).cycles;
+    return largest(t->last.cycles, t->floor.cycles + t->machine) - t->origin;
 }
 
 /* Divided by 256; without overflow up to 2^36. */
@@ -230,7 +264,8 @@ static uint64_t square_of(uint64_t cycles) {
 void simt_timeline_end(const struct simt_timeline *t, struct simt_counters *counters) {
     counters->followed_warps++;
     counters->followed_loads += t->loads;
-    counters->chain_squares += square_of(t->last.cycles);
+    uint64_t chain = t->last.cycles - t->origin;
+    counters->chain_squares += square_of(chain);
     counters->chain_loads += t->last.loads;
-    counters->chain_cycles += t->last.cycles - t->last.loads * LOAD_NOMINAL;
+    counters->chain_cycles += chain - t->last.loads * LOAD_NOMINAL;
 }

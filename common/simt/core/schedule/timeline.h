@@ -24,11 +24,14 @@
 struct simt_timeline;
 struct simt_xray;
 
-/** @param xray receives what each instruction waited for; NULL: nothing does
- *  @return a timeline for warps of a kernel, or NULL without memory. */
-struct simt_timeline *simt_timeline_create(const struct simt_code *code, struct simt_xray *xray);
+/** @return a timeline for warps of a kernel, or NULL without memory. */
+struct simt_timeline *simt_timeline_create(const struct simt_code *code);
 
 void simt_timeline_free(struct simt_timeline *timeline);
+
+/** Loads take so many cycles, in place of SIMT_LOAD_NOMINAL: before any warp begins. The chain is
+ *  for simt_timeline_now() alone then, not for simt_timeline_end(). */
+void simt_timeline_set_load(struct simt_timeline *timeline, uint32_t cycles);
 
 /** What decides which warps of a launch are followed. */
 struct simt_timeline_grid {
@@ -40,14 +43,18 @@ struct simt_timeline_grid {
 /** @return true when warp @p warp of block @p block is to be followed. */
 bool simt_timeline_follows(const struct simt_timeline_grid *grid, uint64_t block, uint32_t warp);
 
-/** A warp begins. */
-void simt_timeline_begin(struct simt_timeline *timeline);
+/** A warp begins. @param xray receives what each instruction waits for; NULL: nothing does */
+void simt_timeline_begin(struct simt_timeline *timeline, struct simt_xray *xray);
 
 /** The warp runs an instruction of @p code, the kernel itself or a function it calls. */
 void simt_timeline_step(struct simt_timeline *timeline, const struct simt_code *code, uint32_t pc);
 
 /** What the latest instruction loads comes from the shared memory of another block. */
 void simt_timeline_reach_peer(struct simt_timeline *timeline);
+
+/** What the latest instruction loads, or copies, began to come no earlier than @p earliest, and
+ *  takes @p cycles. */
+void simt_timeline_load(struct simt_timeline *timeline, uint64_t earliest, uint32_t cycles);
 
 /** Nothing more starts before @p cycles: the warp waits for others. */
 void simt_timeline_hold(struct simt_timeline *timeline, uint64_t cycles);

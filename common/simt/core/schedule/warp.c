@@ -41,12 +41,18 @@ enum status simt_warp_start(struct simt_block_run *block, uint32_t index) {
                                            .warps = block->warp_count,
                                            .seed = block->seed};
     if (block->block.pipeline != NULL) {
-        w->timeline = block->timelines[index];
+        w->clock = block->timelines[index];
+    }
+    if (block->is_followed) {
+        w->timeline = w->clock;
     } else if (simt_timeline_follows(&all, block->block.order, index)) {
         w->timeline = block->timeline;
     }
     if (w->timeline != NULL) {
-        simt_timeline_begin(w->timeline);
+        simt_timeline_begin(w->timeline, block->block.xray);
+    }
+    if (w->clock != NULL && w->clock != w->timeline) {
+        simt_timeline_begin(w->clock, NULL);
     }
     w->warp.attention =
         w->timeline != NULL || block->block.xray != NULL ? SIMT_ATTENTION_FOLLOWED : 0;
@@ -737,8 +743,10 @@ static void take_back(struct simt_counters *counters, const struct simt_instruct
 /* Of a warp without attention: runs instructions one after the other, up to one that the scheduler
  * carries out. The lanes are those of the fragment all the time, so that they are counted together,
  * with the one they end at. @return whether that one is next */
-static bool run_straight(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
-                         uint64_t budget, uint64_t *used) {
+static inline __attribute__((always_inline)) bool run_on(struct simt_block_run *b,
+                                                         struct simt_warp_run *w,
+                                                         struct simt_fragment *f, uint64_t budget,
+                                                         uint64_t *used, bool clocked) {
     const struct simt_code *code = f->frame->code;
     const struct simt_instruction *first = &code->instructions[f->pc], *i = first;
     const struct simt_instruction *end = i + (budget - *used);
@@ -747,6 +755,9 @@ static bool run_straight(struct simt_block_run *b, struct simt_warp_run *w, stru
     uint32_t from = f->pc, mask = f->mask;
     bool goes_on = true;
     while (goes_on && i->next != SIMT_NEXT_FLOW) {
+        if (clocked) {
+            simt_warp_clock(w, code, from + (uint32_t)(i - first));
+        }
         if (i->guard < 0) {
             simt_set_mask(warp, mask);
             i->run(warp, i);
@@ -765,6 +776,24 @@ static bool run_straight(struct simt_block_run *b, struct simt_warp_run *w, stru
     f->pc += (uint32_t)(i - first);
     *used += (uint64_t)(i - first) + goes_on;
     count_all(b->block.counters, code, from, f->pc + goes_on, mask);
+    return goes_on;
+}
+
+static bool run_straight(struct simt_block_run *b, struct simt_warp_run *w, struct simt_fragment *f,
+                         uint64_t budget, uint64_t *used) {
+    return run_on(b, w, f, budget, used, false);
+}
+
+/* The same where the warp has a clock, and polls nothing in vain. Apart, so that the other one
+ * keeps its registers. */
+static __attribute__((noinline)) bool run_clocked(struct simt_block_run *b, struct simt_warp_run *w,
+                                                  struct simt_fragment *f, uint64_t budget,
+                                                  uint64_t *used) {
+    bool vain = b->block.counters != &b->own;
+    bool goes_on = vain ? run_straight(b, w, f, budget, used) : run_on(b, w, f, budget, used, true);
+    if (goes_on && !vain) {
+        simt_warp_clock(w, f->frame->code, f->pc);
+    }
     return goes_on;
 }
 
@@ -821,9 +850,13 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
     warp->cells = &f->frame->cells;
     warp->cell_count = simt_cell_count(code);
     while (used < budget) {
-        bool goes_on = warp->attention != 0                   ? run_attended(b, w, f, ++used)
-                       : run_straight(b, w, f, budget, &used) ? run_flow(b, w, f, used)
-                                                              : true;
+        bool goes_on = true;
+        if (warp->attention != 0) {
+            goes_on = run_attended(b, w, f, ++used);
+        } else if (w->clock != NULL ? run_clocked(b, w, f, budget, &used)
+                                    : run_straight(b, w, f, budget, &used)) {
+            goes_on = run_flow(b, w, f, used);
+        }
         if (!goes_on || b->block.fault.kind != SIMT_FAULT_NONE) {
             return used;
         }
@@ -838,8 +871,8 @@ static uint64_t run_fragment(struct simt_block_run *b, struct simt_warp_run *w,
 static void end_pipeline(struct simt_warp_run *w) {
     struct simt_pipeline *pipeline = w->warp.block->pipeline;
     if (pipeline != NULL) {
-        simt_timeline_hold(w->timeline, simt_pipeline_until(pipeline, w->warp.index));
-        simt_pipeline_set(pipeline, w->warp.index, simt_timeline_now(w->timeline));
+        simt_timeline_hold(w->clock, simt_pipeline_until(pipeline, w->warp.index));
+        simt_pipeline_set(pipeline, w->warp.index, simt_timeline_now(w->clock));
     }
 }
 
@@ -851,8 +884,8 @@ void simt_warp_go(struct simt_block_run *b, struct simt_warp_run *w, uint64_t bu
         }
         if (w->fragment_count == 0) {
             w->state = SIMT_WARP_DONE;
+            end_pipeline(w);
             if (w->timeline != NULL) {
-                end_pipeline(w);
                 simt_timeline_end(w->timeline, b->block.counters);
                 b->own.followed_machine += w->machine;
             }

@@ -88,7 +88,8 @@ struct simt_warp_run {
     uint32_t barrier_count;         /**< threads the barrier waits for; 0: all of the block */
     uint32_t undefined_steps;       /**< instructions with undefined values somewhere */
     uint32_t polls;                 /**< in vain, since the warp's turn began */
-    struct simt_timeline *timeline; /**< NULL: its chain of waiting is not followed */
+    struct simt_timeline *timeline; /**< NULL: its chain of waiting is not counted */
+    struct simt_timeline *clock;    /**< the warp's in its block's pipeline; NULL: there is none */
     const struct simt_instruction *barrier_at;
     struct simt_loop loop;
     struct simt_clock_wait wait;
@@ -141,6 +142,9 @@ struct simt_block_run {
     struct simt_timeline *timeline;   /**< of the one warp that is followed, if any is */
     struct simt_timeline **timelines; /**< (warp_count) of all, in a block with a pipeline */
     struct simt_pipeline *pipeline;   /**< NULL: the kernel's blocks have none */
+    struct simt_block_clock *clock;   /**< NULL: its blocks wait for no others of the launch */
+    bool is_pipelined;                /**< as its shape */
+    bool is_followed;                 /**< the running block's pipeline counts */
     uint64_t arrived[SIMT_BARRIERS];  /**< with it: the latest time of bar.arrive */
 };
 
@@ -160,6 +164,9 @@ void simt_warp_go(struct simt_block_run *block, struct simt_warp_run *warp, uint
  */
 bool simt_warp_attend(struct simt_warp_run *warp, const struct simt_fragment *fragment,
                       uint32_t active);
+
+/** A warp of a block with clocks runs an instruction next: its clock goes on. */
+void simt_warp_clock(struct simt_warp_run *warp, const struct simt_code *code, uint32_t pc);
 
 /** The part of it for undefined values. */
 bool simt_undefined_step(struct simt_warp_run *warp, const struct simt_fragment *fragment,
@@ -252,10 +259,11 @@ struct simt_block_shape {
     bool reserves_shared; /**< the last SIMT_RESERVED_BYTES of it are the system's */
     size_t local_bytes;   /**< of one thread, a multiple of 16 */
     uint64_t instruction_limit;
-    uint64_t seed;        /**< draws the warps that are followed */
-    bool is_cluster;      /**< launched in clusters, of run->cluster blocks */
-    bool has_async_reads; /**< bulk copies or wgmma read shared memory */
-    bool is_pipelined;    /**< its warps wait for mbarriers, or run wgmma */
+    uint64_t seed;                    /**< draws the warps that are followed */
+    bool is_cluster;                  /**< launched in clusters, of run->cluster blocks */
+    bool has_async_reads;             /**< bulk copies or wgmma read shared memory */
+    bool is_pipelined;                /**< its warps wait for mbarriers, or run wgmma */
+    struct simt_block_clocks *clocks; /**< of blocks that may wait for others; NULL: they may not */
 };
 
 /** Counters and race detection of the blocks of one host thread. */

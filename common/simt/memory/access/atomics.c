@@ -238,32 +238,58 @@ static void note_lines(const struct simt_request *request) {
     }
 }
 
-/* @return whether the lane changed anything: a loop that waits by atomics does not. */
-static bool update_and_look(const struct simt_request *request, uint32_t lane) {
+static bool is_integer(enum ptx_type type) {
+    return type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64;
+}
+
+/* Tickets, arrivals, locks: a number goes up or down by no more than a kernel may count at once. */
+static bool counts(enum ptx_type type, const unsigned char *before, const unsigned char *after,
+                   uint32_t bytes) {
+    enum { MOST = 1024 };
+    uint64_t a = 0, b = 0;
+    memcpy(&a, before, bytes);
+    memcpy(&b, after, bytes);
+    uint64_t mask = bytes >= 8 ? UINT64_MAX : ((uint64_t)1 << 8 * bytes) - 1;
+    return (is_integer(type) || type == PTX_B32 || type == PTX_B64) &&
+           (((a - b) & mask) <= MOST || ((b - a) & mask) <= MOST);
+}
+
+/* @return what became of the lane's word: a loop that waits by atomics does nothing to it. */
+static enum simt_update update_and_look(const struct simt_request *request, uint32_t lane) {
     const struct simt_instruction *in = request->instruction;
     uint32_t bytes = simt_field(in, SIMT_ELEMENT_SHIFT) * simt_field(in, SIMT_COUNT_SHIFT);
     const unsigned char *at = request->host + request->relative[lane];
     unsigned char before[SIMT_MAX_VECTOR * sizeof(uint64_t)];
     memcpy(before, at, bytes);
     update_lane(request, lane);
-    return memcmp(before, at, bytes) != 0;
+    enum ptx_type type = (enum ptx_type)(in->detail[2] >> 8 & 0xff);
+    return memcmp(before, at, bytes) == 0    ? SIMT_UPDATE_NOTHING
+           : counts(type, before, at, bytes) ? SIMT_UPDATE_COUNTS
+                                             : SIMT_UPDATE_CHANGES;
 }
 
 /* Where other launches run beside this one it counts as writing only when it changes something. */
-static void move_beside_others(const struct simt_request *request) {
+static void move_and_look(const struct simt_request *request) {
+    struct simt_block *block = request->warp->block;
     bool changed = false;
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
-        changed = update_and_look(request, simt_first_lane(rest)) || changed;
+        uint32_t lane = simt_first_lane(rest);
+        enum simt_update how = update_and_look(request, lane);
+        changed = changed || how != SIMT_UPDATE_NOTHING;
+        if (block->clock != NULL && request->space == PTX_GLOBAL) {
+            simt_block_clock_update(request, lane, how);
+        }
     }
-    if (!changed && request->warp->block->shadow != NULL) {
-        request->warp->block->writes--;
+    if (!changed && block->run->yield != NULL && block->shadow != NULL) {
+        block->writes--;
     }
 }
 
 static void move_atomic(const struct simt_request *request) {
     note_lines(request);
-    if (request->warp->block->run->yield != NULL) {
-        move_beside_others(request);
+    const struct simt_block *block = request->warp->block;
+    if (block->run->yield != NULL || block->clock != NULL) {
+        move_and_look(request);
         return;
     }
     for (uint32_t rest = request->mask; rest != 0; rest &= rest - 1) {
@@ -292,10 +318,6 @@ static bool find_operation(const struct ptx_instruction *source, enum operation 
         }
     }
     return false;
-}
-
-static bool is_integer(enum ptx_type type) {
-    return type == PTX_U32 || type == PTX_S32 || type == PTX_U64 || type == PTX_S64;
 }
 
 static bool is_bits(enum ptx_type type) {

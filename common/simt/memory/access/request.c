@@ -549,7 +549,11 @@ void simt_request_cache(const struct simt_request *request) {
     if (sectors != 0) {
         visit_line(&v, line, sectors);
     }
+    hits = block->counters->l1_hit_sectors - hits;
     if (block->sites != NULL) {
-        block->sites[pattern->site].l1_hit_sectors += block->counters->l1_hit_sectors - hits;
+        block->sites[pattern->site].l1_hit_sectors += hits;
+    }
+    if (block->clock != NULL) {
+        simt_block_clock_request(request, hits > 0 && hits == pattern->cost);
     }
 }

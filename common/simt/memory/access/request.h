@@ -75,6 +75,21 @@ struct simt_request {
     int32_t offsets[SIMT_LANES]; /**< these, where the pattern does not hold them */
 };
 
+/** What an atomic operation does to what is there. */
+enum simt_update {
+    SIMT_UPDATE_NOTHING,
+    SIMT_UPDATE_COUNTS, /**< an integer changes by a little */
+    SIMT_UPDATE_CHANGES
+};
+
+/** A request to global memory in a block with a clock (block_clock.h), before its data move.
+ *  @param in_l1 all of it was found there */
+void simt_block_clock_request(const struct simt_request *request, bool in_l1);
+
+/** The same for each lane of atom and red. */
+void simt_block_clock_update(const struct simt_request *request, uint32_t lane,
+                             enum simt_update how);
+
 /** Moves the data of the lanes of a resolved request. */
 typedef void simt_move(const struct simt_request *request);
 

@@ -324,6 +324,30 @@ static struct simt_need need_of(const struct simt_gpu *gpu, const struct alike *
     return need;
 }
 
+/** Cycles of the unit that a running block takes most of, where all of L2 is its own. The rest of
+ * the model makes it longer: other blocks, latencies, device memory. */
+static double busiest_cycles(const void *of, const struct simt_counters *counters) {
+    const struct simt_gpu *gpu = of;
+    const struct sharers alone = {1, 1, 1};
+    struct simt_counters c = *counters;
+    double cycles[STATIONS], most = 0;
+    c.l2_sectors -= c.l1_hit_sectors < c.l2_sectors ? c.l1_hit_sectors : c.l2_sectors;
+    c.dram_bytes = c.atomic_hottest = 0; /* of a whole launch alone they are known */
+    set_cycles(cycles, gpu, &c, &alone);
+    cycles[TENSOR] /= gpu->major >= 9 ? WGMMA_TO_MMA : 1;
+    for (int s = 0; s < STATIONS; s++) {
+        most = largest(most, cycles[s]);
+    }
+    return most;
+}
+
+struct simt_alone simt_model_alone(const struct simt_gpu *gpu) {
+    return (struct simt_alone){.cycles = busiest_cycles,
+                               .gpu = gpu,
+                               .l1_latency = L1_LATENCY,
+                               .l2_latency = (uint32_t)gpu->l2_latency};
+}
+
 static double bus_nanoseconds(const struct simt_gpu *gpu, const struct simt_cost *cost) {
     double bytes = (double)cost->bytes;
     double bus = bytes / gpu->bus;
@@ -457,14 +481,14 @@ static void set_stay(struct simt_explanation *e, const struct simt_lane *lane) {
 }
 
 static void explain_lane(struct simt_explanation *e, const struct simt_gpu *gpu,
-                         const struct simt_cost *cost, const struct simt_lane *lane) {
+                         const struct simt_cost *cost, const struct simt_lane *lane, double end) {
     const struct simt_counters *c = cost->counters;
     for (int s = 0; s < STATIONS; s++) {
-        e->busy[s] = share(lane->work[s], lane->end);
+        e->busy[s] = share(lane->work[s], end);
     }
     /* The network has only what goes beyond issue. */
     double all = share(float_cycles(gpu, c) * SCHEDULERS, (double)c->machine_instructions);
-    e->busy[FLOAT] = largest(e->busy[FLOAT], share(all * lane->work[ISSUE], lane->end));
+    e->busy[FLOAT] = largest(e->busy[FLOAT], share(all * lane->work[ISSUE], end));
     e->blocks = lane->blocks;
     set_stay(e, lane);
 }
@@ -489,6 +513,12 @@ static double alone_cycles(const struct simt_gpu *gpu, const struct simt_cost *c
     return (double)cost->blocks * simt_batch_cycles(&need, 1);
 }
 
+/** No launch is over before its longest chain of blocks that wait for each other. */
+static double end_of(const struct simt_cost *cost, const struct simt_lane *last) {
+    double waited = cost->waited > 0 ? (double)cost->waited + BLOCK_CYCLES : 0;
+    return largest(last->end, waited);
+}
+
 void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
                         const struct simt_cost *cost, struct simt_placement *placement) {
     struct simt_placement own = {.count = 0};
@@ -503,11 +533,12 @@ void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
     plan.needs = calloc(plan.classes + 1, sizeof *plan.needs);
     if (plan.needs != NULL && place(used, &plan, gpu, cost, placement != NULL)) {
         const struct simt_lane *last = simt_placement_last(used);
-        e->nanoseconds += last->end / clock_of(gpu);
+        double end = end_of(cost, last);
+        e->nanoseconds += end / clock_of(gpu);
         e->resident =
             (uint32_t)least(plan.blocks.slots, ceil((double)cost->blocks / gpu->multiprocessors));
-        explain_lane(e, gpu, cost, last);
-        explain_others(e, gpu, used, last->end);
+        explain_lane(e, gpu, cost, last, end);
+        explain_others(e, gpu, used, end);
     } else {
         e->nanoseconds += alone_cycles(gpu, cost) / clock_of(gpu);
     }

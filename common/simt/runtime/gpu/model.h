@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "common/simt/memory/access/block_clock.h"
 #include "common/simt/memory/counters.h"
 #include "common/simt/runtime/gpu/gpu.h"
 #include "common/simt/runtime/gpu/placement.h"
@@ -45,6 +46,8 @@ struct simt_cost {
                                                time; 0 counts as 1 */
     const struct simt_counters *counters; /**< launch: its counters */
     const struct simt_block_costs *costs; /**< launch: those of its blocks; NULL: all are alike */
+    uint64_t waited; /**< launch: cycles until the last block of a chain of blocks that wait for
+                          each other; 0: there is none. See memory/access/block_clock.h */
 };
 
 /** How the model comes to the time of a launch, seen from the multiprocessor that ends last. */
@@ -74,6 +77,9 @@ struct simt_explanation {
  */
 void simt_model_explain(struct simt_explanation *explanation, const struct simt_gpu *gpu,
                         const struct simt_cost *cost, struct simt_placement *placement);
+
+/** @return what blocks that have the GPU for themselves need of it. */
+struct simt_alone simt_model_alone(const struct simt_gpu *gpu);
 
 /** What this GPU can do at best, as the model has it. */
 void simt_model_limits(struct simt_limits *limits, const struct simt_gpu *gpu);

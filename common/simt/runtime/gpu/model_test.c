@@ -292,6 +292,37 @@ GPU_TEST(names_the_unit_that_limits) {
     }
 }
 
+/* A chain of blocks that wait for each other bounds the time from below, and does nothing else. */
+GPU_TEST(waits_for_the_longest_chain_of_blocks) {
+    struct simt_counters counters = copy_counters();
+    struct simt_cost cost = launch_of(&counters);
+    struct simt_profile profile;
+    double without = time_of(gpu, &cost);
+    uint32_t unit = unit_of(gpu, &cost, &profile);
+    cost.waited = 1000;
+    EXPECT_NEAR(without, time_of(gpu, &cost), 1e-9);
+    EXPECT_INT_EQ(unit, unit_of(gpu, &cost, &profile));
+    cost.waited = 1000000000;
+    EXPECT_TRUE(time_of(gpu, &cost) > (double)cost.waited / gpu->clock_khz * 1e6);
+    EXPECT_TRUE(time_of(gpu, &cost) < 1.001 * (double)cost.waited / gpu->clock_khz * 1e6);
+    EXPECT_INT_EQ(SIMT_UNIT_LATENCY, unit_of(gpu, &cost, &profile));
+    EXPECT_TRUE(profile.share[SIMT_UNIT_MEMORY] < 0.1);
+}
+
+/* So that a chain of one block is never longer than the block is in the model. */
+GPU_TEST(a_block_alone_takes_no_longer_than_its_launch) {
+    const struct simt_alone alone = simt_model_alone(gpu);
+    for (size_t n = 0; n < sizeof(struct simt_counters) / sizeof(uint64_t); n++) {
+        struct simt_counters counters = copy_counters();
+        ((uint64_t *)(void *)&counters)[n] += 1 << 20;
+        struct simt_cost cost = launch_of(&counters);
+        cost.blocks = 1;
+        cost.graph = true;
+        double cycles = alone.cycles(alone.gpu, &counters);
+        EXPECT_TRUE(cycles > 0 && cycles * 1e6 / gpu->clock_khz <= time_of(gpu, &cost));
+    }
+}
+
 GPU_TEST(tells_the_launch_from_its_work) {
     struct simt_counters none = {0};
     struct simt_cost cost = launch_of(&none);

@@ -147,6 +147,7 @@ struct outcome {
     struct simt_sites sites;
     struct simt_xray xray;
     struct simt_fault fault;
+    uint64_t waited; /**< as of struct simt_cost */
 };
 
 /** @return the launch as the model of time sees it. */
@@ -162,7 +163,8 @@ static struct simt_cost cost_of(const struct runtime *runtime, const struct kern
                               .threads = (uint32_t)threads,
                               .resident = (uint32_t)resident,
                               .counters = &outcome->counters,
-                              .costs = &outcome->costs};
+                              .costs = &outcome->costs,
+                              .waited = outcome->waited};
 }
 
 static void free_outcome(struct outcome *outcome) {
@@ -215,6 +217,7 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
     struct xray_facts facts;
     bool xray = launch_facts(runtime, launch, &facts) && xray_wants(&runtime->xray, &facts);
     const dim3 cluster = cluster_of(launch);
+    const struct simt_alone alone = simt_model_alone(settings->gpu);
     struct simt_launch request = {
         .module = launch->kernel->module->core,
         .textures = runtime->textures,
@@ -240,6 +243,8 @@ static cudaError_t run_with(struct runtime *runtime, const struct kernel_work *l
         .seed = settings->seed,
         .number = runtime->launches++,
         .costs = &outcome.costs,
+        .alone = &alone,
+        .waited = &outcome.waited,
         .sites = settings->report != SIMT_REPORT_NONE || xray ? &outcome.sites : NULL,
         .xray = xray ? &outcome.xray : NULL,
     };
