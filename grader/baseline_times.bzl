@@ -2,9 +2,10 @@
 
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
 load("@rules_cc//cc:defs.bzl", "cc_binary")
-load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "remote_defines")
+load("//grader/isolation:remote.bzl", "CASE_SRCS", "REMOTE_LINKOPTS", "cases", "remote_defines", "subject_defines")
 
 # A baseline that does not run here leaves an empty file: the graded test runs it, and says why not.
+# Checks do not change its modelled time, and parity tests run the starters with all of them.
 _RECORD = """
 WARPBOOK_BASELINE_TIMES=$PWD/$2.part WARPBOOK_SEED=1 "$1" >"$2.log" 2>&1 && mv "$2.part" "$2" || : >"$2"
 """
@@ -14,7 +15,7 @@ def _baseline_times_impl(ctx):
     recorder = ctx.attr.recorder[DefaultInfo].files_to_run
     ctx.actions.run_shell(
         command = _RECORD,
-        env = {"SIMT_GPU": ctx.attr.gpu} if ctx.attr.gpu else {},
+        env = dict({"SIMT_GPU": ctx.attr.gpu} if ctx.attr.gpu else {}, SIMT_CHECK = "off"),
         arguments = [recorder.executable.path, times.path],
         tools = [recorder],
         outputs = [times],
@@ -55,13 +56,13 @@ def baseline_times(name, lab, baseline):
     cc_binary(
         name = lab + "_recorder",
         testonly = True,
-        srcs = case_srcs(lab, "speedup"),
+        srcs = CASE_SRCS,
         data = [baseline],
         linkopts = REMOTE_LINKOPTS,
         linkstatic = True,
-        local_defines = ["GRADER_SUBJECT=\\\"baseline\\\"", "GRADER_MARGIN=1.0"] + remote_defines(baseline, baseline),
+        local_defines = subject_defines("baseline", "1.0") + remote_defines(baseline, baseline),
         tags = ["manual"],
         target_compatible_with = REQUIRES_NVCC,
-        deps = case_deps(lab) + ["//common/testing"],
+        deps = [cases(lab, "speedup")],
     )
     recorded_times(name, lab, lab + "_recorder")

@@ -4,7 +4,7 @@ load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//common/bazel:timing.bzl", "MEASURES_CPU_TIME", "MEASURES_GPU_TIME")
 load("//grader:baseline_times.bzl", "baseline_times")
 load("//grader:labs.bzl", "LABS")
-load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
+load("//grader/isolation:remote.bzl", "CASE_SRCS", "REMOTE_LINKOPTS", "cases", "compiled_once", "lab_worker", "remote_defines", "subject_defines", "worker_deps")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
 
 def _subject_symbols(lab, beside):
@@ -34,9 +34,10 @@ def grade_lab(lab):
         "//conditions:default": ["//labs/%s:engine" % lab],
     })
     margin = select({
-        "//grader:solutions": ["GRADER_SUBJECT=\\\"solutions\\\"", "GRADER_MARGIN=1.25"],
-        "//conditions:default": ["GRADER_SUBJECT=\\\"labs\\\"", "GRADER_MARGIN=1.0"],
+        "//grader:solutions": subject_defines("solutions", "1.25"),
+        "//conditions:default": subject_defines("labs", "1.0"),
     })
+    compiled_once(lab)
     lab_worker(lab + "_worker", lab, subject)
     _subject_symbols(lab, subject + worker_deps(lab))
     lab_worker(
@@ -63,14 +64,14 @@ def grade_lab(lab):
         c_test(
             name = "%s_%s" % (lab, part),
             size = "medium",
-            srcs = ["//grader/harness:record_enable.c"] + case_srcs(lab, part) + (SYMBOLS_SRCS if parity else []),
+            srcs = ["//grader/harness:record_enable.c"] + CASE_SRCS + (SYMBOLS_SRCS if parity else []),
             data = [lab + "_worker", lab + "_baseline"] + times_data + ([] if parity or not starter else [starter]) + ([lab + "_symbols"] if parity else []),
             linkopts = REMOTE_LINKOPTS,
             local_defines = margin + ["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] +
                             remote_defines(lab + "_worker", lab + "_baseline", device, times, starter) +
                             (symbols_defines(lab + "_symbols", lab) if parity else []),
             tags = [] if parity else MEASURES_GPU_TIME if device else MEASURES_CPU_TIME,
-            deps = case_deps(lab) + (SYMBOLS_DEPS if parity else []),
+            deps = [cases(lab, part)] + (SYMBOLS_DEPS if parity else []),
         )
 
 def graders():

@@ -159,9 +159,9 @@ static void check_possible(double ms) {
 
 static struct speedup speedup_of(const char *measure, const char *limit) {
     return (struct speedup){.lab = lab,
-                            .subject = GRADER_SUBJECT,
+                            .subject = graded_subject.name,
                             .measure = measure,
-                            .margin = GRADER_MARGIN,
+                            .margin = graded_subject.margin,
                             .one_cpu = graded_threads() == 1,
                             .least = {.limit = limit}};
 }

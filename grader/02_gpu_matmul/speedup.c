@@ -164,8 +164,7 @@ C_TEST(speedup, kernel) {
     }
     enum status status = kernel_create(&c, !gpu.modelled, &error);
     if (status == STATUS_OK) {
-        struct speedup speedup =
-            grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
+        struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel");
         speedup.baseline_ms = kernel_time(&c, REMOTE_BASELINE, gpu.modelled);
         speedup.subject_ms = kernel_time(&c, REMOTE_SUBJECT, gpu.modelled);
         if (!test_has_failed()) {

@@ -185,8 +185,7 @@ static void check_possible(const struct comparison_run *r) {
 }
 
 static void check_speed(const struct comparison_run *r) {
-    struct speedup speedup =
-        grader_gpu_speedup(&r->gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&r->gpu, lab, "end_to_end");
     speedup.baseline_ms = r->sides[REMOTE_BASELINE].ms;
     speedup.subject_ms = r->sides[REMOTE_SUBJECT].ms;
     const struct work work = work_of_token(&r->config);

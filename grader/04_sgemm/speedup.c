@@ -230,7 +230,7 @@ C_TEST(speedup, kernel) {
     }
     ASSERT_DONE(kernel_create(&k, gpu.modelled ? simt_shape : gpu_shape, !gpu.modelled, &error),
                 &error);
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "kernel");
     const struct work work = {.fp32_flops = sgemm_flops(k.shape)};
     speedup.least = grader_gpu_least_time(&work);
     speedup_measure(&speedup, CALLS, time_call, &k);
@@ -284,8 +284,7 @@ C_TEST(speedup, end_to_end) {
                                   .own = WORKER_NO_MATMUL,
                                   .work = work_of_matmuls(&c)};
     remote_bert_draw(&job, ids, c.B * c.T);
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "end_to_end");
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? SIMT_CALLS : CALLS,
                         "BERT with your sgemm");
 }

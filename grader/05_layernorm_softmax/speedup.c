@@ -189,7 +189,7 @@ static void check_kernel(const char *measure, enum rows_op op, enum nn_dtype typ
     }
     k.shape = timed_shape(&gpu);
     ASSERT_DONE(kernel_create(&k, !gpu.modelled, &error), &error);
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure);
     const struct work work = work_of(&k);
     speedup.least = grader_gpu_least_time(&work);
     if (gpu.modelled) {
@@ -251,7 +251,6 @@ C_TEST(speedup, end_to_end) {
                                   .own = WORKER_NO_NORMS,
                                   .work = work_of_norms(&config)};
     remote_bert_draw(&job, ids, config.T);
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "end_to_end");
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? 1 : CALLS, "BERT with your norms");
 }

@@ -161,7 +161,7 @@ static void compare_kernels(const char *measure, enum nn_dtype dtype) {
     if (!grader_gpu_can(&gpu, &work)) {
         return;
     }
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure);
     enum status status = timed_create(&t, &spec, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
@@ -233,7 +233,6 @@ C_TEST(speedup, end_to_end) {
     remote_bert_draw(&job, ids, B * job.config.T);
     place_texts(&job.config, B, starts);
     job.work = work_of_texts(&job.config, starts, B);
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "end_to_end");
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? 1 : CALLS, "BERT with your attention");
 }

@@ -315,7 +315,7 @@ C_TEST(speedup, encoder) {
     }
     const struct bert_config config = config_of(gpu.modelled);
     struct rng rng = grader_rng();
-    race.speedup = grader_gpu_speedup(&gpu, lab, "encoder", GRADER_SUBJECT, GRADER_MARGIN);
+    race.speedup = grader_gpu_speedup(&gpu, lab, "encoder");
     enum status status = race_create(&race, &config, &rng, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
@@ -410,8 +410,7 @@ static double time_model(struct articles *a, enum remote_side which, const int32
 
 static void compare_models(struct articles *a, const struct grader_gpu *gpu) {
     int calls = gpu->modelled ? 1 : speedup_calls(CALLS) + 1;
-    struct speedup speedup =
-        grader_gpu_speedup(gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(gpu, lab, "end_to_end");
     speedup.least = least_time_of(time_model(a, REMOTE_BASELINE, a->even_starts, calls));
     speedup.baseline_ms = time_model(a, REMOTE_BASELINE, a->starts, calls);
     speedup.subject_ms = time_model(a, REMOTE_SUBJECT, a->starts, calls);

@@ -151,7 +151,7 @@ C_TEST(speedup, linear) {
                                         .K = gpu.modelled ? 8192 : 28672,
                                         .dtype = NN_BF16,
                                         .residual = KV_RESIDUAL};
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "linear", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "linear");
     enum status status = linear_create(&t, &spec, &error);
     if (status != STATUS_OK) {
         TEST_FAIL("%s", error_text(&error, status));
@@ -257,7 +257,7 @@ C_TEST(speedup, token) {
                                       .inputs = true};
     size_t late = gpu.modelled ? spec.T - 1 : spec.T - 8;
     uint64_t seed = grader_seed();
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "token", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "token");
     speedup.subject_ms = time_text(&spec, seed, REMOTE_SUBJECT, late);
     if (!test_has_failed()) {
         speedup.baseline_ms = time_text(&spec, seed, REMOTE_BASELINE, late);
@@ -447,8 +447,7 @@ static void check_decoded(const struct decoded *d) {
 }
 
 static void compare_decoding(struct decoded *d, const struct grader_gpu *gpu) {
-    struct speedup speedup =
-        grader_gpu_speedup(gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(gpu, lab, "end_to_end");
     speedup.baseline_ms = time_model(d, REMOTE_BASELINE);
     speedup.subject_ms = time_model(d, REMOTE_SUBJECT);
     if (!test_has_failed()) {

@@ -582,7 +582,7 @@ static void measure(const char *name, speedup_function *time_ms, least_time_func
     grader_watch("", 0);
     fail(status, &error, text);
     if (!test_has_failed()) {
-        struct speedup speedup = grader_gpu_speedup(&gpu, lab, name, GRADER_SUBJECT, GRADER_MARGIN);
+        struct speedup speedup = grader_gpu_speedup(&gpu, lab, name);
         speedup.least = least(&race.task);
         speedup_measure(&speedup, CALLS, time_ms, &race);
         judge(&speedup, least_ms(&race.task.size, &gpu));
@@ -750,8 +750,7 @@ C_TEST(speedup, end_to_end) {
     fail(writers_create(&writers, gpu.modelled, &error), &error, "");
     if (!test_has_failed()) {
         double count = (double)writers.count;
-        struct speedup speedup =
-            grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+        struct speedup speedup = grader_gpu_speedup(&gpu, lab, "end_to_end");
         const struct work prompt = work_of_prompt(&writers.task.size, writers.length);
         const struct work steps = work_of_steps(&writers.task.size, writers.count);
         speedup.least =

@@ -121,8 +121,7 @@ C_TEST(speedup, layernorm) {
         ASSERT_DONE(norm_case_create(&race.sides[i], &spec, false, &error), &error);
         ASSERT_DONE(device_alloc(&race.workspace[i], TRAINING_WORKSPACE_BYTES, &error), &error);
     }
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "layernorm", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "layernorm");
     const struct work work = work_of_norm(&gpu, spec.rows, spec.C);
     speedup.least = grader_gpu_least_time(&work);
     if (gpu.modelled) { /* warm caches, as on a GPU */
@@ -235,8 +234,7 @@ C_TEST(speedup, attention) {
     sides[REMOTE_BASELINE] = sides[REMOTE_SUBJECT];
     ASSERT_DONE(remote_open_side(REMOTE_BASELINE, &error), &error);
     ASSERT_DONE(attention_gradient_place(&sides[REMOTE_BASELINE], &error), &error);
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "attention", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "attention");
     speedup.least = grader_gpu_least_time(&work);
     speedup_measure(&speedup, CALLS, time_attention, &race);
     if (!test_has_failed()) {
@@ -369,7 +367,7 @@ C_TEST(speedup, adamw) {
     race.sides[REMOTE_BASELINE] = race.sides[REMOTE_SUBJECT];
     ASSERT_DONE(remote_open_side(REMOTE_BASELINE, &error), &error);
     ASSERT_DONE(adamw_case_place(&race.sides[REMOTE_BASELINE], &error), &error);
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "adamw", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "adamw");
     const struct work work = work_of_adamw(count);
     speedup.least = grader_gpu_least_time(&work);
     speedup_measure(&speedup, CALLS, time_adamw, &race);
@@ -585,8 +583,7 @@ C_TEST(speedup, end_to_end) {
     }
     ASSERT_DONE(training_job_place(&race.job, true, false, &race.rest, &error),
                 &error); /* the baseline's worker */
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "end_to_end");
     speedup.rest_ms = time_rest(&race, gpu.modelled ? 1 : speedup_calls(CALLS) + 1);
     speedup.least = least_time_of_step(&race, &gpu, speedup.rest_ms);
     speedup_measure(&speedup, CALLS, time_training, &race);

@@ -134,7 +134,7 @@ static void compare(const char *measure, const struct gemm16_case *on_gpu,
     race.c.f = NN_GELU_TANH;
     race.c.rows = gpu.modelled ? 0 : CHECKED_ROWS;
     const struct work work = {.tensor_flops = gemm16_flops(&race.c)};
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure);
     ASSERT_DONE(remote_open_side(REMOTE_BASELINE, &error), &error);
     if (!grader_gpu_can(&gpu, &work)) {
         return;
@@ -203,7 +203,6 @@ C_TEST(speedup, end_to_end) {
         return;
     }
     remote_bert_draw(&job, ids, rows);
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "end_to_end");
     remote_bert_compare(&job, &gpu, &speedup, gpu.modelled ? 1 : CALLS, "BERT with your gemm16");
 }

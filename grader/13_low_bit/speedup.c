@@ -153,7 +153,7 @@ static void compare(const char *measure, struct low_bit_case c) {
     race.c.only_out = !gpu.modelled;
     race.c.seed = grader_secret(&race.rng) | 1;
     const struct work work = {.read_bytes = low_bit_case_bytes(&race.c), .warm = true};
-    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, measure);
     ASSERT_DONE(remote_open_side(REMOTE_BASELINE, &error), &error);
     speedup.least = grader_gpu_least_time(&work);
     speedup_measure(&speedup, CALLS, time_call, &race);

@@ -125,8 +125,7 @@ C_TEST(speedup, attention) {
                                            .dtype = NN_BF16};
     size_t tokens = spec.sinks + spec.window + (gpu.modelled ? 1 : 8);
     uint64_t seed = grader_seed();
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "attention", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "attention");
     speedup.subject_ms = time_text(&spec, seed, REMOTE_SUBJECT, tokens);
     if (!test_has_failed()) {
         speedup.baseline_ms = time_text(&spec, seed, REMOTE_BASELINE, tokens);
@@ -209,8 +208,7 @@ C_TEST(speedup, add_norms) {
     }
     const struct endless_norms_spec spec = norms_spec(gpu.modelled);
     int calls = gpu.modelled ? 1 : 1 + speedup_calls(6);
-    struct speedup speedup =
-        grader_gpu_speedup(&gpu, lab, "add_norms", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(&gpu, lab, "add_norms");
     speedup.subject_ms = time_norms(REMOTE_SUBJECT, calls);
     if (!test_has_failed()) {
         speedup.baseline_ms = time_norms(REMOTE_BASELINE, calls);
@@ -348,8 +346,7 @@ static void check_decoded(const struct decoded *d) {
 }
 
 static void compare_decoding(struct decoded *d, const struct grader_gpu *gpu) {
-    struct speedup speedup =
-        grader_gpu_speedup(gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(gpu, lab, "end_to_end");
     speedup.baseline_ms = time_model(d, REMOTE_BASELINE);
     speedup.subject_ms = test_has_failed() ? INFINITY : time_model(d, REMOTE_SUBJECT);
     if (!test_has_failed()) {

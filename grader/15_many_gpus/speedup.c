@@ -128,7 +128,7 @@ static struct work work_of(const struct many_sums *sums) {
 static void compare_sums(const struct grader_gpu *gpu, const char *measure,
                          const struct many_sums *sums) {
     int times = gpu->modelled ? 1 : 1 + speedup_calls(4);
-    struct speedup speedup = grader_gpu_speedup(gpu, lab, measure, GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(gpu, lab, measure);
     struct many_done done = {0};
     speedup.baseline_ms = time_sums(sums, REMOTE_BASELINE, times, &done);
     speedup.subject_ms =
@@ -279,8 +279,7 @@ static void check_logits(const struct decoded *d, size_t token, int rank) {
 }
 
 static void compare_decoding(struct decoded *d, const struct grader_gpu *gpu) {
-    struct speedup speedup =
-        grader_gpu_speedup(gpu, lab, "end_to_end", GRADER_SUBJECT, GRADER_MARGIN);
+    struct speedup speedup = grader_gpu_speedup(gpu, lab, "end_to_end");
     speedup.baseline_ms = time_model(d, REMOTE_BASELINE);
     speedup.subject_ms = test_has_failed() ? INFINITY : time_model(d, REMOTE_SUBJECT);
     for (size_t i = 0; i < d->tokens * RANKS && !test_has_failed(); i++) {

@@ -6,7 +6,7 @@ load("//common/bazel:deep.bzl", "DEEP")
 load("//common/bazel:sanitized_test.bzl", "c_test")
 load("//grader:baseline_times.bzl", "recorded_times")
 load("//grader:labs.bzl", "LABS")
-load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines")
+load("//grader/isolation:remote.bzl", "CASE_SRCS", "REMOTE_LINKOPTS", "cases", "lab_worker", "remote_defines", "subject_defines")
 
 GPU_LABS = [lab for lab in LABS if LABS[lab].get("device", True)]
 
@@ -78,19 +78,17 @@ def speedup_program(lab, subject, times = None, target_compatible_with = REQUIRE
     cc_binary(
         name = "%s_%s" % (lab, subject),
         testonly = True,
-        srcs = ["//grader/harness:record_enable.c"] + case_srcs(lab, "speedup"),
+        srcs = ["//grader/harness:record_enable.c"] + CASE_SRCS,
         data = [worker, "//grader:%s_baseline" % lab] + ([times] if times else []),
         linkopts = REMOTE_LINKOPTS,
         linkstatic = True,
-        local_defines = [
-            "GRADER_SUBJECT=\\\"%s\\\"" % name,
-            "GRADER_MARGIN=%s" % margin,
+        local_defines = subject_defines(name, str(margin)) + [
             "GRADER_LAB=\\\"%s\\\"" % lab,
             "GRADER_PART=\\\"speedup\\\"",
         ] + remote_defines(worker, "../%s_baseline" % lab, LABS[lab].get("device", True), times),
         tags = ["manual"],
         target_compatible_with = target_compatible_with,
-        deps = case_deps(lab) + ["//common/testing"],
+        deps = [cases(lab, "speedup")],
     )
 
 def speedup_programs():

@@ -144,11 +144,11 @@ static bool is_disturbed(const struct least_time *least) {
 }
 
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
-                                  const char *measure, const char *subject, double margin) {
+                                  const char *measure) {
     struct speedup speedup = {.lab = lab,
-                              .subject = subject,
+                              .subject = graded_subject.name,
                               .measure = measure,
-                              .margin = margin,
+                              .margin = graded_subject.margin,
                               .clock = gpu->clock,
                               .modelled = gpu->modelled,
                               .baseline_ms = INFINITY,

@@ -53,7 +53,7 @@ bool grader_gpu_open_for_timing(struct grader_gpu *gpu);
  *         where the build has recorded it
  */
 struct speedup grader_gpu_speedup(const struct grader_gpu *gpu, const char *lab,
-                                  const char *measure, const char *subject, double margin);
+                                  const char *measure);
 
 /**
  * @brief The least time of this work on the GPU. The baseline's worker finds the GPU's limits; the

@@ -15,6 +15,13 @@
 extern "C" {
 #endif
 
+/** Whose times these are; defined by program.c, from what BUILD says. */
+struct graded_subject {
+    const char *name; /**< "labs" or "solutions" */
+    double margin;    /**< factor on the share that is required: 1.25 for solutions */
+};
+extern const struct graded_subject graded_subject;
+
 /**
  * Two times from one run, each the fastest of several calls, and the least time that the work takes
  * on this machine. What is required is a share of that limit; as a speedup over the baseline it
@@ -22,9 +29,9 @@ extern "C" {
  */
 struct speedup {
     const char *lab;     /**< "01_cpu_matmul" */
-    const char *subject; /**< "labs" or "solutions" */
+    const char *subject; /**< as graded_subject.name */
     const char *measure; /**< row of the threshold table: "kernel", "end_to_end" */
-    double margin;       /**< factor on the share that is required: 1.25 for solutions */
+    double margin;       /**< as graded_subject.margin */
     const char *clock;   /**< whose time it is, as grader_gpu.clock has it; NULL: this machine's */
     bool modelled;       /**< by simt, not measured: the table's other column */
     bool one_cpu;        /**< a lab on the CPU, on a machine with one: likewise */

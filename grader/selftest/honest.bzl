@@ -80,7 +80,7 @@ HANDED_TRICKS = {
     "ends_connection": "devices unavailable",
 }
 
-def handed_lab(lab, functions, case, tricks, defines = []):
+def handed_lab(lab, functions, case, tricks, small = False):
     """A lab's starter that is handed everything, and tries what it can.
 
     Args:
@@ -88,13 +88,13 @@ def handed_lab(lab, functions, case, tricks, defines = []):
       functions: as for honest_lab().
       case: of the speedup test, which the starter misses.
       tricks: of HANDED_TRICKS.
-      defines: what else the test is compiled with.
+      small: as for graded_case().
     """
     name = "handed_" + lab[:2]
     _starter(name, lab, functions, ":handed")
     graded_case(
         name = name + "_speedup",
-        defines = defines,
+        small = small,
         lab = lab,
         part = "speedup",
         subject = ":" + name,

@@ -58,7 +58,7 @@ def sabotage_programs():
     )
     graded_case(
         name = "sabotage_speedup",
-        defines = ["GRADER_SMALL"],
+        small = True,
         lab = "04_sgemm",
         margin = "1.0",
         part = "speedup",

@@ -5,14 +5,14 @@ load("@rules_cc//cc:defs.bzl", "cc_library")
 load("//grader/selftest:sabotage.bzl", "ON_SIMT")
 load("//grader/selftest:selftest.bzl", "expect_verdict", "graded_case")
 
-def sabotage_timed(lab, functions, verdicts, defines = [], beside = []):
+def sabotage_timed(lab, functions, verdicts, small = False, beside = []):
     """The speedup test of a lab on such submissions, a test each.
 
     Args:
       lab: NN_topic.
       functions: of the starter, each with a __wrap_NAME() in sabotage_timed_NN.c.
       verdicts: {(trick, case of the speedup test): text that must come}.
-      defines: what else the speedup test is compiled with.
+      small: as for graded_case().
       beside: libraries with other tricks.
     """
     name = "timed_" + lab[:2]
@@ -38,7 +38,7 @@ def sabotage_timed(lab, functions, verdicts, defines = [], beside = []):
     )
     graded_case(
         name = name + "_speedup",
-        defines = defines,
+        small = small,
         lab = lab,
         part = "speedup",
         subject = ":%s_subject" % name,

@@ -5,7 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
 load("//common/bazel:timing.bzl", "MEASURES_GPU_TIME")
 load("//common/bazel:deep.bzl", "tags_of_package")
-load("//grader/isolation:remote.bzl", "REMOTE_LINKOPTS", "case_deps", "case_srcs", "lab_worker", "remote_defines", "worker_deps")
+load("//grader/isolation:remote.bzl", "CASE_SRCS", "REMOTE_LINKOPTS", "cases", "lab_worker", "remote_defines", "subject_defines", "worker_deps")
 load("//grader/symbols:symbols.bzl", "SYMBOLS_DEPS", "SYMBOLS_SRCS", "symbols", "symbols_defines")
 load("//grader:labs.bzl", "LABS")
 
@@ -21,7 +21,7 @@ def expect_verdict(name, test, want, text, size = "medium", tags = [], variables
         **kwargs
     )
 
-def graded_case(name, lab, part, subject, margin = "1.0", defines = [], recorded = False, with_symbols = False):
+def graded_case(name, lab, part, subject, margin = "1.0", small = False, recorded = False, with_symbols = False):
     """One graded test as a program, with a worker on a library that brings the lab's functions.
 
     Args:
@@ -30,14 +30,14 @@ def graded_case(name, lab, part, subject, margin = "1.0", defines = [], recorded
       part: "parity" or "speedup".
       subject: library that brings the learner's functions.
       margin: factor on thresholds.
-      defines: what else the test is compiled with.
+      small: the speedup test is not about how fast the submission is: its shapes are smaller.
       recorded: it leaves records, as a learner's graded test does.
       with_symbols: the parity test looks at what the submission refers to, too. Without, a wrong one
         may refer to anything, and must be caught by what it does.
     """
     own_symbols = name + "_symbols"
     device = LABS[lab].get("device", True)
-    timed = part == "speedup" and LABS[lab].get("baseline_times") and "GRADER_SMALL" not in defines
+    timed = part == "speedup" and LABS[lab].get("baseline_times") and not small
     times = lab + "_baseline_times" if timed else None
     times_data = select({
         "//common/bazel:simt": ["//grader:" + times],
@@ -54,17 +54,17 @@ def graded_case(name, lab, part, subject, margin = "1.0", defines = [], recorded
     cc_binary(
         name = name,
         testonly = True,
-        srcs = case_srcs(lab, part) + (["//grader/harness:record_enable.c"] if recorded else []) +
+        srcs = CASE_SRCS + (["//grader/harness:record_enable.c"] if recorded else []) +
                (SYMBOLS_SRCS if with_symbols else []),
         data = [name + "_worker", "//grader:%s_baseline" % lab] + times_data + ([own_symbols] if with_symbols else []),
         linkopts = REMOTE_LINKOPTS,
         linkstatic = True,
-        local_defines = ["GRADER_SUBJECT=\\\"selftest\\\"", "GRADER_MARGIN=%s" % margin] + defines +
+        local_defines = subject_defines("selftest", margin) +
                         (["GRADER_LAB=\\\"%s\\\"" % lab, "GRADER_PART=\\\"%s\\\"" % part] if recorded else []) +
                         remote_defines(name + "_worker", "../%s_baseline" % lab, device, "../" + times if timed else None) +
                         (symbols_defines(own_symbols, lab) if with_symbols else []),
         target_compatible_with = REQUIRES_NVCC if device else [],
-        deps = case_deps(lab) + ["//common/testing"] + (SYMBOLS_DEPS if with_symbols else []),
+        deps = [cases(lab, part, small)] + (SYMBOLS_DEPS if with_symbols else []),
     )
 
 def _only(case):

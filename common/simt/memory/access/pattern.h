@@ -79,6 +79,16 @@ struct simt_words_place {
     struct simt_words_place *next; /**< while no pattern uses it */
 };
 
+/** Sectors of which a load has found all in L1. */
+struct simt_found {
+    uint64_t changes; /**< simt_l1_changes() since when they are there; 0: nothing is known */
+    int64_t base;     /**< of the first address */
+    uint32_t cost;
+    int32_t sectors[SIMT_LANES]; /**< as a pattern has them */
+};
+
+enum { SIMT_FOUND_SLOTS = 64 };
+
 struct simt_access_cache {
     struct simt_pattern patterns[SIMT_PATTERN_SLOTS];
     struct simt_words_place places[SIMT_PATTERN_SLOTS]; /**< the first ones */
@@ -89,6 +99,7 @@ struct simt_access_cache {
     uint32_t chunk_count;
     uint64_t serial; /**< of the last pattern that was built */
     struct simt_extent extents[SIMT_EXTENT_SLOTS];
+    struct simt_found found[SIMT_FOUND_SLOTS]; /**< by base */
     uint16_t used[SIMT_PATTERN_SLOTS]; /**< slots used since they were counted, `used_count` */
     uint32_t used_count;
     uint16_t learned[SIMT_PATTERN_SLOTS]; /**< slots that have a pattern, `learned_count` */

@@ -470,6 +470,7 @@ static void empty_cache(struct simt_access_cache *cache) {
     cache->chunk_count = 0;
     cache->free = NULL;
     cache->waiting = NULL;
+    memset(cache->found, 0, sizeof cache->found);
     simt_access_cache_reset(cache);
 }
 
@@ -525,6 +526,54 @@ static enum simt_l2_use use_of(enum simt_access_kind kind) {
     return kind == SIMT_READ ? SIMT_L2_LOAD : kind == SIMT_WRITE ? SIMT_L2_STORE : SIMT_L2_UPDATE;
 }
 
+static void visit_lines(const struct visit *v, const struct simt_pattern *pattern, int64_t base) {
+    uint64_t line = 0;
+    uint32_t sectors = 0;
+    for (uint32_t n = 0; n < pattern->cost; n++) {
+        uint64_t sector = (uint64_t)(base + pattern->sectors[n]);
+        if (sector / SECTORS != line && sectors != 0) {
+            visit_line(v, line, sectors);
+            sectors = 0;
+        }
+        line = sector / SECTORS;
+        sectors |= 1u << sector % SECTORS;
+    }
+    if (sectors != 0) {
+        visit_line(v, line, sectors);
+    }
+}
+
+/* Loops load the next bytes of sectors that they have loaded from: those are all in L1, unless a
+ * line was replaced since they were found there. */
+static bool is_known(const struct simt_found *found, const struct simt_pattern *pattern,
+                     int64_t base, uint64_t changes) {
+    return found->changes == changes && found->base == base && found->cost == pattern->cost &&
+           memcmp(found->sectors, pattern->sectors, found->cost * sizeof *found->sectors) == 0;
+}
+
+static void note_found(struct simt_found *found, const struct simt_pattern *pattern, int64_t base,
+                       uint64_t changes) {
+    found->changes = changes;
+    found->base = base;
+    found->cost = pattern->cost;
+    memcpy(found->sectors, pattern->sectors, sizeof found->sectors);
+}
+
+/* Sectors of a load that go through L1. */
+static void load_lines(const struct visit *v, struct simt_found *found,
+                       const struct simt_pattern *pattern, int64_t base) {
+    uint64_t before = v->counters->l1_hit_sectors;
+    uint64_t changes = simt_l1_changes(v->caches->l1);
+    if (is_known(found, pattern, base, changes)) {
+        v->counters->l1_hit_sectors += pattern->cost;
+        return;
+    }
+    visit_lines(v, pattern, base);
+    if (v->counters->l1_hit_sectors - before == pattern->cost) {
+        note_found(found, pattern, base, changes);
+    }
+}
+
 void simt_request_cache(const struct simt_request *request) {
     const struct simt_block *block = request->warp->block;
     const struct simt_pattern *pattern = request->pattern;
@@ -535,19 +584,10 @@ void simt_request_cache(const struct simt_request *request) {
                                   !request->instruction->bypasses_l1};
     int64_t base = (int64_t)(request->first / 32 - SECTORS * block->caches.first_line);
     uint64_t hits = block->counters->l1_hit_sectors;
-    uint64_t line = 0;
-    uint32_t sectors = 0;
-    for (uint32_t n = 0; n < pattern->cost; n++) {
-        uint64_t sector = (uint64_t)(base + pattern->sectors[n]);
-        if (sector / SECTORS != line && sectors != 0) {
-            visit_line(&v, line, sectors);
-            sectors = 0;
-        }
-        line = sector / SECTORS;
-        sectors |= 1u << sector % SECTORS;
-    }
-    if (sectors != 0) {
-        visit_line(&v, line, sectors);
+    if (v.l1 && v.use == SIMT_L2_LOAD) {
+        load_lines(&v, &block->cache->found[(uint64_t)base % SIMT_FOUND_SLOTS], pattern, base);
+    } else {
+        visit_lines(&v, pattern, base);
     }
     hits = block->counters->l1_hit_sectors - hits;
     if (block->sites != NULL) {

@@ -249,6 +249,7 @@ struct set {
 struct simt_l1 {
     size_t count; /* of sets */
     uint64_t random;
+    uint64_t changes; /* see simt_l1_changes() */
     bool used;
     struct set sets[];
 };
@@ -262,6 +263,7 @@ struct simt_l1 *simt_l1_create(size_t bytes) {
     if (l1 != NULL) {
         l1->count = count;
         l1->random = golden;
+        l1->changes = 1;
     }
     return l1;
 }
@@ -275,7 +277,12 @@ void simt_l1_clear(struct simt_l1 *l1) {
         memset(l1->sets, 0, l1->count * sizeof *l1->sets);
     }
     l1->random = golden;
+    l1->changes++;
     l1->used = false;
+}
+
+uint64_t simt_l1_changes(const struct simt_l1 *l1) {
+    return l1->changes;
 }
 
 static uint32_t random_way(struct simt_l1 *l1) {
@@ -298,5 +305,6 @@ uint32_t simt_l1_touch(struct simt_l1 *l1, uint64_t line, uint32_t sectors) {
         return found;
     }
     set->lines[random_way(l1)] = line << SECTORS | sectors;
+    l1->changes++;
     return 0;
 }

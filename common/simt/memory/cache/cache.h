@@ -86,4 +86,7 @@ void simt_l1_clear(struct simt_l1 *l1);
  */
 uint32_t simt_l1_touch(struct simt_l1 *l1, uint64_t line, uint32_t sectors);
 
+/** @return a number above 0; while it is the same, sectors that were there still are. */
+uint64_t simt_l1_changes(const struct simt_l1 *l1);
+
 #endif
