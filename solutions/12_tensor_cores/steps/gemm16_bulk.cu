@@ -41,10 +41,6 @@ template <typename E_, int ROWS_, int STAGES_> struct bulk_tile {
     static_assert(ROWS * PITCH * 4 <= STAGES * STAGE, "the sums lie where the stages were");
 };
 
-struct bulk_maps {
-    CUtensorMap in, weight;
-};
-
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
 
 /* tma_load_2d() with a policy for L2. */
@@ -87,7 +83,7 @@ struct part {
 };
 
 template <typename T>
-__device__ __forceinline__ void start_step(const struct bulk_maps &maps, const struct part &p,
+__device__ __forceinline__ void start_step(const struct few_rows_maps &maps, const struct part &p,
                                            int step, unsigned long long policy) {
     unsigned at = step % T::STAGES, stage = p.stages + at * T::STAGE, barrier = p.full + at * 8;
     if (elect_lane()) {
@@ -200,7 +196,7 @@ __device__ __forceinline__ void add_parts(const float *own, unsigned rank, unsig
    epilogue is a bias at most */
 template <typename T, bool CLUSTER, bool BARE>
 __global__ void __launch_bounds__(THREADS)
-    gemm16_bulk_weights(const __grid_constant__ struct bulk_maps maps, int steps, int rows,
+    gemm16_bulk_weights(const __grid_constant__ struct few_rows_maps maps, int steps, int rows,
                         unsigned blocks, const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ unsigned char shared_bytes[];
@@ -268,24 +264,23 @@ __global__ void __launch_bounds__(THREADS)
 template <typename T, auto KERNEL>
 enum status launch_kernel(const struct gemm16_problem *p, unsigned blocks, device_stream stream,
                           struct error *error) {
-    struct bulk_maps maps = {};
-    unsigned high = (unsigned)((p->M + T::ROWS - 1) / T::ROWS);
-    unsigned rows = ((unsigned)p->M + high - 1) / high; /* the TMA is slow where there are none */
-    TRY(describe_rows(&maps.in, p, p->in, p->M, rows, error));
-    TRY(describe_rows(&maps.weight, p, p->weight, p->N, WEIGHTS, error));
+    struct few_rows_maps maps = {};
+    dim3 grid;
+    int rows;
+    TRY(describe_tiles(&maps, p, T::ROWS, WEIGHTS, &grid, &rows, error));
     TRY(allow_shared<KERNEL>(T::BYTES, error));
     cudaLaunchAttribute cluster = {};
     cluster.id = cudaLaunchAttributeClusterDimension;
     cluster.val.clusterDim.x = blocks;
     cluster.val.clusterDim.y = cluster.val.clusterDim.z = 1;
     cudaLaunchConfig_t config = {};
-    config.gridDim = dim3((unsigned)((p->N + WEIGHTS - 1) / WEIGHTS) * blocks, high);
+    config.gridDim = dim3(grid.x * blocks, grid.y);
     config.blockDim = dim3(THREADS);
     config.dynamicSmemBytes = T::BYTES;
     config.stream = stream;
     config.attrs = &cluster;
     config.numAttrs = blocks > 1 ? 1 : 0;
-    (void)cudaLaunchKernelEx(&config, KERNEL, maps, (int)((p->K + BK - 1) / BK), (int)rows, blocks,
+    (void)cudaLaunchKernelEx(&config, KERNEL, maps, (int)((p->K + BK - 1) / BK), rows, blocks,
                              gemm16_epilogue_of(p));
     return device_launched("gemm16_bulk_weights", error);
 }
