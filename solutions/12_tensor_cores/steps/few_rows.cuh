@@ -23,9 +23,9 @@ static inline enum status describe_rows(CUtensorMap *map, const struct gemm16_pr
     return tensor_map_create(map, &matrix, error);
 }
 
-/* Describes both factors for tiles of COLUMNS rows of weight and at most `most_rows` of `in`. Tiles
-   have `rows` each, as equal as can be: the TMA brings rows that do not exist more slowly than
-   numbers. @param grid tiles: x of columns, y of rows */
+/* Describes both factors for tiles of `columns` rows of weight and at most `most_rows` of `in`. All
+   tiles have `rows`, as few as can be: the TMA brings rows that do not exist more slowly than
+   numbers. @param grid receives the tiles: x of columns, y of rows */
 static inline enum status describe_tiles(struct few_rows_maps *maps, const struct gemm16_problem *p,
                                          unsigned most_rows, unsigned columns, dim3 *grid,
                                          int *rows, struct error *error) {

@@ -4,8 +4,8 @@
  * and a multiprocessor has two or three blocks.
  *
  * gemm16_bulk.cu has 64 rows of weight a block. 2048 rows of weight are then 32 blocks, or K is
- * split among the blocks of a cluster, which costs two barriers of the cluster. Here a block has 8
- * to 48 rows of weight, so that all multiprocessors have blocks, and each has all of K. Of two
+ * split among the blocks of a cluster, which then have to send each other their sums. Here a block
+ * has 16 to 48 rows of weight, so that all multiprocessors have blocks, and each has all of K. Of two
  * blocks one copies while the other one starts, ends, or waits.
  *
  * A narrow tile reads `in` often. Clusters whose blocks share what they read (multicast) were
@@ -317,10 +317,10 @@ enum status launch(const struct gemm16_problem *p, device_stream stream, struct 
 /* SHAPE(columns, blocks a multiprocessor) */
 #ifndef SHAPES
 #define SHAPES   \
-    SHAPE(8, 2)  \
     SHAPE(16, 2) \
     SHAPE(24, 2) \
     SHAPE(32, 1) \
+    SHAPE(32, 2) \
     SHAPE(32, 3) \
     SHAPE(48, 2)
 #endif
