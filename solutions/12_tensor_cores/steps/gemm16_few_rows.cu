@@ -1,7 +1,7 @@
 /**
  * @file gemm16_few_rows.cu
  * @brief Which kernel few rows get: gemm16_sliced(), gemm16_skinny() and gemm16_bulk() as measured
- *        on an H200 for 1 to 128 rows of 30 matrices of weights, 640 x 2560 to 22016 x 4096;
+ *        on an H200 for 1 to 128 rows of 27 matrices of weights, 640 x 2560 to 22016 x 4096;
  *        gemm16_stream() as measured on an H100 for up to 16 rows of 14 of these.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
