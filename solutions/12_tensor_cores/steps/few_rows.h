@@ -54,7 +54,7 @@ bool gemm16_bulk_can(const struct gemm16_problem *problem, const struct gemm16_g
  * What gemm16_bulk_can() allows.
  *
  * @param shape index of the kernel
- * @param blocks of a cluster, which split K: 1, 2, 4 or 8
+ * @param blocks of a cluster, which split K: 1 to 8
  */
 MUST_CHECK enum status gemm16_bulk(const struct gemm16_problem *problem, int shape, unsigned blocks,
                                    device_stream stream, struct error *error);

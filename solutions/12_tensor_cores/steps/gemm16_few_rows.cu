@@ -1,8 +1,8 @@
 /**
  * @file gemm16_few_rows.cu
- * @brief Which kernel few rows get: gemm16_sliced() and gemm16_skinny() as measured on an H200 for
- *        1 to 128 rows of 14 matrices of weights, 768 x 768 to 22016 x 4096; gemm16_stream() and
- *        gemm16_bulk() as measured on an H100 for 1, 8, 16, 64 and 128 rows of these.
+ * @brief Which kernel few rows get: gemm16_sliced(), gemm16_skinny() and gemm16_bulk() as measured
+ *        on an H200 for 1 to 128 rows of 27 matrices of weights, 640 x 2560 to 22016 x 4096;
+ *        gemm16_stream() as measured on an H100 for up to 16 rows of 14 of these.
  */
 #include "solutions/12_tensor_cores/steps/few_rows.h"
 #include "solutions/12_tensor_cores/steps/helpers.cuh"
@@ -25,78 +25,63 @@ enum {
     ROWS_16,
     ROWS_32,
     ROWS_64,
+    ROWS_96,
     ROWS_128,
-    ROWS_128_DEEP,
-    ROWS_64_DEEP,
-    ROWS_32_DEEP,
-    ROWS_16_DEEP
+    DEEP = 3 /* from 64, 96 and 128 rows to those with deep rings */
 };
 
-/* Whether four blocks a tile nearly fill the GPU. */
-static bool is_a_quarter(size_t tiles, size_t wave) {
-    return 4 * tiles <= wave && 5 * tiles > wave;
+/* Tiles of gemm16_bulk(): all rows, or where columns are few two tiles of 64. */
+static int bulk_shape(size_t M, size_t tiles, size_t wave) {
+    bool halved = M > 96 && 8 * tiles <= wave;
+    return M <= 16             ? ROWS_16
+           : M <= 32           ? ROWS_32
+           : M <= 64 || halved ? ROWS_64
+           : M <= 96           ? ROWS_96
+                               : ROWS_128;
 }
 
-/* Rows a tile: the most that leave half of the multiprocessors a block. */
-static int bulk_shape(size_t M, size_t tiles, size_t steps, size_t wave) {
-    size_t half = wave / 2 - 2;
-    if (M <= 16) {
-        return steps <= 32 && tiles <= wave / 2 ? ROWS_16_DEEP : ROWS_16;
-    }
-    if (M <= 32) {
-        return ROWS_32;
-    }
-    if (M <= 64 && tiles >= half && 2 * tiles <= wave && steps >= 64) {
-        return ROWS_64_DEEP;
-    }
-    if (M <= 64) {
-        return tiles < (steps > 128 ? half : half * 5 / 4) ? ROWS_32
-               : tiles > 2 * wave                          ? ROWS_64_DEEP
-                                                           : ROWS_64;
-    }
-    if (tiles >= half) {
-        return tiles < wave || tiles > 2 * wave ? ROWS_128_DEEP : ROWS_128;
-    }
-    if (is_a_quarter(tiles, wave) && steps > 64) {
-        return ROWS_128_DEEP; /* by three blocks */
-    }
-    return 4 * tiles <= wave && steps <= 64                       ? ROWS_32
-           : 2 * tiles <= wave && 4 * tiles > wave && steps >= 16 ? ROWS_64_DEEP
-                                                                  : ROWS_64;
+/* Blocks of clusters that run at the same time: a cluster lies within a GPC, and not all of these
+   have the same number of multiprocessors. On an H200 24 clusters of four do, 32 do not; 20 and 24
+   of five; 16 of six, not of seven. */
+static size_t blocks_at_once(size_t wave, unsigned cluster) {
+    return cluster <= 2 ? wave : cluster <= 4 ? wave * 10 / 11 : wave * 7 / 9;
 }
 
-/* By gemm16_bulk(): clusters, while there is a multiprocessor for each block and enough steps of K
-   for each; few rows are done sooner than a cluster meets. */
+/* By gemm16_bulk(): as many blocks share K as run at the same time, with six steps each or more. */
 static enum status bulk_rows(const struct gemm16_problem *p, const struct gemm16_gpu *gpu,
                              device_stream stream, struct error *error) {
     int count;
     size_t wave = (size_t)gpu->multiprocessors;
     size_t tiles = (p->N + 63) / 64, steps = (p->K + 63) / 64;
-    int shape = bulk_shape(p->M, tiles, steps, wave);
+    int shape = bulk_shape(p->M, tiles, wave);
     size_t rows = gemm16_bulk_shapes(&count)[shape].rows;
     size_t all = tiles * ((p->M + rows - 1) / rows);
-    unsigned blocks = shape == ROWS_128_DEEP && is_a_quarter(tiles, wave) ? 3 : 1;
-    while (blocks < 8 && 2 * blocks * all <= wave) {
-        size_t least = shape == ROWS_64_DEEP ? 64 /* steps of a block */
-                       : p->M > 16           ? 8
-                       : all * blocks <= 24  ? 12
-                                             : 40;
-        if (steps < 2 * blocks * least) {
-            break;
+    unsigned blocks = 1;
+    for (unsigned n = 2; n <= 8; n++) {
+        if (all * n <= blocks_at_once(wave, n) && steps >= 6 * n) {
+            blocks = n;
         }
-        blocks *= 2;
     }
-    return gemm16_bulk(p, shape, blocks, stream, error);
+    bool deep = shape >= ROWS_64 && all * blocks <= wave && steps > 12 * blocks;
+    return gemm16_bulk(p, shape + (deep ? DEEP : 0), blocks, stream, error);
 }
 
-/* The kernel of gemm16_sliced(), or -1 if others should be faster: up to 32 rows and not too few
+/* Whether blocks must share K: few columns, and K is long. */
+static bool is_long(const struct gemm16_problem *p, size_t wave) {
+    return p->M > 32 && p->N <= 16 * wave && 2 * p->K >= 5 * p->N;
+}
+
+/* The kernel of gemm16_sliced(), or -1 if others should be faster: up to 64 rows and not too few
    columns, in tiles as narrow as two blocks a multiprocessor allow, or three. */
 static int sliced_shape(const struct gemm16_problem *p, size_t wave) {
     enum { ROWS_8, ROWS_8_WIDE, ROWS_16, ROWS_16_WIDE, ROWS_32, ROWS_32_WIDE };
     int narrow = p->M <= 8 ? ROWS_8 : p->M <= 16 ? ROWS_16 : ROWS_32;
     size_t blocks = (p->N + 15) / 16, wide_blocks = (p->N + 31) / 32;
-    if (p->M > 32 || p->N < 4 * wave) { /* fewer columns were not measured */
+    if (p->M > 64 || p->N < 4 * wave) { /* fewer columns were not measured */
         return -1;
+    }
+    if (p->M > 32) { /* two tiles of rows */
+        return blocks <= wave && !is_long(p, wave) ? narrow : -1;
     }
     return blocks <= 2 * wave                          ? narrow
            : wide_blocks <= (p->M > 16 ? 2 : 3) * wave ? narrow + 1
@@ -104,10 +89,10 @@ static int sliced_shape(const struct gemm16_problem *p, size_t wave) {
 }
 
 enum {
-    COLUMNS_8,
     COLUMNS_16,
     COLUMNS_24,
-    COLUMNS_32_ONE, /* blocks a multiprocessor; the others have two */
+    COLUMNS_32_ONE, /* blocks a multiprocessor; those without a number have two */
+    COLUMNS_32,
     COLUMNS_32_THREE,
     COLUMNS_48
 };
@@ -124,17 +109,20 @@ static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
     if (p->M <= 32) { /* more columns than gemm16_sliced() takes */
         return p->N >= 4 * wave ? COLUMNS_32_THREE : -1;
     }
-    if (p->K <= 1024 && p->M <= 64 && fills(p, 8, 1, wave)) {
-        return COLUMNS_8;
+    if (is_long(p, wave)) {
+        return -1;
     }
     if (p->K <= 1024 && fills(p, 16, p->M <= 64 ? 2 : 1, wave)) {
         return COLUMNS_16;
     }
-    if (p->K > 1024 && fills(p, 32, 1, wave) && (p->M <= 64 || p->N > 1024)) {
+    if (p->K > 1024 && fills(p, 32, 1, wave)) {
         return COLUMNS_32_ONE;
     }
     if (p->M > 64) {
-        return p->K <= 2048 && p->N > 1024 && fills(p, 24, 2, wave) ? COLUMNS_24 : -1;
+        return p->N <= 1024                            ? -1
+               : p->K <= 3072 && fills(p, 24, 2, wave) ? COLUMNS_24
+               : p->K <= 2048 && fills(p, 32, 2, wave) ? COLUMNS_32
+                                                       : -1;
     }
     return p->N < 2048 ? -1 : fills(p, 24, 2, wave) ? COLUMNS_24 : COLUMNS_48;
 }

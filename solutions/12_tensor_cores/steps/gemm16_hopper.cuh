@@ -35,11 +35,12 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         extern __shared__ unsigned char shared_bytes[];
         __shared__ __align__(8) uint64_t ready[2 * GROUP / 32][T::LOADS_RESIDUAL ? T::SLOTS : 1];
         __shared__ __align__(8) float bias[2][T::SHARED_BIAS ? T::GROUP_COLUMNS : 2];
-        int warp = threadIdx.x / 32 - GROUP / 32;
+        /* By the shuffle the compiler knows that it is the same in all lanes. */
+        int warp = __shfl_sync(~0u, (int)threadIdx.x / 32, 0) - GROUP / 32;
         unsigned char *stages = shared_bytes + (1024 - shared_address(shared_bytes) % 1024) % 1024;
         unsigned char *staging = stages + T::STAGES * T::STAGE + warp * (int)T::STAGING;
         struct hopper_epilogue<T> epilogue = {
-            f, maps, stages, staging, 0, 0, bias[warp / 4], {
+            f, maps, warp, stages, staging, 0, 0, bias[warp / 4], {
             }
         };
         if (T::LOADS_RESIDUAL && warp >= 0) {

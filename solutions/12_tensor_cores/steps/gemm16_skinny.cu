@@ -4,9 +4,9 @@
  * and a multiprocessor has two or three blocks.
  *
  * gemm16_bulk.cu has 64 rows of weight a block. 2048 rows of weight are then 32 blocks, or K is
- * split among the blocks of a cluster, which costs two barriers of the cluster. Here a block has 8
- * to 48 rows of weight, so that all multiprocessors have blocks, and each has all of K. Of two
- * blocks one copies while the other one starts, ends, or waits.
+ * split among the blocks of a cluster, which then have to send each other their sums. Here a block
+ * has 16 to 48 rows of weight, so that all multiprocessors have blocks, and each has all of K. Of
+ * two blocks one copies while the other one starts, ends, or waits.
  *
  * A narrow tile reads `in` often. Clusters whose blocks share what they read (multicast) were
  * slower than two blocks that share nothing (README.md). A box of `in` has as many rows as there
@@ -28,24 +28,20 @@
 
 namespace {
 
-constexpr int BK = 64;                                   /* elements of K a step */
-constexpr int ROWS = 64;                                 /* of `in` a block: wgmma's */
-constexpr int CONSUMERS = 128, THREADS = CONSUMERS + 32; /* a warpgroup, and a producer's warp */
+constexpr int BK = 64;         /* elements of K a step */
+constexpr int CONSUMERS = 128; /* threads: a warpgroup */
 
 /* COLUMNS of out, rows of weight, a tile. DENSITY: blocks that a multiprocessor has memory for. */
 template <typename E_, int COLUMNS_, int DENSITY_> struct skinny_tile {
     typedef E_ E;
-    static constexpr int COLUMNS = COLUMNS_;
+    static constexpr int ROWS = 64, COLUMNS = COLUMNS_; /* ROWS: of wgmma */
+    static constexpr int THREADS = CONSUMERS + 32;      /* and a producer's warp */
     static constexpr unsigned IN = ROWS * BK * 2, STAGE = IN + COLUMNS * BK * 2;
     static constexpr int FIT = (227 * 1024 / DENSITY_ - 2048 * DENSITY_) / STAGE;
     static constexpr int STAGES = FIT < 24 ? FIT : 24;
     static constexpr int PITCH = COLUMNS + 4;                /* floats, of a row of sums */
     static constexpr unsigned BYTES = STAGES * STAGE + 1024; /* stages begin at whole KiB */
     static_assert(ROWS * PITCH * 4 <= STAGES * STAGE, "the sums lie where the stages were");
-};
-
-struct skinny_maps {
-    CUtensorMap in, weight;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -70,11 +66,11 @@ template <typename T> __device__ __forceinline__ void advance(struct skinny_ring
 
 /* A warp starts the copies of a step. */
 template <typename T>
-__device__ __forceinline__ void start_step(const struct skinny_maps &maps,
+__device__ __forceinline__ void start_step(const struct few_rows_maps &maps,
                                            const struct skinny_block &b, int step, unsigned stage) {
     unsigned to = b.stages + stage * T::STAGE, barrier = b.full + stage * 8;
     if (elect_lane()) {
-        mbarrier_arrive_expect_tx(barrier, T::STAGE - (ROWS - b.rows) * BK * 2);
+        mbarrier_arrive_expect_tx(barrier, T::STAGE - (T::ROWS - b.rows) * BK * 2);
         tma_load_2d_once(to + T::IN, &maps.weight, step * BK, b.n0, barrier);
         tma_load_2d(to, &maps.in, step * BK, b.m0, barrier);
     }
@@ -83,7 +79,7 @@ __device__ __forceinline__ void start_step(const struct skinny_maps &maps,
 /* Each warp of the consumers sets up every fourth stage, and fills it: one warp would need 100 to
    200 cycles for each. */
 template <typename T>
-__device__ __forceinline__ void fill_ring(const struct skinny_maps &maps,
+__device__ __forceinline__ void fill_ring(const struct few_rows_maps &maps,
                                           const struct skinny_block &b, int warp, int steps) {
     constexpr int WARPS = CONSUMERS / 32;
     int mine = (int)threadIdx.x % 32 * WARPS + warp; /* a lane's stage */
@@ -101,7 +97,7 @@ __device__ __forceinline__ void fill_ring(const struct skinny_maps &maps,
 
 /* The producer's warp: copies of all steps behind those, as stages become empty. */
 template <typename T>
-__device__ __forceinline__ void produce(const struct skinny_maps &maps,
+__device__ __forceinline__ void produce(const struct few_rows_maps &maps,
                                         const struct skinny_block &b, int steps) {
     struct skinny_ring r = {0, 0};
     for (int step = T::STAGES; step < steps; step++) {
@@ -116,10 +112,10 @@ template <typename T>
 __device__ __forceinline__ void clear_padding(const struct skinny_block &b, uint4 *stages) {
     constexpr int LINE = BK * 2 / sizeof(uint4);
 #pragma unroll 1
-    for (int stage = 0; stage < T::STAGES && b.rows < ROWS; stage++) {
+    for (int stage = 0; stage < T::STAGES && b.rows < T::ROWS; stage++) {
         uint4 *in = stages + stage * (T::STAGE / sizeof(uint4));
 #pragma unroll 1
-        for (int i = b.rows * LINE + (int)threadIdx.x; i < ROWS * LINE; i += CONSUMERS) {
+        for (int i = b.rows * LINE + (int)threadIdx.x; i < T::ROWS * LINE; i += CONSUMERS) {
             in[i] = make_uint4(0, 0, 0, 0);
         }
     }
@@ -270,8 +266,8 @@ __device__ __forceinline__ void store_any(const struct gemm16_epilogue &f, const
 
 /* grid: tiles of columns, of rows. BARE: the epilogue is a bias at most */
 template <typename T, bool BARE>
-__global__ void __launch_bounds__(THREADS)
-    gemm16_skinny_tiles(const __grid_constant__ struct skinny_maps maps, int steps, int rows,
+__global__ void __launch_bounds__(T::THREADS)
+    gemm16_skinny_tiles(const __grid_constant__ struct few_rows_maps maps, int steps, int rows,
                         const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ unsigned char shared_bytes[];
@@ -308,25 +304,12 @@ __global__ void __launch_bounds__(THREADS)
 #endif
 }
 
-template <typename T, auto KERNEL>
-enum status launch_kernel(const struct gemm16_problem *p, device_stream stream,
-                          struct error *error) {
-    struct skinny_maps maps = {};
-    unsigned high = (unsigned)((p->M + ROWS - 1) / ROWS), rows = ((unsigned)p->M + high - 1) / high;
-    TRY(describe_rows(&maps.in, p, p->in, p->M, rows, error));
-    TRY(describe_rows(&maps.weight, p, p->weight, p->N, T::COLUMNS, error));
-    TRY(allow_shared<KERNEL>(T::BYTES, error));
-    dim3 grid((unsigned)((p->N + T::COLUMNS - 1) / T::COLUMNS), high);
-    KERNEL<<<grid, THREADS, T::BYTES, stream>>>(maps, (int)((p->K + BK - 1) / BK), (int)rows,
-                                                gemm16_epilogue_of(p));
-    return device_launched("gemm16_skinny_tiles", error);
-}
-
 template <typename T>
 enum status launch(const struct gemm16_problem *p, device_stream stream, struct error *error) {
+    static const char NAME[] = "gemm16_skinny_tiles";
     return is_bare(gemm16_epilogue_of(p))
-               ? launch_kernel<T, gemm16_skinny_tiles<T, true>>(p, stream, error)
-               : launch_kernel<T, gemm16_skinny_tiles<T, false>>(p, stream, error);
+               ? launch_tiles<T, gemm16_skinny_tiles<T, true>>(p, NAME, stream, error)
+               : launch_tiles<T, gemm16_skinny_tiles<T, false>>(p, NAME, stream, error);
 }
 
 } // namespace
@@ -334,16 +317,16 @@ enum status launch(const struct gemm16_problem *p, device_stream stream, struct 
 /* SHAPE(columns, blocks a multiprocessor) */
 #ifndef SHAPES
 #define SHAPES   \
-    SHAPE(8, 2)  \
     SHAPE(16, 2) \
     SHAPE(24, 2) \
     SHAPE(32, 1) \
+    SHAPE(32, 2) \
     SHAPE(32, 3) \
     SHAPE(48, 2)
 #endif
 
 const struct gemm16_few_shape *gemm16_skinny_shapes(int *count) {
-#define SHAPE(columns, density) {ROWS, columns, BK},
+#define SHAPE(columns, density) {64, columns, BK},
     static const struct gemm16_few_shape shapes[] = {SHAPES};
 #undef SHAPE
     *count = (int)(sizeof shapes / sizeof *shapes);

@@ -27,13 +27,13 @@ namespace {
 
 constexpr int BK = 64;           /* elements of K a step */
 constexpr unsigned ROW = BK * 2; /* bytes of a row of a step */
-constexpr int WARPS = 4, THREADS = 32 * WARPS;
+constexpr int WARPS = 4;
 
 /* ROWS of `in` and COLUMNS of out, rows of weight, a tile. DENSITY: blocks that a multiprocessor
    has memory for. */
 template <typename E_, int ROWS_, int COLUMNS_, int DENSITY_> struct sliced_tile {
     typedef E_ E;
-    static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_;
+    static constexpr int ROWS = ROWS_, COLUMNS = COLUMNS_, THREADS = 32 * WARPS;
     static constexpr int TILES = ROWS / 8, HEIGHTS = COLUMNS / 16; /* of an mma */
     static constexpr unsigned IN = ROWS * ROW, STAGE = IN + COLUMNS * ROW;
     static constexpr int FIT = (227 * 1024 / DENSITY_ - 2048) / STAGE / WARPS;
@@ -43,10 +43,6 @@ template <typename E_, int ROWS_, int COLUMNS_, int DENSITY_> struct sliced_tile
     static constexpr int PITCH = COLUMNS + 4;              /* floats, of a row of sums */
     static_assert(ROWS == 8 * TILES && COLUMNS == 16 * HEIGHTS, "whole products");
     static_assert(STAGES > 0 && ROWS * PITCH * 4 <= RING, "the sums lie where the stages were");
-};
-
-struct sliced_maps {
-    CUtensorMap in, weight;
 };
 
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
@@ -60,7 +56,7 @@ struct slice {
 
 /* Starts the copies of the warp's step `i` into stage `at`. */
 template <typename T>
-__device__ __forceinline__ void start_step(const struct sliced_maps &maps, const struct slice &s,
+__device__ __forceinline__ void start_step(const struct few_rows_maps &maps, const struct slice &s,
                                            int i, unsigned at) {
     unsigned to = s.stages + at * T::STAGE, barrier = s.full + at * 8;
     int k = (s.first + i * WARPS) * BK;
@@ -119,8 +115,8 @@ __device__ __forceinline__ void multiply_stage(float (*sums)[T::TILES][4], unsig
 
 /* A warp's sums over its steps. */
 template <typename T>
-__device__ __forceinline__ void multiply(float (*sums)[T::TILES][4], const struct sliced_maps &maps,
-                                         const struct slice &s) {
+__device__ __forceinline__ void multiply(float (*sums)[T::TILES][4],
+                                         const struct few_rows_maps &maps, const struct slice &s) {
     unsigned at = 0, parity = 0;
 #pragma unroll 1
     for (int i = 0; i < s.steps; i++) {
@@ -188,8 +184,8 @@ __device__ __forceinline__ void store_bare(const struct gemm16_epilogue &f, floa
 
 /* grid: tiles of columns, of rows. BARE: the epilogue is a bias at most */
 template <typename T, bool BARE>
-__global__ void __launch_bounds__(THREADS)
-    gemm16_sliced_tiles(const __grid_constant__ struct sliced_maps maps, int steps, int rows,
+__global__ void __launch_bounds__(T::THREADS)
+    gemm16_sliced_tiles(const __grid_constant__ struct few_rows_maps maps, int steps, int rows,
                         const struct gemm16_epilogue f) {
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     extern __shared__ unsigned char shared_bytes[];
@@ -217,18 +213,18 @@ __global__ void __launch_bounds__(THREADS)
     constexpr int PIECES = T::COLUMNS / 8; /* of a row */
     struct eight bias = {};
     size_t column = (size_t)s.n0 + threadIdx.x % PIECES * 8; /* of its first piece */
-    if (BARE && THREADS % PIECES == 0 && f.bias != NULL && column < f.N) {
+    if (BARE && T::THREADS % PIECES == 0 && f.bias != NULL && column < f.N) {
         bias = *(const struct eight *)((const typename T::E *)f.bias + column);
     }
     float sums[T::HEIGHTS][T::TILES][4] = {};
     multiply<T>(sums, maps, s);
     put_sums<T>(sums, (float *)(rings + warp * T::RING));
     __syncthreads();
-    for (int i = (int)threadIdx.x; i < rows * PIECES; i += THREADS) {
+    for (int i = (int)threadIdx.x; i < rows * PIECES; i += T::THREADS) {
         float x[8];
         size_t m = (size_t)s.m0 + i / PIECES, n = (size_t)s.n0 + i % PIECES * 8;
         add_slices<T>(x, (const float *)rings + i / PIECES * T::PITCH + i % PIECES * 8);
-        if constexpr (BARE && THREADS % PIECES == 0) {
+        if constexpr (BARE && T::THREADS % PIECES == 0) {
             if (m < f.M && n < f.N) {
                 store_bare<typename T::E>(f, x, bias, m, n);
             }
@@ -239,26 +235,12 @@ __global__ void __launch_bounds__(THREADS)
 #endif
 }
 
-template <typename T, auto KERNEL>
-enum status launch_kernel(const struct gemm16_problem *p, device_stream stream,
-                          struct error *error) {
-    struct sliced_maps maps = {};
-    unsigned high = (unsigned)((p->M + T::ROWS - 1) / T::ROWS);
-    unsigned rows = ((unsigned)p->M + high - 1) / high;
-    TRY(describe_rows(&maps.in, p, p->in, p->M, rows, error));
-    TRY(describe_rows(&maps.weight, p, p->weight, p->N, T::COLUMNS, error));
-    TRY(allow_shared<KERNEL>(T::BYTES, error));
-    dim3 grid((unsigned)((p->N + T::COLUMNS - 1) / T::COLUMNS), high);
-    KERNEL<<<grid, THREADS, T::BYTES, stream>>>(maps, (int)((p->K + BK - 1) / BK), (int)rows,
-                                                gemm16_epilogue_of(p));
-    return device_launched("gemm16_sliced_tiles", error);
-}
-
 template <typename T>
 enum status launch(const struct gemm16_problem *p, device_stream stream, struct error *error) {
+    static const char NAME[] = "gemm16_sliced_tiles";
     return is_bare(gemm16_epilogue_of(p))
-               ? launch_kernel<T, gemm16_sliced_tiles<T, true>>(p, stream, error)
-               : launch_kernel<T, gemm16_sliced_tiles<T, false>>(p, stream, error);
+               ? launch_tiles<T, gemm16_sliced_tiles<T, true>>(p, NAME, stream, error)
+               : launch_tiles<T, gemm16_sliced_tiles<T, false>>(p, NAME, stream, error);
 }
 
 } // namespace

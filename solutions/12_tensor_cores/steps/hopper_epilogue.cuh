@@ -138,10 +138,11 @@ __device__ __forceinline__ float4 load_shared(unsigned address) {
     return x;
 }
 
-/* Row and column of part `part` of the tile's rows from `row` on. */
-template <typename T> __device__ __forceinline__ int2 part_origin(int row, int column, int part) {
+/* Row and column of part `part` of a warp, of the tile's rows from `row` on. */
+template <typename T>
+__device__ __forceinline__ int2 part_origin(int row, int column, int part, int warp) {
     constexpr int ROW = T::GROUP_COLUMNS / 2 / T::EACH;
-    return make_int2(row + part / ROW * 64 + (int)(threadIdx.x / 32 % 4 * 16),
+    return make_int2(row + part / ROW * 64 + warp % 4 * 16,
                      (T::GATE ? column / 2 : column) + part % ROW * T::STORE_COLUMNS);
 }
 
@@ -192,11 +193,11 @@ __device__ __forceinline__ void write_gated(const float *x, unsigned store_tile)
     }
 }
 
-/* A part of 16-bit results, from a lane's sums x, into its store tile. */
+/* A part of 16-bit results, from a lane's sums x, into its store tile, where the residual lies if
+   there is one. */
 template <typename T>
 __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epilogue &f,
-                                              bool adds_residual, unsigned residual_tile,
-                                              unsigned store_tile) {
+                                              bool adds_residual, unsigned store_tile) {
     typedef typename T::E E;
     constexpr int COUNT = T::EACH;
     if constexpr (T::FINISH == FINISH_ACTIVATION) {
@@ -210,7 +211,7 @@ __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epil
     for (int q = 0; q < COUNT / 8; q++) {
         float *y = x + 8 * q;
         if (adds_residual) {
-            const struct fragment residual = ldmatrix_x4(matrix_at<T>(residual_tile, q));
+            const struct fragment residual = ldmatrix_x4(matrix_at<T>(store_tile, q));
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 float2 both = unpack(residual.x[i], E());
@@ -282,6 +283,7 @@ template <typename T> __device__ __forceinline__ void add_blocks(float *sums, un
 template <typename T> struct hopper_epilogue {
     const struct gemm16_epilogue &f;
     const struct hopper_maps &maps;
+    int warp; /* of the consumers: the same in all lanes, as the compiler knows */
     unsigned char *stages, *store_tiles; /* the block's ring; the warp's */
     unsigned ready;     /* the warp's barriers, one a slot: a part of the residual has arrived */
     unsigned parity;    /* of their phases, one bit each */
@@ -297,10 +299,15 @@ template <typename T> struct hopper_epilogue {
         return T::LOADS_RESIDUAL && (T::FINISH != FINISH_ACTIVATION || f.residual != NULL);
     }
 
-    /* Lane 0: starts loading a part of the residual into its slot. */
+    /* The number of a part's store tile. */
+    static __device__ __forceinline__ unsigned slot_of(int part) {
+        return part / T::SPLIT % (T::SLOTS > 0 ? T::SLOTS : 1);
+    }
+
+    /* The elected lane: starts loading a part of the residual into its slot. */
     __device__ __forceinline__ void load_part(int row, int column, int part) {
-        int2 at = part_origin<T>(row, column, part);
-        unsigned slot = part / T::SPLIT % T::SLOTS;
+        int2 at = part_origin<T>(row, column, part, warp);
+        unsigned slot = slot_of(part);
         mbarrier_arrive_expect_tx(ready + slot * 8, T::STORE_TILE);
         tma_load_2d(shared_address(store_tiles) + slot * T::STORE_TILE, &maps.residual, at.y, at.x,
                     ready + slot * 8);
@@ -339,12 +346,12 @@ template <typename T> struct hopper_epilogue {
             share_bias(column);
         }
         if constexpr (T::LOADS_RESIDUAL) {
-            if (threadIdx.x % 32 == 0 && adds_residual()) {
+            if (elect_lane() && adds_residual()) {
                 tma_store_wait_read<0>();
 #pragma unroll
                 for (int i = 0; i < T::OWN; i++) {
                     int part = i * T::SPLIT + (int)part_of_block<T>();
-                    int2 at = part_origin<T>(row, column, part);
+                    int2 at = part_origin<T>(row, column, part, warp);
                     if (part >= T::PARTS) {
                         break;
                     }
@@ -361,11 +368,43 @@ template <typename T> struct hopper_epilogue {
 
     /* The address of this warp's part of the residual. */
     __device__ __forceinline__ unsigned residual_at(const struct residual_fills &fills, int part) {
-        int warp = threadIdx.x / 32 - GROUP / 32;
         int group = part % ROW + (T::SCHEDULE == SIDE_BY_SIDE ? warp / 4 * ROW : 0);
         int row = (T::HALVES ? warp / 4 * T::GROUP_ROWS : 0) + part / ROW * 64 + warp % 4 * 16;
         return fills.at[group / T::GROUPS_A_FILL] + group % T::GROUPS_A_FILL * T::COLUMN_GROUP +
                row * (T::STORE_COLUMNS * (T::FLOATS ? 4 : 2));
+    }
+
+    /* Waits until a part's store tile may be written: the TMA has brought the residual there, or
+       has read what the elected lane has started to store. */
+    __device__ __forceinline__ void wait_for_slot(int part) {
+        if (adds_residual()) {
+            unsigned slot = slot_of(part);
+            mbarrier_wait(ready + slot * 8, parity >> slot & 1);
+            parity ^= 1u << slot;
+        } else if (part < T::SPLIT) {
+            tma_store_wait_read<0>();
+        } else {
+            tma_store_wait_read<(T::SLOTS > 0 ? T::SLOTS - 1 : 0)>();
+        }
+        __syncwarp();
+    }
+
+    /* A part's results into shared memory; x: its sums. @return where they lie */
+    __device__ __forceinline__ unsigned write_part(float *x, int part,
+                                                   const struct residual_fills &fills) {
+        unsigned char *store_tile = store_tiles + slot_of(part) * T::STORE_TILE;
+        unsigned to = T::IN_PLACE ? residual_at(fills, part) : shared_address(store_tile);
+        if constexpr (T::FLOATS) {
+            const unsigned char *from =
+                T::RING_RESIDUAL ? stages + (residual_at(fills, part) - shared_address(stages))
+                                 : store_tile;
+            write_floats<T>(x, from, store_tile);
+        } else if constexpr (T::GATE) {
+            write_gated<T>(x, to);
+        } else {
+            write_rounded<T>(x, f, T::IN_PLACE || adds_residual(), to);
+        }
+        return to;
     }
 
     /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
@@ -373,53 +412,33 @@ template <typename T> struct hopper_epilogue {
     __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
                                                int out_row, int column, int part,
                                                const struct residual_fills &fills) {
-        unsigned own = part / T::SPLIT, slot = own % T::SLOTS;
-        unsigned char *store_tile = store_tiles + slot * T::STORE_TILE;
-        if (adds_residual()) {
-            mbarrier_wait(ready + slot * 8, parity >> slot & 1);
-            parity ^= 1u << slot;
-        } else if (own == 0) { /* lane 0: the TMA has read this store tile */
-            tma_store_wait_read<0>();
-        } else {
-            tma_store_wait_read<T::SLOTS - 1>();
-        }
-        __syncwarp();
         if constexpr (T::SHARED_BIAS) {
             add_shared_bias<T>(x, shared_bias + part % ROW * 2 * T::EACH);
         } else {
             add_bias<T>(x, part_bias, f.bias_is_float);
         }
-        if constexpr (T::FLOATS) {
-            const unsigned char *from =
-                T::RING_RESIDUAL ? stages + (residual_at(fills, part) - shared_address(stages))
-                                 : store_tile;
-            write_floats<T>(x, from, store_tile);
-        } else if constexpr (T::GATE) {
-            write_gated<T>(x, shared_address(store_tile));
-        } else {
-            unsigned to = shared_address(store_tile);
-            unsigned from = T::RING_RESIDUAL ? residual_at(fills, part) : to;
-            write_rounded<T>(x, f, T::RING_RESIDUAL || adds_residual(), from, to);
+        if constexpr (!T::IN_PLACE) {
+            wait_for_slot(part);
         }
+        unsigned from = write_part(x, part, fills);
         fence_proxy_async();
         __syncwarp();
-        if (threadIdx.x % 32 == 0) {
-            int2 at = part_origin<T>(out_row, column, part);
-            tma_store_2d(&maps.out, at.y, at.x, shared_address(store_tile));
+        if (elect_lane()) {
+            int2 at = part_origin<T>(out_row, column, part, warp);
+            tma_store_2d(&maps.out, at.y, at.x, from);
             int next = part + (T::SLOTS - 1) * T::SPLIT;
-            if (adds_residual() && own > 0 && next < T::PARTS) {
+            if (adds_residual() && part >= T::SPLIT && next < T::PARTS) {
                 tma_store_wait_read<1>(); /* the part before has left */
                 load_part(row, column, next);
             }
         }
-        __syncwarp();
     }
 
     /* Parts of fp32 results, in the ring, where the residual is if there is one: a box of all 64
        rows of a warpgroup at a time. */
     __device__ __forceinline__ void store_from_ring(const float *sums, int row, int column,
                                                     const struct residual_fills &fills) {
-        bool stores = threadIdx.x % GROUP == 0;
+        bool is_first = warp % 4 == 0;
 #pragma unroll
         for (int part = 0; part < T::PARTS; part++) {
             unsigned to = residual_at(fills, part);
@@ -427,12 +446,12 @@ template <typename T> struct hopper_epilogue {
             write_floats<T>(sums + part * T::EACH, tile, tile);
             fence_proxy_async();
             sync_warpgroup();
-            if (stores) {
+            if (is_first && elect_lane()) {
                 tma_store_2d(&maps.out, column + part % ROW * T::STORE_COLUMNS,
                              row + part / ROW * 64, to);
             }
         }
-        if (stores) { /* before the stages are released */
+        if (is_first) { /* before the stages are released */
             tma_store_wait_read<0>();
         }
     }
@@ -466,19 +485,19 @@ template <typename T> struct hopper_epilogue {
        leave at a time, all rows of a tile. */
     __device__ __forceinline__ void store_transposed(const float *sums, int row, int column,
                                                      const struct residual_fills &fills) {
-        bool stores = threadIdx.x % GROUP == 0;
+        bool is_first = warp % 4 == 0;
 #pragma unroll
         for (int atom = 0; atom < T::ATOMS; atom++) {
             unsigned left = group_at(fills, atom * 64), right = group_at(fills, atom * 64 + 32);
             write_transposed(sums + atom * (T::GROUP_COLUMNS / 2), left, right);
             fence_proxy_async();
             sync_warpgroup();
-            if (stores) {
+            if (is_first && elect_lane()) {
                 tma_store_2d(&maps.out, row + atom * 64, column, left);
                 tma_store_2d(&maps.out, row + atom * 64 + 32, column, right);
             }
         }
-        if (stores) { /* before the stages are released */
+        if (is_first) { /* before the stages are released */
             tma_store_wait_read<0>();
         }
     }
@@ -522,6 +541,9 @@ template <typename T> struct hopper_epilogue {
                                fills);
                 }
             }
+        }
+        if constexpr (T::IN_PLACE) { /* before the stages are released */
+            tma_store_wait_read<0>();
         }
     }
 };

@@ -152,23 +152,29 @@ struct hopper_tile {
     static constexpr int PARTS = ATOMS * GROUP_COLUMNS / 2 / EACH;
     static_assert(GROUP_COLUMNS / 2 % EACH == 0, "whole parts");
     static constexpr int OWN = (PARTS + SPLIT - 1) / SPLIT; /* of them stored by a block, at most */
-    /* One store tile where that leaves room for a stage more. */
+    /* The store tiles that a warp needs: none where results leave from the ring, one where that
+       leaves room for a stage more. */
+    static constexpr bool IN_PLACE = FINISH == FINISH_RESIDUAL; /* results over the residual */
     static constexpr bool DEEP =
-        ATOMS * GROUP_COLUMNS == 384 &&
-        (FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS || FINISH == FINISH_RESIDUAL);
-    static constexpr int MOST_SLOTS = FINISH == FINISH_ANY || RING_RESULTS ? 0
-                                      : LOADS_RESIDUAL                     ? 4
-                                      : DEEP                               ? 1
-                                                                           : 2;
-    static constexpr int SLOTS = OWN < MOST_SLOTS ? OWN : MOST_SLOTS;
-    static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
-    static constexpr unsigned STORE_TILES = STAGING * (2 * GROUP / 32);
+        ATOMS * GROUP_COLUMNS == 384 && (FINISH == FINISH_PLAIN || FINISH == FINISH_BIAS);
+    static constexpr int NEEDED = FINISH == FINISH_ANY || RING_RESULTS || IN_PLACE ? 0
+                                  : LOADS_RESIDUAL                                 ? 4
+                                  : DEEP                                           ? 1
+                                                                                   : 2;
+    static constexpr int NEEDED_SLOTS = OWN < NEEDED ? OWN : NEEDED;
+    static constexpr unsigned SLOT = STORE_TILE * (2 * GROUP / 32); /* bytes, of all warps */
     static constexpr unsigned IN = BM * BK * 2, WEIGHT = BN * BK * 2, STAGE = IN + WEIGHT;
     typedef factor<IN_TRANSPOSED, BM, 64, BESIDE> in_factor;
     typedef factor<WEIGHT_TRANSPOSED, BN, GROUP_COLUMNS % 64 == 0 ? 64 : 32, BELOW> weight_factor;
     static constexpr unsigned BIAS = SHARED_BIAS ? 2 * GROUP_COLUMNS * 4 : 0; /* fp32 */
-    static constexpr int FIT = (SHARED_BYTES - 1024 - STORE_TILES - BIAS) / STAGE;
-    static constexpr int STAGES = FIT < 12 ? FIT : 12;
+    static constexpr unsigned FREE = SHARED_BYTES - 1024 - BIAS;
+    static constexpr int FIT = (FREE - NEEDED_SLOTS * SLOT) / STAGE, STAGES = FIT < 12 ? FIT : 12;
+    /* And those that it has: as many as fit beside the stages, so that it seldom waits for one. */
+    static constexpr int ROOM = (FREE - STAGES * STAGE) / SLOT,
+                         MOST_SLOTS = ROOM < OWN ? ROOM : OWN;
+    static constexpr int SLOTS = NEEDED_SLOTS == 0 || LOADS_RESIDUAL ? NEEDED_SLOTS : MOST_SLOTS;
+    static constexpr unsigned STAGING = SLOTS * STORE_TILE; /* bytes of a warp */
+    static constexpr unsigned STORE_TILES = SLOTS * SLOT;
     static constexpr unsigned BYTES = STAGES * STAGE + STORE_TILES + 1024; /* 1024: to align */
     static_assert(!EXCHANGED || (RING_RESULTS && !HALVES), "no such epilogue");
     /* Stages that a tile's residual, or its results, take behind its steps: groups of columns of
