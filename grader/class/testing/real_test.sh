@@ -53,7 +53,9 @@ grade graded --jobs 2
 page broken 'labs/04_sgemm/sgemm.cu'
 page broken 'identifier &quot;nothing&quot; is undefined'
 page curious 'nothing else can be included, nor embedded'
-page forks 'which is not allowed here'
+page forks 'your code refers to fork'
+grep -qF 'your code called clone, which is not allowed here' graded/tasks/*/result.json ||
+    fail "no result says that the sandbox refuses a fork"
 grep -lF "$PWD" graded/submissions/*.html && fail "a page shows folders of this machine"
 bring_up "$test_cluster" --cpus 1 --gpus 1
 code=$?
