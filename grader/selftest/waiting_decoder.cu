@@ -196,10 +196,10 @@ static __device__ void run_rows(const struct run *r, const struct task *t, float
 /* Channel i of a head, turned. */
 static __device__ float turned(const struct run *r, const float *head, size_t position, size_t i) {
     const struct decoder_model *m = &r->d.model;
-    bool halves = m->layout == NN_ROPE_HALVES;
-    size_t half = m->HS / 2, pair = halves ? i % half : i / 2;
-    bool second = halves ? i >= half : i % 2 == 1;
-    size_t other = halves ? (second ? i - half : i + half) : i ^ 1;
+    bool apart = m->layout == NN_ROPE_HALVES;
+    size_t half = m->HS / 2, pair = apart ? i % half : i / 2;
+    bool second = apart ? i >= half : i % 2 == 1;
+    size_t other = apart ? (second ? i - half : i + half) : i ^ 1;
     float angle = (float)position * powf(m->theta, -2.0f * (float)pair / (float)m->HS);
     float x = __ldcg(head + i), y = __ldcg(head + other);
     return x * cosf(angle) + (second ? y : -y) * sinf(angle);
