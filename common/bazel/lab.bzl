@@ -5,6 +5,7 @@ load("@rules_cc//cc:defs.bzl", "cc_binary", "cc_library")
 load("@rules_cuda//cuda:defs.bzl", "cuda_library")
 load("//common/bazel:confined.bzl", "COMPILE", "confined_library")
 load("//common/bazel:sanitized_test.bzl", "c_test")
+load("//common/bazel:vectorise.bzl", "VECTORISE")
 load("//common/programs/decoder:generate_test.bzl", "generate_test")
 load("//tools:debug.bzl", "debug")
 
@@ -13,7 +14,7 @@ _LIBRARY = {"c": confined_library, "cu": cuda_library}
 _FLAGS = {
     # All optimisation flags of a lab are in this one place.
     "c": dict(
-        copts = ["-O3", "-ffp-contract=fast", "-fopenmp", "-Wno-psabi"],
+        copts = VECTORISE + ["-ffp-contract=fast", "-fopenmp", "-Wno-psabi"],
         # The static OpenMP runtime: programs also run where libgomp is not installed.
         linkopts = ["-l:libgomp.a", "-lpthread", "-ldl", "-lm"],
     ),

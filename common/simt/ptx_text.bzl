@@ -2,9 +2,7 @@
 
 load("@bazel_tools//tools/cpp:toolchain_utils.bzl", "find_cpp_toolchain")
 load("@local_config_cuda//:config.bzl", "REQUIRES_NVCC")
-
-# As cuda_library compiles, with the line table.
-_OPTIONS = ["-ptx", "-x", "cu", "-std=c++17", "-O3", "-lineinfo"]
+load("//common/bazel:cuda_library.bzl", "CUDA_OPTIONS")
 
 # PTX does not depend on how host code is compiled, so it is made once for a
 # test and for the same test under sanitizers. The values mean nothing here; they
@@ -25,7 +23,8 @@ def _ptx_text_impl(ctx):
     cc_toolchain = find_cpp_toolchain(ctx)
     output = ctx.actions.declare_file(ctx.label.name + ".ptx")
     args = ctx.actions.args()
-    args.add_all(_OPTIONS)
+    args.add("-ptx")
+    args.add_all(CUDA_OPTIONS)
     args.add_all(ctx.attr.options)
     args.add("-arch=compute_" + ctx.attr.arch)
     args.add("-ccbin", cc_toolchain.compiler_executable)
