@@ -29,6 +29,7 @@ enum simt_unit {
     SIMT_UNIT_L2,
     SIMT_UNIT_MEMORY,  /**< device memory */
     SIMT_UNIT_ATOMICS, /**< atomics on one line of L2 */
+    SIMT_UNIT_BLOCKS,  /**< none: blocks wait for other blocks of the launch */
     SIMT_UNIT_LATENCY, /**< none: warps wait for their own chains of dependent instructions */
     SIMT_UNIT_LAUNCH,  /**< none: the launch takes longer than the work */
     SIMT_UNIT_COUNT

@@ -14,7 +14,8 @@ const char *why_unit_name(uint32_t unit) {
         [SIMT_UNIT_DOUBLE] = "fp64 units",       [SIMT_UNIT_SPECIAL] = "special functions",
         [SIMT_UNIT_TENSOR] = "tensor cores",     [SIMT_UNIT_L2] = "L2",
         [SIMT_UNIT_MEMORY] = "device memory",    [SIMT_UNIT_ATOMICS] = "atomics",
-        [SIMT_UNIT_LATENCY] = "latency",         [SIMT_UNIT_LAUNCH] = "launch",
+        [SIMT_UNIT_BLOCKS] = "waits for blocks", [SIMT_UNIT_LATENCY] = "latency",
+        [SIMT_UNIT_LAUNCH] = "launch",
     };
     return names[unit < SIMT_UNIT_COUNT ? unit : SIMT_UNIT_UNKNOWN];
 }
@@ -47,6 +48,9 @@ static void print_unit(const struct simt_profile *p, char *text, size_t size) {
     } else if (p->unit == SIMT_UNIT_LAUNCH) {
         snprintf(text, size, ", %.1f of %.1f us are the launch itself", 1e-3 * p->overhead,
                  1e-3 * p->nanoseconds);
+    } else if (p->unit == SIMT_UNIT_BLOCKS) {
+        snprintf(text, size, ", blocks wait for other blocks for %.0f%% of the time",
+                 100.0 * p->share[p->unit]);
     } else if (p->unit == SIMT_UNIT_LATENCY) {
         snprintf(text, size, ", no unit busy for half of the time (%s %.0f%%)",
                  why_unit_name(busiest), 100.0 * p->share[busiest]);
@@ -200,6 +204,9 @@ static const struct advice advices[] = {
     {SIMT_UNIT_ATOMICS, NULL,
      "atomics on the same addresses queue up: add up in registers or shared memory first, then "
      "once a block"},
+    {SIMT_UNIT_BLOCKS, NULL,
+     "blocks wait for what other blocks of the launch store, one after the other: fewer "
+     "such steps, or more work in each"},
     {SIMT_UNIT_LATENCY, has_few_for_registers,
      "registers leave room for few warps to hide latency: a smaller tile a thread, or "
      "__launch_bounds__ with a second argument"},

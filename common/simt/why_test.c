@@ -50,6 +50,10 @@ C_TEST(why, line_names_shape_occupancy_and_unit) {
         "(limited by registers), no unit busy for half of the time (L1 and shared memory "
         "41%)",
         why_line(&p, text, sizeof text));
+    p.unit = SIMT_UNIT_BLOCKS;
+    p.share[SIMT_UNIT_BLOCKS] = 0.93;
+    EXPECT_STR_CONTAINS(", blocks wait for other blocks for 93% of the time",
+                        why_line(&p, text, sizeof text));
     p.unit = SIMT_UNIT_LAUNCH;
     p.nanoseconds = 4100;
     EXPECT_STR_CONTAINS(", 3.5 of 4.1 us are the launch itself", why_line(&p, text, sizeof text));
@@ -83,6 +87,7 @@ C_TEST(why, each_unit_has_its_sentence) {
         {SIMT_UNIT_L2, "larger tiles in shared memory"},
         {SIMT_UNIT_MEMORY, "only fewer bytes help"},
         {SIMT_UNIT_ATOMICS, "queue up"},
+        {SIMT_UNIT_BLOCKS, "one after the other"},
         {SIMT_UNIT_LATENCY, "several independent ones in flight"},
         {SIMT_UNIT_LAUNCH, "fewer launches with more work each"},
     };

@@ -12,6 +12,14 @@ void simt_counters_add(struct simt_counters *to, const struct simt_counters *fro
     }
 }
 
+void simt_counters_subtract(struct simt_counters *from, const struct simt_counters *part) {
+    uint64_t *rests = (uint64_t *)from;
+    const uint64_t *terms = (const uint64_t *)part;
+    for (size_t n = 0; n < sizeof *from / sizeof(uint64_t); n++) {
+        rests[n] -= terms[n];
+    }
+}
+
 void simt_site_add(struct simt_site *to, const struct simt_site *from) {
     to->requests += from->requests;
     to->lanes += from->lanes;

@@ -112,6 +112,9 @@ struct simt_site {
 /** Adds @p from to @p to. */
 void simt_counters_add(struct simt_counters *to, const struct simt_counters *from);
 
+/** Takes @p part away, which was counted before. */
+void simt_counters_subtract(struct simt_counters *from, const struct simt_counters *part);
+
 /** Adds the counts of @p from to @p to, whose source stays. */
 void simt_site_add(struct simt_site *to, const struct simt_site *from);
 

@@ -82,22 +82,12 @@ static uint64_t machine_since(const struct simt_block_clock *clock) {
     return clock->own->machine_instructions - clock->from.machine_instructions;
 }
 
-/* @return what the block has counted since `base`. */
-static struct simt_counters counted_since(const struct simt_block_clock *clock) {
-    struct simt_counters since = *clock->own;
-    uint64_t *rests = (uint64_t *)&since; /* nothing but 64-bit counts: as one array */
-    const uint64_t *terms = (const uint64_t *)&clock->from;
-    for (size_t n = 0; n < sizeof since / sizeof *rests; n++) {
-        rests[n] -= terms[n];
-    }
-    return since;
-}
-
 /* Works out when the busiest unit is ready. */
 static void look_at_units(struct simt_block *block) {
     struct simt_block_clock *clock = block->clock;
     simt_access_cache_tally(block->cache, clock->own, block->sites);
-    const struct simt_counters since = counted_since(clock);
+    struct simt_counters since = *clock->own;
+    simt_counters_subtract(&since, &clock->from);
     double cycles = clock->all->alone.cycles(clock->all->alone.gpu, &since);
     clock->busy = later(clock->busy, clock->base + (uint64_t)cycles);
     clock->next =

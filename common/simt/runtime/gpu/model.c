@@ -537,6 +537,7 @@ void simt_model_explain(struct simt_explanation *e, const struct simt_gpu *gpu,
         e->nanoseconds += end / clock_of(gpu);
         e->resident =
             (uint32_t)least(plan.blocks.slots, ceil((double)cost->blocks / gpu->multiprocessors));
+        e->waiting = 1 - share(last->end, end);
         explain_lane(e, gpu, cost, last, end);
         explain_others(e, gpu, used, end);
     } else {
@@ -579,6 +580,7 @@ void simt_model_profile(struct simt_profile *profile, const struct simt_explanat
     for (int s = 0; s < STATIONS; s++) {
         profile->share[unit_of((enum simt_station)s)] = e->busy[s];
     }
+    profile->share[SIMT_UNIT_BLOCKS] = e->waiting;
     if (e->nanoseconds < 2 * e->overhead) {
         return;
     }

@@ -67,6 +67,9 @@ struct simt_explanation {
     double loads; /**< for latencies of loads one after the other */
     double block; /**< start and end of a block */
     /** @} */
+
+    double waiting; /**< share of the time in which no multiprocessor would have blocks, if none
+                         waited for another one */
 };
 
 /**

@@ -305,7 +305,7 @@ GPU_TEST(waits_for_the_longest_chain_of_blocks) {
     cost.waited = 1000000000;
     EXPECT_TRUE(time_of(gpu, &cost) > (double)cost.waited / gpu->clock_khz * 1e6);
     EXPECT_TRUE(time_of(gpu, &cost) < 1.001 * (double)cost.waited / gpu->clock_khz * 1e6);
-    EXPECT_INT_EQ(SIMT_UNIT_LATENCY, unit_of(gpu, &cost, &profile));
+    EXPECT_INT_EQ(SIMT_UNIT_BLOCKS, unit_of(gpu, &cost, &profile));
     EXPECT_TRUE(profile.share[SIMT_UNIT_MEMORY] < 0.1);
 }
 
