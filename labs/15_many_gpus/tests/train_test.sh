@@ -17,9 +17,13 @@ export SIMT_DEVICES=4
 : >in
 awk 'BEGIN { for (i = 0; i < 50; i++) print "the is good", i % 2 ? "war ball" : "dull bank chip" }' >texts.txt
 printf '%s\n' '[PAD]' '[UNK]' '[CLS]' '[SEP]' '[MASK]' the is good dull war ball bank chip >vocab.txt
-common=("$train" --dataset text --data texts.txt --vocab vocab.txt --task mlm --max-length 8
-    --batch-size 3 --hidden 16 --layers 2 --heads 2 --epochs 1 --lr 0.001 --log-every 1)
-two=("${common[@]}" --gpus 2 --accumulate 2 --save-every 2)
+
+# of_layers COUNT: the command lines of a model of so many layers.
+of_layers() {
+    common=("$train" --dataset text --data texts.txt --vocab vocab.txt --task mlm --max-length 8
+        --batch-size 3 --hidden 16 --layers "$1" --heads 2 --epochs 1 --lr 0.001 --log-every 1)
+    two=("${common[@]}" --gpus 2 --accumulate 2 --save-every 2)
+}
 
 # curve FOLDER: the curve without what the clock said.
 curve() {
@@ -50,6 +54,7 @@ near() {
 
 # ---- Right ----
 
+of_layers 2
 accepts "${common[@]}" --accumulate 4 -o one
 accepts "${two[@]}" -o two
 says "2 GPUs: 4 batches of 3 in a step" out
@@ -60,6 +65,11 @@ accepts "${two[@]}" --zero 1 -o zero
 same zero
 accepts "${common[@]}" --gpus 4 -o four
 near one four
+
+# For all that follows one layer is enough, and takes half the time.
+of_layers 1
+rm -rf two
+accepts "${two[@]}" -o two
 
 # ---- Wrong ----
 
@@ -103,7 +113,7 @@ ranks "-o differ" "-o differ --data others.txt"
 says "the training data must be the same on all ranks: " err
 rm -rf differ
 accepts "${common[@]}" --seed 2 -o other
-ranks "-o differ --load-checkpoint one/final" "-o differ --load-checkpoint other/final"
+ranks "-o differ --load-checkpoint two/final" "-o differ --load-checkpoint other/final"
 [ "$(wc -l <err)" -eq 1 ] || fail "not one line: $(cat err)"
 says "--load-checkpoint must be the same on all ranks: rank 0 has weights with the checksum" err
 rm -rf differ
@@ -131,22 +141,34 @@ ended() {
     sed -n 's/.* while \(.*\): the other.*/\1/p' err >>phases
 }
 
-# kill_rank N COMMAND: starts the run, and kills rank N as soon as the command succeeds. Nothing is
-# started between that and the kill: a checkpoint is written in a few milliseconds.
+# comes COMMAND PAUSE: repeats the command until it succeeds, or until the run has ended.
+comes() {
+    until eval "$1"; do
+        kill -0 "$pid" 2>/dev/null || return 1
+        $2
+    done
+}
+
+# two_ranks: sets the array `ranks`.
+two_ranks() {
+    mapfile -t ranks < <(ranks_of)
+    [ ${#ranks[@]} -eq 2 ]
+}
+
+# kill_rank N EARLIER COMMAND: starts the run, and kills rank N as soon as the command succeeds, which
+# it does after EARLIER. Nothing is started between that and the kill: a checkpoint is written in a
+# few milliseconds.
 kill_rank() {
     local ranks=()
     start "${two[@]}" -o killed --resume
-    while [ ${#ranks[@]} -ne 2 ] && kill -0 "$pid" 2>/dev/null; do
-        mapfile -t ranks < <(ranks_of)
-    done
-    while [ ${#ranks[@]} -eq 2 ] && kill -0 "$pid" 2>/dev/null; do
-        if eval "$2"; then
-            kill -9 "${ranks[$1]}" 2>/dev/null
-            break
-        fi
-    done
+    comes two_ranks "sleep 0.02" && comes "$2" "sleep 0.02" && comes "$3" : &&
+        kill -9 "${ranks[$1]}" 2>/dev/null
     ended "train: rank $1 of 2 was killed by signal 9"
 }
+
+# A checkpoint is written soon after step 1 or 3.
+readonly soon='grep -q "step [13]/" out'
+readonly writing='[ -e killed/checkpoint-2.partial ] || [ -e killed/checkpoint-4.partial ]'
 
 # While they load: their texts come from a pipe that nobody fills.
 # read_pipe: both have opened it.
@@ -172,21 +194,21 @@ exec 7>&-
 : >phases
 for rank in 0 1; do
     rm -rf killed
-    kill_rank $rank true
+    kill_rank $rank true true
     rm -f killed/log.jsonl
-    kill_rank $rank '[ -e killed/log.jsonl ]'
-    kill_rank $rank 'grep -q "step 1/" out'
-    kill_rank $rank '[ -e killed/checkpoint-2.partial ] || [ -e killed/checkpoint-4.partial ]'
+    kill_rank $rank '[ -e killed/log.jsonl ]' true
+    kill_rank $rank 'grep -q "step 1/" out' true
+    kill_rank $rank "$soon" "$writing"
 done
 for ((i = 0; i < kills; i++)); do
     [ -e killed/final ] && rm -rf killed
-    kill_rank $((RANDOM % 2)) "sleep $((RANDOM % 4)).$((RANDOM % 10))"
+    kill_rank $((RANDOM % 2)) "sleep $((RANDOM % 4)).$((RANDOM % 10))" true
 done
 # The run may have been killed behind a checkpoint all the same.
 for ((i = 0; i < 20; i++)); do
     grep -q "writing a checkpoint" phases && break
     rm -rf killed
-    kill_rank $((i % 2)) '[ -e killed/checkpoint-2.partial ] || [ -e killed/checkpoint-4.partial ]'
+    kill_rank $((i % 2)) "$soon" "$writing"
 done
 accepts "${two[@]}" -o killed --resume
 same killed
@@ -207,7 +229,7 @@ same killed
 
 # A full disk: files may not grow beyond 2 blocks of 1024 bytes; the checkpoint before stays.
 rm -rf killed
-kill_rank 1 '[ -e killed/checkpoint-2 ]'
+kill_rank 1 '[ -e killed/checkpoint-2 ]' true
 before=$(cat killed/checkpoint-*[0-9]/* | cksum)
 (
     ulimit -f 2
