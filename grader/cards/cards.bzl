@@ -108,14 +108,21 @@ def speedup_programs():
         tags = ["manual"],
     )
 
-def _script_test(name, script, card, programs, args = [], data = []):
+# Where a lab's cases take a minute of the CPU: of the T4 all are timed, elsewhere the one that holds the
+# others. Lab 08's encoder is 97% of its end_to_end, and misses or clears its threshold by as much.
+_CASES = {"08_bert_classifier": "speedup.end_to_end"}
+
+def _cases(lab, card):
+    return {"GTEST_FILTER": _CASES[lab]} if card != "t4" and lab in _CASES else {}
+
+def _script_test(name, script, card, programs, args = [], data = [], env = {}):
     native.sh_test(
         name = name,
         size = "medium",
         srcs = [script],
         args = ["$(location %s)" % program for program in programs] + args,
         data = programs + data,
-        env = {"SIMT_GPU": card},
+        env = dict(env, SIMT_GPU = card),
         tags = DEEP,
         target_compatible_with = _ON_DEEP_SIMT,
     )
@@ -129,7 +136,7 @@ def speedup_tests():
         subjects = ["solution", "starter"] if LABS[lab].get("baseline") else ["solution"]
         for card in _speedup_cards(lab):
             programs = [":%s_%s" % (lab, subject) for subject in subjects]
-            _script_test("%s_speedup_%s" % (lab[:2], card), "speedup_test.sh", card, programs)
+            _script_test("%s_speedup_%s" % (lab[:2], card), "speedup_test.sh", card, programs, env = _cases(lab, card))
 
 def parity_tests():
     """Makes LAB_parity_CARD: a submission with paths by architecture is right on older GPUs, too."""

@@ -7,7 +7,7 @@ def generate_test(name, program, size = "medium", tokens = 512, stage = "-"):
       name: of the target.
       program: label of the program.
       size: of the test.
-      tokens: tokens to write with a real checkpoint: 40, 200 or 512; 512 take minutes on simt.
+      tokens: tokens to write with a real checkpoint: 200 or 512, or 40 on simt, where prompts, JSON and chat are left to other tests.
       stage: value of --stage; "-": no --stage.
     """
     native.sh_test(
