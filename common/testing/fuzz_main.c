@@ -40,7 +40,8 @@ void fuzz_append(unsigned char **seed, size_t *size, const void *data, size_t le
 
 #ifndef WARPBOOK_LIBFUZZER
 
-/* Changes of a seed; a target with many seeds changes each of them less often. libFuzzer makes more. */
+/* Changes of a seed; a target with many seeds changes each of them less often. libFuzzer makes
+ * more. */
 enum { CHANGES_PER_SEED = 1000, CHANGES_IN_ALL = 4000, PREFIXES_PER_SEED = 256 };
 
 static void run_copy(const unsigned char *data, size_t size) {

@@ -108,8 +108,8 @@ def speedup_programs():
         tags = ["manual"],
     )
 
-# Where a lab's cases take a minute of the CPU: of the T4 all are timed, elsewhere the one that holds the
-# others. Lab 08's encoder is 97% of its end_to_end, and misses or clears its threshold by as much.
+# The cases that run on cards other than the T4, where all would take a minute. Lab 08's encoder is 97% of
+# its end_to_end, and clears or misses its threshold by as much.
 _CASES = {"08_bert_classifier": "speedup.end_to_end"}
 
 def _cases(lab, card):
