@@ -146,41 +146,38 @@ __device__ __forceinline__ int2 part_origin(int row, int column, int part, int w
                      (T::GATE ? column / 2 : column) + part % ROW * T::STORE_COLUMNS);
 }
 
-/* x, COUNT sums from sum `first` of a part on, += the bias of their columns, `bias` in shared
-   memory. */
-template <int COUNT>
-__device__ __forceinline__ void add_shared_bias(float *x, const float *bias, int first) {
+/* x += the bias of a part's columns, `bias` in shared memory. */
+template <typename T> __device__ __forceinline__ void add_shared_bias(float *x, const float *bias) {
 #pragma unroll
-    for (int j = 0; j < COUNT / 4; j++) {
-        float2 both = *(const float2 *)(bias + 8 * (first / 4 + j) + threadIdx.x % 4 * 2);
+    for (int j = 0; j < T::EACH / 4; j++) {
+        float2 both = *(const float2 *)(bias + 8 * j + threadIdx.x % 4 * 2);
         x[4 * j] += both.x, x[4 * j + 1] += both.y;
         x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
     }
 }
 
 /* The same, in registers. */
-template <typename T, int COUNT>
-__device__ __forceinline__ void add_bias(float *x, const struct bias_pair &bias, bool is_float,
-                                         int first) {
+template <typename T>
+__device__ __forceinline__ void add_bias(float *x, const struct bias_pair &bias, bool is_float) {
 #pragma unroll
-    for (int j = 0; T::HAS_BIAS && j < COUNT / 4; j++) {
-        float2 both = bias_of(bias, is_float, first / 4 + j, typename T::E());
+    for (int j = 0; T::HAS_BIAS && j < T::EACH / 4; j++) {
+        float2 both = bias_of(bias, is_float, j, typename T::E());
         x[4 * j] += both.x, x[4 * j + 1] += both.y;
         x[4 * j + 2] += both.x, x[4 * j + 3] += both.y;
     }
 }
 
-/* SiLU gate's results, 16 bits, from COUNT of a lane's sums, gate and value in turn, from sum
-   `first` of a part on. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane
-   % 4) of eight: so neighbours exchange, then the middle two of four lanes. */
-template <typename T, int COUNT>
-__device__ __forceinline__ void write_gated(const float *x, unsigned store_tile, int first) {
+/* A part of a SiLU gate's results, 16 bits, from a lane's sums of 64 or 32 columns, gate and value
+   in turn. A lane has columns 4 j + lane % 4 of out, and stmatrix takes pairs 2 (lane % 4) of
+   eight: so neighbours exchange, then the middle two of four lanes. */
+template <typename T>
+__device__ __forceinline__ void write_gated(const float *x, unsigned store_tile) {
     constexpr float LOG2E = 1.4426950408889634f;
     typedef typename T::E E;
     int lane = threadIdx.x % 32, from = lane % 4 == 1 || lane % 4 == 2 ? lane ^ 3 : lane;
-    unsigned pairs[COUNT / 4]; /* of columns 8 q and up of out: upper row, lower row */
+    unsigned pairs[T::EACH / 4]; /* of columns 8 q and up of out: upper row, lower row */
 #pragma unroll
-    for (int i = 0; i < COUNT / 4; i++) {
+    for (int i = 0; i < T::EACH / 4; i++) {
         const float *left = x + i / 2 * 8 + i % 2 * 2, *right = left + 4;
         float y[2] = {left[0] * logistic(-LOG2E * left[0]) * left[1],
                       right[0] * logistic(-LOG2E * right[0]) * right[1]};
@@ -189,19 +186,20 @@ __device__ __forceinline__ void write_gated(const float *x, unsigned store_tile,
         pairs[i] = __shfl_sync(~0u, pair, from);
     }
 #pragma unroll
-    for (int q = 0; q < COUNT / 16; q++) {
+    for (int q = 0; q < T::EACH / 16; q++) {
         const struct fragment four = {pairs[4 * q], pairs[4 * q + 1], pairs[4 * q + 2],
                                       pairs[4 * q + 3]};
-        stmatrix_x4(matrix_at<T>(store_tile, first / 16 + q), four);
+        stmatrix_x4(matrix_at<T>(store_tile, q), four);
     }
 }
 
-/* 16-bit results of COUNT of a lane's sums x, from sum `first` of a part on, into its store tile,
-   where the residual lies if there is one. */
-template <typename T, int COUNT>
+/* A part of 16-bit results, from a lane's sums x, into its store tile, where the residual lies if
+   there is one. */
+template <typename T>
 __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epilogue &f,
-                                              bool adds_residual, unsigned store_tile, int first) {
+                                              bool adds_residual, unsigned store_tile) {
     typedef typename T::E E;
+    constexpr int COUNT = T::EACH;
     if constexpr (T::FINISH == FINISH_ACTIVATION) {
         activate_quickly<COUNT>(x, f.activation);
     } else if constexpr (T::FINISH == FINISH_GELU_TANH) {
@@ -212,9 +210,8 @@ __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epil
 #pragma unroll
     for (int q = 0; q < COUNT / 8; q++) {
         float *y = x + 8 * q;
-        unsigned at = matrix_at<T>(store_tile, first / 8 + q);
         if (adds_residual) {
-            const struct fragment residual = ldmatrix_x4(at);
+            const struct fragment residual = ldmatrix_x4(matrix_at<T>(store_tile, q));
 #pragma unroll
             for (int i = 0; i < 4; i++) {
                 float2 both = unpack(residual.x[i], E());
@@ -224,7 +221,7 @@ __device__ __forceinline__ void write_rounded(float *x, const struct gemm16_epil
         }
         const struct fragment pairs = {pack(y[0], y[1], E()), pack(y[2], y[3], E()),
                                        pack(y[4], y[5], E()), pack(y[6], y[7], E())};
-        stmatrix_x4(at, pairs);
+        stmatrix_x4(matrix_at<T>(store_tile, q), pairs);
     }
 }
 
@@ -392,20 +389,8 @@ template <typename T> struct hopper_epilogue {
         __syncwarp();
     }
 
-    /* x, COUNT of a part's sums from sum `first` on, with their bias. */
-    template <int COUNT>
-    __device__ __forceinline__ void bias_sums(float *x, const struct bias_pair &part_bias, int part,
-                                              int first) {
-        if constexpr (T::SHARED_BIAS) {
-            add_shared_bias<COUNT>(x, shared_bias + part % ROW * 2 * T::EACH, first);
-        } else {
-            add_bias<T, COUNT>(x, part_bias, f.bias_is_float, first);
-        }
-    }
-
-    /* Their results into shared memory. @return where the part's lie */
-    template <int COUNT>
-    __device__ __forceinline__ unsigned write_sums(float *x, int part, int first,
+    /* A part's results into shared memory; x: its sums. @return where they lie */
+    __device__ __forceinline__ unsigned write_part(float *x, int part,
                                                    const struct residual_fills &fills) {
         unsigned char *store_tile = store_tiles + slot_of(part) * T::STORE_TILE;
         unsigned to = T::IN_PLACE ? residual_at(fills, part) : shared_address(store_tile);
@@ -415,16 +400,27 @@ template <typename T> struct hopper_epilogue {
                                  : store_tile;
             write_floats<T>(x, from, store_tile);
         } else if constexpr (T::GATE) {
-            write_gated<T, COUNT>(x, to, first);
+            write_gated<T>(x, to);
         } else {
-            write_rounded<T, COUNT>(x, f, T::IN_PLACE || adds_residual(), to, first);
+            write_rounded<T>(x, f, T::IN_PLACE || adds_residual(), to);
         }
         return to;
     }
 
-    /* Starts to store a part that lies at `from`. */
-    __device__ __forceinline__ void start_store(int row, int out_row, int column, int part,
-                                                unsigned from) {
+    /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
+     * on. */
+    __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
+                                               int out_row, int column, int part,
+                                               const struct residual_fills &fills) {
+        if constexpr (T::SHARED_BIAS) {
+            add_shared_bias<T>(x, shared_bias + part % ROW * 2 * T::EACH);
+        } else {
+            add_bias<T>(x, part_bias, f.bias_is_float);
+        }
+        if constexpr (!T::IN_PLACE) {
+            wait_for_slot(part);
+        }
+        unsigned from = write_part(x, part, fills);
         fence_proxy_async();
         __syncwarp();
         if (elect_lane()) {
@@ -434,56 +430,6 @@ template <typename T> struct hopper_epilogue {
             if (adds_residual() && part >= T::SPLIT && next < T::PARTS) {
                 tma_store_wait_read<1>(); /* the part before has left */
                 load_part(row, column, next);
-            }
-        }
-    }
-
-    /* A part of a tile: x its sums, rows from `row` on (`out_row` of out), columns from `column`
-     * on. */
-    __device__ __forceinline__ void store_part(float *x, const struct bias_pair &part_bias, int row,
-                                               int out_row, int column, int part,
-                                               const struct residual_fills &fills) {
-        bias_sums<T::EACH>(x, part_bias, part, 0);
-        if constexpr (!T::IN_PLACE) {
-            wait_for_slot(part);
-        }
-        start_store(row, out_row, column, part, write_sums<T::EACH>(x, part, 0, fills));
-    }
-
-    /* A lane's sums `at` * UNIT and up, a number that the compiler does not know, and the bias of
-       their part: a branch for each. */
-    static constexpr int UNIT = 16;
-    __device__ __forceinline__ struct bias_pair take_sums(float *x, const float *sums, int at) {
-        struct bias_pair part_bias = {0, 0};
-#pragma unroll
-        for (int i = 0; i < T::PARTS * T::EACH / UNIT; i++) {
-            if (at == i) {
-#pragma unroll
-                for (int j = 0; j < UNIT; j++) {
-                    asm volatile("mov.f32 %0, %1;" : "=f"(x[j]) : "f"(sums[i * UNIT + j]));
-                }
-                part_bias = bias[i * UNIT / T::EACH % BIASES];
-            }
-        }
-        return part_bias;
-    }
-
-    /* All parts in a loop, UNIT sums at a time: a block that has one tile or two runs each
-       instruction of a straight line once or twice, and waits for all of them. */
-    __device__ __forceinline__ void store_looped(const float *sums, int row, int out_row,
-                                                 int column, const struct residual_fills &fills) {
-#pragma unroll 1
-        for (int unit = 0; unit < T::PARTS * T::EACH / UNIT; unit++) {
-            int part = unit * UNIT / T::EACH, first = unit * UNIT % T::EACH;
-            float x[UNIT];
-            const struct bias_pair part_bias = take_sums(x, sums, unit);
-            bias_sums<UNIT>(x, part_bias, part, first);
-            if (!T::IN_PLACE && first == 0) {
-                wait_for_slot(part);
-            }
-            unsigned from = write_sums<UNIT>(x, part, first, fills);
-            if (first + UNIT == T::EACH) {
-                start_store(row, out_row, column, part, from);
             }
         }
     }
@@ -555,7 +501,7 @@ template <typename T> struct hopper_epilogue {
         bool is_first = warp % 4 == 0;
 #pragma unroll
         for (int atom = 0; atom < T::ATOMS; atom++) {
-            begin_part(atom * ROW, ready);
+            ready(atom);
             unsigned left = group_at(fills, atom * 64), right = group_at(fills, atom * 64 + 32);
             write_transposed(sums + atom * (T::GROUP_COLUMNS / 2), left, right);
             fence_proxy_async();
@@ -570,7 +516,8 @@ template <typename T> struct hopper_epilogue {
         }
     }
 
-    /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
+    /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. Before it
+       reads those of an atom it calls ready(atom). */
     template <typename READY>
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column,
                                           const struct residual_fills &fills, READY ready) {
@@ -582,8 +529,6 @@ template <typename T> struct hopper_epilogue {
             store_transposed(sums, out_row, column, fills, ready);
         } else if constexpr (T::RING_RESULTS) {
             store_from_ring(sums, out_row, column, fills, ready);
-        } else if constexpr (T::LOOPS) {
-            store_looped(sums, row, out_row, column, fills);
         } else if constexpr (T::FINISH == FINISH_ACTIVATION) {
             struct bias_pair now = bias[0];
 #pragma unroll 1

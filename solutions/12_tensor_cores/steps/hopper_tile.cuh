@@ -187,23 +187,20 @@ struct hopper_tile {
         RING_RESIDUAL || RING_RESULTS ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
     static_assert(FILLS <= 3 && FILLS < STAGES, "stages");
     /* The tail, a tile's last steps, has all products of an atom before those of the next one, so
-       that the epilogue of the first rows runs beside the products of the others. It keeps its
-       stages, besides those of a step before it and of the residual; so a block's last tile
-       alone has one: the next tile would wait for these stages. */
-    static constexpr int ROOM_OF_TAIL = STAGES - 1 - FILLS, MOST_OF_TAIL = 3;
+       that the epilogue of the first rows runs beside the products of the others: where it is
+       short. It keeps its stages, besides those of a step before it and of the residual. In the
+       ping-pong schedule a block's last tile alone has one (ENDS_APART): for stages that are kept
+       the other warpgroup would wait. */
     static constexpr bool SHORT = FINISH == FINISH_PLAIN ||
                                   (FINISH == FINISH_FLOAT && IN_TRANSPOSED) ||
                                   (FINISH == FINISH_BIAS && SCHEDULE == SIDE_BY_SIDE);
+    static constexpr int ROOM_OF_TAIL = STAGES - 1 - FILLS, MOST_OF_TAIL = 3;
     static constexpr bool HAS_TAIL = ATOMS > 1 && ROOM_OF_TAIL > 0 && SPLIT == 1 && SHORT;
     static constexpr int TAIL = !HAS_TAIL                     ? 0
                                 : ROOM_OF_TAIL < MOST_OF_TAIL ? ROOM_OF_TAIL
                                                               : MOST_OF_TAIL;
-    static constexpr unsigned LEAST_STEPS = TAIL + 1; /* of a tile; those beyond K are zeros */
     static constexpr bool ENDS_APART = HAS_TAIL && PINGPONG;
-    /* Whether the epilogue is a loop over a few sums: one long instruction sequence would be read
-       for each part anew. */
-    static constexpr bool LOOPS =
-        FINISH == FINISH_GELU_TANH || FINISH == FINISH_GELU || GATE || FINISH == FINISH_RESIDUAL;
+    static constexpr unsigned LEAST_STEPS = TAIL + 1; /* of a tile; those beyond K are zeros */
     /* Bytes of the sums of a part that a block receives from another one. */
     static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
     static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
