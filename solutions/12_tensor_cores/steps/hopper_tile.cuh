@@ -600,7 +600,6 @@ multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_s
     } while (++step < steps - TAIL);
     const struct ring tail = r;
     if constexpr (TAIL > 0) {
-        wgmma_fence();
 #pragma unroll
         for (int atom = 0; atom < T::ATOMS; atom++) {
             r = tail;
@@ -608,6 +607,7 @@ multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_s
             for (int i = 0; i < TAIL; i++) { /* in a loop each step would be a group of its own */
                 if (atom == 0) {
                     mbarrier_wait(shared.full + r.stage * 8, r.parity);
+                    wgmma_fence();
                 }
                 multiply_atoms<T>(sums, part_of_stage(r), atom, atom + 1, true);
                 advance<T>(r);
