@@ -6,7 +6,8 @@
  * gemm16_bulk.cu has 64 rows of weight a block. 2048 rows of weight are then 32 blocks, or K is
  * split among the blocks of a cluster, which then have to send each other their sums. Here a block
  * has 16 to 48 rows of weight, so that all multiprocessors have blocks, and each has all of K. Of
- * two blocks one copies while the other one starts, ends, or waits.
+ * two blocks one copies while the other one starts, ends, or waits. Where a multiprocessor has one
+ * block, two of its warpgroups may split K: 128 x 2560 x 2048 takes 10.1 us instead of 10.6 (H200).
  *
  * A narrow tile reads `in` often. Clusters whose blocks share what they read (multicast) were
  * slower than two blocks that share nothing (README.md). A box of `in` has as many rows as there

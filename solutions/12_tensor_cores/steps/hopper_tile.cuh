@@ -17,6 +17,11 @@
  * of K (split-K): at the end each adds its share of the tile over all of them, by distributed
  * shared memory.
  *
+ * A warpgroup's sums are up to three atoms, 64 rows of a wgmma each. In a tile's last steps all
+ * products of an atom may come before those of the next one (TAIL), whose products then hide the
+ * epilogue of the first one. These steps are written out: a loop makes each of its passes a group
+ * of wgmma, and to wait for all but one of them is to wait for all.
+ *
  * A factor that is transposed, (K, M) or (K, N), comes in groups of 64 or 32 columns, a row for
  * each k, and wgmma reads it "M-major" or "N-major". One copy brings all groups, as the third
  * dimension of a box: a copy for each group, as before, keeps the producer's thread busy for about
