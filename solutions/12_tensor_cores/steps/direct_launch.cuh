@@ -18,7 +18,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
 #ifdef __CUDA_ARCH_FEAT_SM90_ALL
     run_tiles<T>(
         maps, s, [](int, int) {},
-        [&](float *sums, int row, int column, unsigned, const struct residual_fills &) {
+        [&](float *sums, int row, int column, unsigned, const struct residual_fills &, auto) {
 #pragma unroll
             for (int atom = 0; atom < T::ATOMS; atom++) {
                 store_sums<typename T::E, T::GROUP_COLUMNS, PLAIN>(

@@ -94,7 +94,9 @@ enum {
     COLUMNS_32_ONE, /* blocks a multiprocessor; those without a number have two */
     COLUMNS_32,
     COLUMNS_32_THREE,
-    COLUMNS_48
+    COLUMNS_48,
+    COLUMNS_24_SPLIT, /* two warpgroups that split K */
+    COLUMNS_40_SPLIT
 };
 
 /* Whether tiles of so many columns leave a block for a third of the multiprocessors, and no more
@@ -111,6 +113,9 @@ static int skinny_shape(const struct gemm16_problem *p, size_t wave) {
     }
     if (is_long(p, wave)) {
         return -1;
+    }
+    if (p->N > 16 * wave && p->N <= 20 * wave) { /* one block a multiprocessor */
+        return p->M <= 64 ? COLUMNS_24_SPLIT : COLUMNS_40_SPLIT;
     }
     if (p->K <= 1024 && fills(p, 16, p->M <= 64 ? 2 : 1, wave)) {
         return COLUMNS_16;

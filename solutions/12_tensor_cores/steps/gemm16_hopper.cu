@@ -87,6 +87,14 @@ static bool is_slow_tall(const struct gemm16_hopper_tile *t, const struct gemm16
            gpu_attribute(cudaDevAttrGlobalMemoryBusWidth) <= H100;
 }
 
+/* Whether pairs of 128 x 256 gain by their tail: K is long, and there are few tiles. On an H200
+   2048 cubed takes 26.7 us by them, 27.4 by 128 x 256 alone, 4096 cubed 187.7 and 189.0. */
+static bool is_long_in_pairs(const struct gemm16_hopper_tile *t, const struct gemm16_problem *p,
+                             enum finish finish) {
+    return t->rows == 256 && t->columns == 256 && p->K >= 2048 && p->N <= 4096 &&
+           (finish == FINISH_PLAIN || finish == FINISH_BIAS);
+}
+
 /* Time of a product in us: a launch, and the busiest cluster's tiles. Where tiles do not divide
    among clusters the others' idle time counts only in part, as those that work are faster
    meanwhile. Split-K by the workspace also writes and reads its partial sums. Fitted
@@ -100,8 +108,9 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
                       const struct gemm16_gpu *gpu, enum finish finish, size_t splits) {
     constexpr double START = 5.0, MEGABYTE = 1.18, WHOLE = 0.9; /* us; share of whole waves */
     constexpr double LARGE = 10.0 / 11.0; /* of an H100 are in clusters of four, or eight, blocks */
-    constexpr double FAR = 1.1;  /* what L2 costs where N is wide and no cluster shares weights */
-    constexpr double TALL = 1.2; /* is_slow_tall() */
+    constexpr double FAR = 1.1;    /* what L2 costs where N is wide and no cluster shares weights */
+    constexpr double TALL = 1.2;   /* is_slow_tall() */
+    constexpr double PAIRS = 0.95; /* is_long_in_pairs() */
     if (finish == FINISH_ANY || t->epilogue[finish] == 0.0 ||
         divide_up(p->K, 64) < 4 * (size_t)t->split) {
         return INFINITY;
@@ -110,6 +119,7 @@ static double time_of(const struct gemm16_hopper_tile *t, const struct gemm16_pr
     double fit = gpu->multiprocessors * (t->blocks > 2 ? LARGE : 1.0) / t->blocks;
     double waves = count / fmax(floor(fit), 1.0);
     double each = WHOLE * ceil(waves) + (1.0 - WHOLE) * fmax(waves, 1.0);
+    each *= is_long_in_pairs(t, p, finish) ? PAIRS : 1.0;
     bool far =
         t->blocks == 1 && t->rows <= 128 && t->columns == 192 && p->N > 1024 && !is_transposed(p);
     double step = t->step * (far ? FAR : is_slow_tall(t, p) ? TALL : 1.0);

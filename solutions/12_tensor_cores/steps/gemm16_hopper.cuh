@@ -23,7 +23,7 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
     if constexpr (T::FINISH == FINISH_ANY) {
         run_tiles<T>(
             maps, s, [](int, int) {},
-            [&](float *sums, int row, int column, unsigned, const struct residual_fills &) {
+            [&](float *sums, int row, int column, unsigned, const struct residual_fills &, auto) {
 #pragma unroll
                 for (int atom = 0; atom < T::ATOMS; atom++) {
                     store_sums<typename T::E, T::GROUP_COLUMNS, false>(
@@ -52,13 +52,13 @@ __global__ void CLUSTER_OF(T) __launch_bounds__(THREADS, 1)
         }
         run_tiles<T>(
             maps, s, [&](int row, int column) { epilogue.begin(row, column); },
-            [&](float *sums, int row, int column, unsigned tile,
-                const struct residual_fills &fills) {
+            [&](float *sums, int row, int column, unsigned tile, const struct residual_fills &fills,
+                auto ready) {
                 if constexpr (T::SPLIT > 1) {
                     add_blocks<T>(sums, shared_address(stages));
                 }
                 int split = s.splits == 1 ? 0 : (int)(tile / (s.tiles_m * s.tiles_n));
-                epilogue.store(sums, row, row + split * (int)s.split_rows, column, fills);
+                epilogue.store(sums, row, row + split * (int)s.split_rows, column, fills, ready);
             });
         tma_store_wait();
     }

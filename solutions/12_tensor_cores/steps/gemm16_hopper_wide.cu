@@ -12,7 +12,7 @@ enum status gemm16_hopper_wide(const struct gemm16_problem *p, const struct gemm
         return launch_tile<256, 1, TOP_AND_BOTTOM, ALONE, MOST | GATE | FLOAT_RESIDUAL>(
             p, gpu, splits, band, workspace, stream, error);
     case 6:
-        return launch_tile<256, 1, TOP_AND_BOTTOM, ALONG_M, MOST | FLOAT_RESIDUAL>(
+        return launch_tile<256, 2, SIDE_BY_SIDE, ALONG_M, MOST | FLOAT_RESIDUAL>(
             p, gpu, splits, band, workspace, stream, error);
     case 5:
         return launch_tile<192, 1, TOP_AND_BOTTOM, ALONE, RESIDUAL | GELU>(

@@ -434,13 +434,24 @@ template <typename T> struct hopper_epilogue {
         }
     }
 
+    /* Waits for a part's sums: ready() waits for those of an atom. */
+    template <typename READY>
+    static __device__ __forceinline__ void begin_part(int part, READY ready) {
+        if (part % ROW == 0) {
+            ready(part / ROW);
+        }
+    }
+
     /* Parts of fp32 results, in the ring, where the residual is if there is one: a box of all 64
        rows of a warpgroup at a time. */
+    template <typename READY>
     __device__ __forceinline__ void store_from_ring(const float *sums, int row, int column,
-                                                    const struct residual_fills &fills) {
+                                                    const struct residual_fills &fills,
+                                                    READY ready) {
         bool is_first = warp % 4 == 0;
 #pragma unroll
         for (int part = 0; part < T::PARTS; part++) {
+            begin_part(part, ready);
             unsigned to = residual_at(fills, part);
             unsigned char *tile = stages + (to - shared_address(stages));
             write_floats<T>(sums + part * T::EACH, tile, tile);
@@ -483,11 +494,14 @@ template <typename T> struct hopper_epilogue {
 
     /* The same as store_from_ring(), transposed: a row of the tile is a column of out, of which 32
        leave at a time, all rows of a tile. */
+    template <typename READY>
     __device__ __forceinline__ void store_transposed(const float *sums, int row, int column,
-                                                     const struct residual_fills &fills) {
+                                                     const struct residual_fills &fills,
+                                                     READY ready) {
         bool is_first = warp % 4 == 0;
 #pragma unroll
         for (int atom = 0; atom < T::ATOMS; atom++) {
+            ready(atom);
             unsigned left = group_at(fills, atom * 64), right = group_at(fills, atom * 64 + 32);
             write_transposed(sums + atom * (T::GROUP_COLUMNS / 2), left, right);
             fence_proxy_async();
@@ -502,17 +516,19 @@ template <typename T> struct hopper_epilogue {
         }
     }
 
-    /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. */
+    /* A tile, or a warpgroup's share of it: sums, a lane's of one part after the other. Before it
+       reads those of an atom it calls ready(atom). */
+    template <typename READY>
     __device__ __forceinline__ void store(float *sums, int row, int out_row, int column,
-                                          const struct residual_fills &fills) {
+                                          const struct residual_fills &fills, READY ready) {
         constexpr int EACH = T::EACH, COUNT = T::PARTS * EACH;
         if constexpr (T::SHARED_BIAS) {
             sync_warpgroup();
         }
         if constexpr (T::EXCHANGED) {
-            store_transposed(sums, out_row, column, fills);
+            store_transposed(sums, out_row, column, fills, ready);
         } else if constexpr (T::RING_RESULTS) {
-            store_from_ring(sums, out_row, column, fills);
+            store_from_ring(sums, out_row, column, fills, ready);
         } else if constexpr (T::FINISH == FINISH_ACTIVATION) {
             struct bias_pair now = bias[0];
 #pragma unroll 1
@@ -530,12 +546,14 @@ template <typename T> struct hopper_epilogue {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
                 const struct bias_pair next = bias_of_part(column, part + 1);
+                begin_part(part, ready);
                 store_part(sums + part * EACH, now, row, out_row, column, part, fills);
                 now = next;
             }
         } else {
 #pragma unroll
             for (int part = 0; part < T::PARTS; part++) {
+                begin_part(part, ready);
                 if (T::SPLIT == 1 || part_of_block<T>() == part % T::SPLIT) {
                     store_part(sums + part * EACH, bias[part % BIASES], row, out_row, column, part,
                                fills);

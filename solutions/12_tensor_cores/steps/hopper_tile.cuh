@@ -17,6 +17,11 @@
  * of K (split-K): at the end each adds its share of the tile over all of them, by distributed
  * shared memory.
  *
+ * A warpgroup's sums are up to three atoms, 64 rows of a wgmma each. In a tile's last steps all
+ * products of an atom may come before those of the next one (TAIL), whose products then hide the
+ * epilogue of the first one. These steps are written out: a loop makes each of its passes a group
+ * of wgmma, and to wait for all but one of them is to wait for all.
+ *
  * A factor that is transposed, (K, M) or (K, N), comes in groups of 64 or 32 columns, a row for
  * each k, and wgmma reads it "M-major" or "N-major". One copy brings all groups, as the third
  * dimension of a box: a copy for each group, as before, keeps the producer's thread busy for about
@@ -186,6 +191,21 @@ struct hopper_tile {
     static constexpr int FILLS =
         RING_RESIDUAL || RING_RESULTS ? (COLUMN_GROUPS + GROUPS_A_FILL - 1) / GROUPS_A_FILL : 0;
     static_assert(FILLS <= 3 && FILLS < STAGES, "stages");
+    /* The tail, a tile's last steps, has all products of an atom before those of the next one, so
+       that the epilogue of the first rows runs beside the products of the others: where it is
+       short. It keeps its stages, besides those of a step before it and of the residual. In the
+       ping-pong schedule a block's last tile alone has one (ENDS_APART): for stages that are kept
+       the other warpgroup would wait. */
+    static constexpr bool SHORT = FINISH == FINISH_PLAIN ||
+                                  (FINISH == FINISH_FLOAT && IN_TRANSPOSED) ||
+                                  (FINISH == FINISH_BIAS && SCHEDULE == SIDE_BY_SIDE);
+    static constexpr int ROOM_OF_TAIL = STAGES - 1 - FILLS, MOST_OF_TAIL = 3;
+    static constexpr bool HAS_TAIL = ATOMS > 1 && ROOM_OF_TAIL > 0 && SPLIT == 1 && SHORT;
+    static constexpr int TAIL = !HAS_TAIL                     ? 0
+                                : ROOM_OF_TAIL < MOST_OF_TAIL ? ROOM_OF_TAIL
+                                                              : MOST_OF_TAIL;
+    static constexpr bool ENDS_APART = HAS_TAIL && PINGPONG;
+    static constexpr unsigned LEAST_STEPS = TAIL + 1; /* of a tile; those beyond K are zeros */
     /* Bytes of the sums of a part that a block receives from another one. */
     static constexpr unsigned PARTIAL = 2 * GROUP * EACH * 4;
     static_assert(OWN * (SPLIT - 1) * PARTIAL <= STAGES * STAGE, "where stages were");
@@ -275,10 +295,10 @@ __device__ __forceinline__ struct steps steps_of(const struct hopper_sizes &s, u
         return {first, s.steps * (part + 1) / T::SPLIT - first};
     }
     if (s.splits == 1) {
-        return {0, s.steps};
+        return {0, max(s.steps, T::LEAST_STEPS)};
     }
     unsigned first = tile / (s.tiles_m * s.tiles_n) * s.split_steps;
-    return {first, min(s.split_steps, s.steps - first)};
+    return {first, max(min(s.split_steps, s.steps - first), T::LEAST_STEPS)};
 }
 
 __device__ __forceinline__ unsigned tiles_of(const struct hopper_sizes &s) {
@@ -530,34 +550,49 @@ __device__ __forceinline__ void release_fills(const struct hopper_shared &shared
     }
 }
 
+/* A warpgroup's part of a stage: addresses of its rows of `in` and of its columns of weight. */
+struct stage_part {
+    unsigned in, weight;
+};
+
+/* sums of atoms `first` to `end` - 1 += a step's products, or = where `accumulate` is false. */
+template <typename T>
+__device__ __forceinline__ void multiply_atoms(float *sums, const struct stage_part &stage,
+                                               int first, int end, bool accumulate) {
+    typedef typename T::in_factor I;
+    typedef typename T::weight_factor W;
+    uint64_t in = wgmma_descriptor<T::IN_TRANSPOSED, I::ROW, I::GROUP_BYTES>(stage.in);
+    uint64_t weight = wgmma_descriptor<T::WEIGHT_TRANSPOSED, W::ROW, W::GROUP_BYTES>(stage.weight);
+#pragma unroll
+    for (int depth = 0; depth < BK / 16; depth++) {
+#pragma unroll
+        for (int atom = first; atom < end; atom++) {
+            wgmma<T::GROUP_COLUMNS>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
+                sums + atom * (T::GROUP_COLUMNS / 2),
+                in + (I::at(64 * atom) + I::at_depth(depth) >> 4),
+                weight + (W::at_depth(depth) >> 4), accumulate || depth > 0, typename T::E());
+        }
+    }
+}
+
 /* The mainloop: sums = the warpgroup's part of one tile; its rows of `in` lie `rows_at` bytes into
    a stage, its columns of weight `columns_at`. In the ping-pong schedule the other
    warpgroup may start when all steps of this tile have arrived, not earlier: a barrier's parity
-   tells a phase from the next one only. early() runs while the first step is multiplied. */
-template <typename T, typename EARLY>
-__device__ __forceinline__ void
+   tells a phase from the next one only. early() runs while the first step is multiplied.
+   @return the stages of the tail: the sums are there by wait_for_atom() */
+template <typename T, int TAIL, typename EARLY>
+__device__ __forceinline__ struct ring
 multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_shared &shared,
               unsigned rows_at, unsigned columns_at, unsigned next_in_order, EARLY early) {
-    typedef typename T::in_factor I;
-    typedef typename T::weight_factor W;
-    unsigned last = 0;
-    for (unsigned step = 0; step < steps; step++) {
+    auto part_of_stage = [&](const struct ring &at) {
+        unsigned stage = shared.stages + at.stage * T::STAGE;
+        return stage_part{stage + rows_at, stage + columns_at};
+    };
+    unsigned last = 0, step = 0;
+    do {
         mbarrier_wait(shared.full + r.stage * 8, r.parity);
-        unsigned stage = shared.stages + r.stage * T::STAGE;
-        uint64_t in = wgmma_descriptor<T::IN_TRANSPOSED, I::ROW, I::GROUP_BYTES>(stage + rows_at);
-        uint64_t weight =
-            wgmma_descriptor<T::WEIGHT_TRANSPOSED, W::ROW, W::GROUP_BYTES>(stage + columns_at);
         wgmma_fence();
-#pragma unroll
-        for (int depth = 0; depth < BK / 16; depth++) {
-#pragma unroll
-            for (int atom = 0; atom < T::ATOMS; atom++) {
-                wgmma<T::GROUP_COLUMNS>::template run<T::IN_TRANSPOSED, T::WEIGHT_TRANSPOSED>(
-                    sums + atom * (T::GROUP_COLUMNS / 2),
-                    in + (I::at(64 * atom) + I::at_depth(depth) >> 4),
-                    weight + (W::at_depth(depth) >> 4), step > 0 || depth > 0, typename T::E());
-            }
-        }
+        multiply_atoms<T>(sums, part_of_stage(r), 0, T::ATOMS, step > 0);
         wgmma_commit();
         if (step > 0) { /* the step before is read; this one is in flight */
             wgmma_wait<1>();
@@ -567,56 +602,120 @@ multiply_tile(float *sums, struct ring &r, unsigned steps, const struct hopper_s
         }
         last = r.stage;
         advance<T>(r);
+    } while (++step < steps - TAIL);
+    const struct ring tail = r;
+    if constexpr (TAIL > 0) {
+#pragma unroll
+        for (int atom = 0; atom < T::ATOMS; atom++) {
+            r = tail;
+#pragma unroll
+            for (int i = 0; i < TAIL; i++) { /* in a loop each step would be a group of its own */
+                if (atom == 0) {
+                    mbarrier_wait(shared.full + r.stage * 8, r.parity);
+                    wgmma_fence();
+                }
+                multiply_atoms<T>(sums, part_of_stage(r), atom, atom + 1, true);
+                advance<T>(r);
+            }
+            wgmma_commit();
+        }
     }
     wait_for_fills<T>(shared, r);
     if (T::PINGPONG && threadIdx.x % 32 == 0) {
         mbarrier_arrive(next_in_order);
     }
-    wgmma_wait<0>();
+    wgmma_wait<TAIL == 0 ? 0 : T::ATOMS>();
     release<T>(shared.empty + last * 8);
-    wgmma_keep_order<T::ATOMS * T::GROUP_COLUMNS / 2>(sums);
+    if constexpr (TAIL == 0) {
+        wgmma_keep_order<T::ATOMS * T::GROUP_COLUMNS / 2>(sums);
+    }
+    return tail;
 }
 
-/* A consumer warpgroup: mainloop and epilogue of its tiles (in turn), or of its half of all tiles.
-   Of each tile early(first row, first column) runs while its first step is multiplied, and
-   epilogue(sums, first row, first column, tile, residual) behind the last one. */
+/* Waits for the sums of an atom, of three at most; behind the last one the tail is released. */
+template <typename T, int TAIL>
+__device__ __forceinline__ void
+wait_for_atom(float *sums, int atom, const struct hopper_shared &shared, struct ring tail) {
+    constexpr int SUMS = T::GROUP_COLUMNS / 2;
+    if (TAIL == 0) {
+        return;
+    }
+    if (atom == T::ATOMS - 1) {
+        wgmma_wait<0>();
+        for (int i = 0; i < TAIL; i++) {
+            release<T>(shared.empty + tail.stage * 8);
+            advance<T>(tail);
+        }
+    } else if (atom == T::ATOMS - 2) {
+        wgmma_wait<1>();
+    } else {
+        wgmma_wait<2>();
+    }
+    wgmma_keep_order<SUMS>(sums + atom * SUMS);
+}
+
+/* A consumer warpgroup: where it is. */
+struct consumer {
+    struct hopper_shared shared;
+    unsigned group; /* of the block's two */
+    unsigned turns; /* parity of its next turn, in the ping-pong schedule */
+    struct ring r;
+};
+
+/* Its mainloop and epilogue of one tile. */
+template <typename T, int TAIL, typename EARLY, typename EPILOGUE>
+__device__ __forceinline__ void consume_tile(const struct hopper_sizes &s, struct consumer &c,
+                                             unsigned tile, EARLY early, EPILOGUE epilogue) {
+    unsigned first_row = T::HALVES ? c.group * T::GROUP_ROWS : 0;
+    unsigned first_column = T::SCHEDULE == SIDE_BY_SIDE ? c.group * T::GROUP_COLUMNS : 0;
+    float sums[T::ATOMS * T::GROUP_COLUMNS / 2];
+    int2 at = tile_origin<T>(s, tile);
+    at.x += (int)first_row;
+    at.y += (int)first_column;
+    if (T::PINGPONG) {
+        mbarrier_wait(c.shared.order + c.group * 8, c.turns);
+        c.turns ^= 1;
+    }
+    const struct ring tail = multiply_tile<T, TAIL>(
+        sums, c.r, steps_of<T>(s, tile).count, c.shared, T::in_factor::at(first_row),
+        T::IN + T::weight_factor::at(first_column), c.shared.order + (c.group ^ 1) * 8,
+        [&]() { early(at.x, at.y); });
+    const struct ring residual = c.r;
+    const struct residual_fills fills = fills_at<T>(c.shared, residual);
+    advance<T>(c.r, T::FILLS);
+    if (T::PINGPONG) { /* the other warpgroup's tile */
+        advance<T>(c.r, steps_of<T>(s, tile + gridDim.x / T::BLOCKS).count + T::FILLS);
+    }
+    epilogue(sums, at.x, at.y, tile, fills,
+             [&](int atom) { wait_for_atom<T, TAIL>(sums, atom, c.shared, tail); });
+    release_fills<T>(c.shared, residual);
+}
+
+/* A consumer warpgroup: its tiles (in turn), or its half of all tiles. Of each tile early(first
+   row, first column) runs while its first step is multiplied, and epilogue(sums, first row, first
+   column, tile, residual, ready) behind the last one, which calls ready(atom) before it reads sums
+   of an atom. */
 template <typename T, typename EARLY, typename EPILOGUE>
 __device__ __forceinline__ void consume(const struct hopper_sizes &s,
                                         const struct hopper_shared &given, EARLY early,
                                         EPILOGUE epilogue) {
     /* By shuffles, as in produce(): descriptors are computed in uniform registers. */
-    unsigned group = __shfl_sync(~0u, threadIdx.x / GROUP, 0) - 1;
-    const struct hopper_shared shared = {
-        __shfl_sync(~0u, given.stages, 0), __shfl_sync(~0u, given.full, 0),
-        __shfl_sync(~0u, given.empty, 0), __shfl_sync(~0u, given.order, 0)};
-    unsigned parity = group ^ 1; /* warpgroup 0 is first */
+    struct consumer c = {};
+    c.group = __shfl_sync(~0u, threadIdx.x / GROUP, 0) - 1;
+    c.shared = {__shfl_sync(~0u, given.stages, 0), __shfl_sync(~0u, given.full, 0),
+                __shfl_sync(~0u, given.empty, 0), __shfl_sync(~0u, given.order, 0)};
+    c.turns = c.group ^ 1; /* warpgroup 0 is first */
     unsigned tiles = tiles_of(s), clusters = gridDim.x / T::BLOCKS;
-    unsigned own = T::PINGPONG ? group : 0, stride = T::PINGPONG ? 2 : 1;
-    unsigned first_row = T::HALVES ? group * T::GROUP_ROWS : 0;
-    unsigned first_column = T::SCHEDULE == SIDE_BY_SIDE ? group * T::GROUP_COLUMNS : 0;
+    unsigned own = T::PINGPONG ? c.group : 0, stride = T::PINGPONG ? 2 : 1;
     unsigned first = blockIdx.x / T::BLOCKS;
-    struct ring r = {0, 0};
-    advance<T>(r, own * (steps_of<T>(s, first).count + T::FILLS));
-    for (unsigned tile = first + own * clusters; tile < tiles; tile += stride * clusters) {
-        float sums[T::ATOMS * T::GROUP_COLUMNS / 2];
-        int2 at = tile_origin<T>(s, tile);
-        at.x += (int)first_row;
-        at.y += (int)first_column;
-        if (T::PINGPONG) {
-            mbarrier_wait(shared.order + group * 8, parity);
-            parity ^= 1;
-        }
-        multiply_tile<T>(sums, r, steps_of<T>(s, tile).count, shared, T::in_factor::at(first_row),
-                         T::IN + T::weight_factor::at(first_column), shared.order + (group ^ 1) * 8,
-                         [&]() { early(at.x, at.y); });
-        const struct ring residual = r;
-        const struct residual_fills fills = fills_at<T>(shared, residual);
-        advance<T>(r, T::FILLS);
-        if (T::PINGPONG) { /* the other warpgroup's tile */
-            advance<T>(r, steps_of<T>(s, tile + clusters).count + T::FILLS);
-        }
-        epilogue(sums, at.x, at.y, tile, fills);
-        release_fills<T>(shared, residual);
+    advance<T>(c.r, own * (steps_of<T>(s, first).count + T::FILLS));
+    unsigned tile = first + own * clusters;
+    unsigned others = T::ENDS_APART ? tiles - min(tiles, clusters) : tiles;
+    for (; tile < others; tile += stride * clusters) {
+        consume_tile<T, T::ENDS_APART ? 0 : T::TAIL>(s, c, tile, early, epilogue);
+    }
+    if (T::ENDS_APART && tile < tiles) { /* the block's last tile */
+        consume_tile<T, T::TAIL>(s, c, tile, early, epilogue);
     }
 }
 
@@ -730,6 +829,7 @@ struct hopper_sizes sizes_of(const struct gemm16_problem *p, size_t splits, unsi
     s.tiles_m = (unsigned)divide_up(p->M, T::BM * T::BELOW);
     s.tiles_n = (unsigned)divide_up(p->N, T::BN * T::BESIDE);
     s.split_steps = (unsigned)divide_up(s.steps, splits);
+    s.split_steps = s.split_steps < T::LEAST_STEPS ? T::LEAST_STEPS : s.split_steps;
     s.splits = (unsigned)divide_up(s.steps, s.split_steps);
     s.band = band;
     s.weight_is_constant = p->weight_is_constant;
