@@ -96,7 +96,7 @@ double remote_bert_fastest(const struct remote_bert_job *job, enum remote_side w
 typedef void remote_bert_check(const float *got, const float *want, size_t count,
                                const char *whose);
 
-enum { REMOTE_BERT_SMALL = 128 /* logits */ };
+enum { REMOTE_BERT_SMALL = 512 /* logits */ };
 
 /**
  * @brief Runs a batch of at most REMOTE_BERT_SMALL logits by the subject; the running test fails
