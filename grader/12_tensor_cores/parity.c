@@ -258,8 +258,7 @@ static void check_one_layer(const float *got, const float *want, size_t count, c
 }
 
 C_TEST(parity, bert_end_to_end) {
-    /* A text's logits are off together: with two texts one right product of some hundred was
-     * refused. */
+    /* A text's logits are off together: with two texts a right product was refused once. */
     enum { TEXTS = 8, LENGTH = 24, TOKENS = TEXTS * LENGTH };
     static int32_t ids[TOKENS];
     const struct bert_config sizes = {
